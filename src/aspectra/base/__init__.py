@@ -1,0 +1,1 @@
+"""The cellar: errors, configuration, hashing and registries. Imports nothing of ours."""

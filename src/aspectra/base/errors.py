@@ -1,0 +1,106 @@
+"""Errors that say what happened, why, and which command comes next.
+
+Every error a user can meet is an :class:`AspectraError`. The command line prints its three parts and
+leaves with its exit code; a program reads ``code`` and ``retryable``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "AspectraError",
+    "BadInput",
+    "LibraryBusy",
+    "LibraryCorrupt",
+    "LibraryNotFound",
+    "MissingExtra",
+    "NoSuchPaper",
+    "UsageError",
+    "ViewMismatch",
+]
+
+
+class AspectraError(Exception):
+    """Base of all errors meant for people.
+
+    Args:
+        what: what went wrong, one sentence without a trailing full stop.
+        why: the reason, or "" when ``what`` already says it.
+        hint: the next command or step, or "".
+    """
+
+    code: ClassVar[str] = "runtime"
+    exit_code: ClassVar[int] = 1
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.hint = hint
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        if self.why:
+            parts.append(f"why: {self.why}")
+        if self.hint:
+            parts.append(f"next: {self.hint}")
+        return "\n".join(parts)
+
+
+class UsageError(AspectraError):
+    """A command, query, plan or configuration that cannot mean anything."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class BadInput(AspectraError):
+    """A file none of whose content can be read (single bad records are remarks, not errors)."""
+
+    code = "bad-input"
+    exit_code = 1
+
+
+class NoSuchPaper(AspectraError):
+    """A seed or id that the library does not hold."""
+
+    code = "no-such-paper"
+    exit_code = 1
+
+
+class LibraryNotFound(AspectraError):
+    """There is no library at the place asked for."""
+
+    code = "no-library"
+    exit_code = 2
+
+
+class LibraryBusy(AspectraError):
+    """Another process holds the library's single writer lock."""
+
+    code = "library-busy"
+    exit_code = 1
+    retryable = True
+
+
+class LibraryCorrupt(AspectraError):
+    """The database or an index generation is damaged, or was written by a newer version."""
+
+    code = "library-corrupt"
+    exit_code = 6
+
+
+class ViewMismatch(AspectraError):
+    """A view is missing, or was built with another encoder than the one asked for."""
+
+    code = "view-mismatch"
+    exit_code = 6
+
+
+class MissingExtra(AspectraError):
+    """An optional dependency is not installed."""
+
+    code = "missing-extra"
+    exit_code = 2

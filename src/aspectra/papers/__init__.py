@@ -1,0 +1,1 @@
+"""Papers: what they are, where they come from, where they are kept."""

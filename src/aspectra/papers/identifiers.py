@@ -1,0 +1,116 @@
+"""Identifiers of papers: recognise, normalise, and look like what people paste."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+__all__ = ["identifiers_in", "normalise", "parse_identifier"]
+
+_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
+_ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
+_ARXIV_OLD = re.compile(r"\b([a-z-]+(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
+_ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
+
+_PREFIXES = {
+    "doi": "doi",
+    "arxiv": "arxiv",
+    "acl": "acl",
+    "s2": "s2",
+    "corpusid": "s2",
+    "openalex": "openalex",
+    "pmid": "pmid",
+    "pmcid": "pmcid",
+    "isbn": "isbn",
+}
+
+
+def normalise(scheme: str, value: object) -> str:
+    """The canonical spelling of an identifier, or "" when the value cannot be one.
+
+    >>> normalise("doi", "https://doi.org/10.18653/V1/2020.acl-main.207.")
+    '10.18653/v1/2020.acl-main.207'
+    >>> normalise("arxiv", "arXiv:2004.07180v2")
+    '2004.07180'
+    """
+    text = unquote(str(value)).strip() if value is not None else ""
+    if not text:
+        return ""
+    if scheme == "doi":
+        found = _DOI.search(text)
+        if not found:
+            return ""
+        doi = found.group().rstrip(".,;:'")
+        if doi.endswith(")") and doi.count(")") > doi.count("("):
+            doi = doi[:-1]
+        return doi.casefold()
+    if scheme == "arxiv":
+        found = _ARXIV_NEW.search(text) or _ARXIV_OLD.search(text)
+        return found.group(1) if found else ""
+    if scheme == "acl":
+        found = _ACL.search(text)
+        return found.group(1) if found else ""
+    if scheme == "openalex":
+        found = re.search(r"[Ww]\d+", text)
+        return found.group().upper() if found else ""
+    if scheme == "pmid":
+        found = re.search(r"\d+", text)
+        return found.group() if found else ""
+    if scheme == "pmcid":
+        found = re.search(r"PMC\d+", text, re.I)
+        return found.group().upper() if found else ""
+    if scheme == "isbn":
+        return re.sub(r"[^0-9Xx]", "", text).upper()
+    return text
+
+
+def parse_identifier(text: str) -> tuple[str, str] | None:
+    """(scheme, canonical value) of what a person typed or pasted as a seed; None for anything else.
+
+    >>> parse_identifier("https://arxiv.org/abs/2004.07180v1")
+    ('arxiv', '2004.07180')
+    >>> parse_identifier("doi:10.1/x") is None
+    True
+    """
+    text = text.strip()
+    prefix, _, rest = text.partition(":")
+    scheme = _PREFIXES.get(prefix.casefold())
+    if scheme and rest:
+        value = normalise(scheme, rest)
+        return (scheme, value) if value else None
+    lowered = text.casefold()
+    if "arxiv.org/" in lowered:
+        value = normalise("arxiv", text.split("arxiv.org/", 1)[-1])
+        return ("arxiv", value) if value else None
+    if "aclanthology.org/" in lowered:
+        value = normalise("acl", text.split("aclanthology.org/", 1)[-1])
+        return ("acl", value) if value else None
+    if "openalex.org/" in lowered:
+        value = normalise("openalex", text)
+        return ("openalex", value) if value else None
+    if found := _DOI.search(text):
+        if found.start() == 0 or "doi.org/" in lowered:
+            return ("doi", normalise("doi", text))
+    if found := _ARXIV_NEW.fullmatch(text) or _ARXIV_OLD.fullmatch(text):
+        return ("arxiv", found.group(1))
+    if found := _ACL.fullmatch(text):
+        return ("acl", found.group(1))
+    return None
+
+
+def identifiers_in(text: str) -> dict[str, str]:
+    """Identifiers named inside a printed reference: DOI and arXiv id, where they are unmistakable.
+
+    >>> identifiers_in("A. Author. Title. arXiv preprint arXiv:2004.07180, 2020.")
+    {'arxiv': '2004.07180'}
+    """
+    found: dict[str, str] = {}
+    if doi := normalise("doi", text):
+        found["doi"] = doi
+        if doi.startswith("10.48550/arxiv."):
+            found["arxiv"] = doi.removeprefix("10.48550/arxiv.")
+    if "arxiv" in text.casefold() and "arxiv" not in found:
+        after = text[text.casefold().index("arxiv") :]
+        if arxiv := normalise("arxiv", after):
+            found["arxiv"] = arxiv
+    return found

@@ -1,0 +1,204 @@
+"""A paper and the spans of its text.
+
+A :class:`Paper` is a value: frozen, hashed by content, the same whatever file it came from. A text without
+a title (a post, a BEIR document) is a paper whose abstract is the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from aspectra.base.hashing import digest
+
+__all__ = [
+    "Paper",
+    "Reference",
+    "Section",
+    "Sentence",
+    "Unit",
+    "field_text",
+    "normalise_title",
+]
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of the full text, in reading order. ``heading`` may be empty."""
+
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the abstract that the source itself marked: ``abstract[start:end]``.
+
+    ``role`` is one of background, objective, method, result, other, or "" where the source gave none.
+    """
+
+    start: int
+    end: int
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One entry of a reference list, kept as a citation link where it can be resolved.
+
+    Attributes:
+        raw: the entry as printed, or "" when the source gives only ids.
+        key: the source's own key (``{{cite:KEY}}``, a BibTeX key), or "".
+        title: the cited title where the source states it, or "".
+        identifiers: scheme -> value, schemes as in :attr:`Paper.identifiers`, and ``id`` for a paper id
+            of the same collection.
+    """
+
+    raw: str = ""
+    key: str = ""
+    title: str = ""
+    identifiers: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A span of a paper's stored text: ``field_text(paper, field)[start:end]``.
+
+    ``field`` is ``title``, ``abstract`` or ``section:N`` (N counts from 0).
+    """
+
+    paper: str
+    field: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper as the library keeps it.
+
+    Attributes:
+        id: unique in a library; any printable text, never used as a file name.
+        year: year of publication, or None when unknown.
+        identifiers: scheme -> value for ``doi`` (lower case, without resolver), ``arxiv`` (without
+            version), ``acl``, ``s2``, ``openalex``, ``pmid``, ``pmcid``, ``isbn``.
+        language: BCP 47 primary tag (``en``, ``zh``) where the source states it, else "".
+        sentences: the abstract's own sentence boundaries and roles where the source brings them.
+        metadata: every other field of the record, losslessly, JSON values only.
+    """
+
+    id: str
+    title: str = ""
+    abstract: str = ""
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    venue: str = ""
+    identifiers: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    url: str = ""
+    language: str = ""
+    sections: tuple[Section, ...] = ()
+    references: tuple[Reference, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Hash over everything but the id: equal content means nothing has to be recomputed."""
+        return digest(self.to_dict(with_id=False))
+
+    @property
+    def has_full_text(self) -> bool:
+        """Whether any section holds text."""
+        return any(section.text.strip() for section in self.sections)
+
+    def with_id(self, new: str) -> Paper:
+        """The same paper under another id."""
+        return replace(self, id=new)
+
+    def to_dict(self, *, with_id: bool = True) -> dict[str, Any]:
+        """JSON form (our own JSONL format); empty fields are left out. ``from_dict`` reads it back."""
+        out: dict[str, Any] = {"id": self.id} if with_id else {}
+        for name in ("title", "abstract", "venue", "url", "language"):
+            if value := getattr(self, name):
+                out[name] = value
+        if self.year is not None:
+            out["year"] = self.year
+        if self.authors:
+            out["authors"] = list(self.authors)
+        if self.identifiers:
+            out["identifiers"] = dict(self.identifiers)
+        if self.sections:
+            out["sections"] = [{"heading": s.heading, "text": s.text} for s in self.sections]
+        if self.references:
+            out["references"] = [_reference_dict(r) for r in self.references]
+        if self.sentences:
+            out["sentences"] = [[s.start, s.end, s.role] for s in self.sentences]
+        if self.metadata:
+            out["metadata"] = dict(self.metadata)
+        return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Paper:
+        """Inverse of :meth:`to_dict`."""
+        return cls(
+            id=data["id"],
+            title=data.get("title", ""),
+            abstract=data.get("abstract", ""),
+            authors=tuple(data.get("authors", ())),
+            year=data.get("year"),
+            venue=data.get("venue", ""),
+            identifiers=data.get("identifiers", {}),
+            url=data.get("url", ""),
+            language=data.get("language", ""),
+            sections=tuple(Section(s["heading"], s["text"]) for s in data.get("sections", ())),
+            references=tuple(Reference(**r) for r in data.get("references", ())),
+            sentences=tuple(Sentence(*s) for s in data.get("sentences", ())),
+            metadata=data.get("metadata", {}),
+        )
+
+
+def _reference_dict(reference: Reference) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name in ("raw", "key", "title"):
+        if value := getattr(reference, name):
+            out[name] = value
+    if reference.identifiers:
+        out["identifiers"] = dict(reference.identifiers)
+    return out
+
+
+def field_text(paper: Paper, name: str) -> str:
+    """The stored text that the offsets of a :class:`Unit` count in.
+
+    Raises:
+        KeyError: ``name`` is no field of this paper.
+    """
+    if name == "title":
+        return paper.title
+    if name == "abstract":
+        return paper.abstract
+    kind, _, number = name.partition(":")
+    if kind == "section" and number.isdigit() and int(number) < len(paper.sections):
+        return paper.sections[int(number)].text
+    raise KeyError(name)
+
+
+_NOT_WORD = re.compile(r"[\W_]+")
+
+
+def normalise_title(title: str) -> str:
+    """Title reduced to what versions of one paper share: letters and digits, case and accents folded.
+
+    >>> normalise_title("Attention Is All You Need.")
+    'attention is all you need'
+    """
+    folded = unicodedata.normalize("NFKD", title).casefold()
+    folded = "".join(c for c in folded if not unicodedata.combining(c))
+    return _NOT_WORD.sub(" ", folded).strip()

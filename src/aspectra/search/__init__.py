@@ -1,0 +1,1 @@
+"""Search: queries, plans, rankings and their evidence."""

@@ -1,0 +1,1 @@
+"""Views: units of papers and the scorers that search them."""
