@@ -23,8 +23,8 @@ from aspectra.papers.source import ReadOptions, Remark
 __all__ = ["OWN_KEYS", "papers_in_record"]
 
 OWN_KEYS = frozenset(
-    ("id", "title", "abstract", "authors", "year", "venue", "identifiers", "url", "language")
-    + ("sections", "references", "sentences", "metadata")
+    {"id", "title", "abstract", "authors", "year", "venue", "identifiers", "url", "language"}
+    | {"sections", "references", "sentences", "metadata"}
 )
 
 _ID = ("_id", "paper_id", "corpusid", "corpus_id", "id", "paperId", "docid", "doc_id", "key")

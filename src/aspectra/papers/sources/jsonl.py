@@ -20,7 +20,7 @@ from aspectra.papers.reading import read_lines, read_text
 from aspectra.papers.records import OWN_KEYS, papers_in_record
 from aspectra.papers.source import SOURCES, ReadOptions, Remark
 
-__all__ = ["JsonLines", "head_keys"]
+__all__ = ["JsonLines", "head_keys", "json_records"]
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?|[{}\[\]]', re.S)
 _NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{)")
@@ -87,7 +87,7 @@ class JsonLines:
     def _read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
         found = 0
         empty = True
-        for place, record, note in _records(path):
+        for place, record, note in json_records(path):
             empty = False
             if note:
                 yield note
@@ -187,6 +187,9 @@ def _wrapped(value: dict[str, Any], notes: list[Remark]) -> Iterator[_Item]:
     """A single record, ``{"papers": [...]}``, or ``{id: record}``."""
     for note in notes:
         yield note.place, None, note
+    message = value.get("message")
+    if isinstance(message, dict) and isinstance(message.get("items"), list):
+        value = message  # an answer of the Crossref interface
     for name in _WRAPPERS:
         inner = value.get(name)
         if isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
