@@ -1,0 +1,220 @@
+"""Runs the graph on the processor: chooses the number type, the streams and the batches."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.views.encoder import Vectors
+from aspectra.views.encoders.minilm_graph import Weights, bert_graph
+from aspectra.views.encoders.remembering import recall, remember
+
+__all__ = ["Runtime", "available_cores", "batches", "step_of"]
+
+_LOG = logging.getLogger(__name__)
+
+# Tokens per batch. Larger batches are not quicker on processors (one text of 200 tokens already fills the
+# matrix units) and leave the caches: 8 texts of 200 tokens were 15 % slower than 2.
+_BATCH_TOKENS = 512
+# Lengths are rounded up to a multiple of this: a new length costs some 5 ms of kernel generation.
+_STEP = 8
+_MIN_COSINE = 0.999
+_MIN_GAIN = 1.1
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def step_of(length: int, limit: int) -> int:
+    """``length`` rounded up to a multiple of 8, at most ``limit``.
+
+    >>> step_of(13, 512), step_of(16, 512), step_of(253, 255)
+    (16, 16, 255)
+    """
+    return min(-(-length // _STEP) * _STEP, max(limit, length))
+
+
+def batches(lengths: Sequence[int], limit: int, budget: int = _BATCH_TOKENS) -> Iterator[list[int]]:
+    """Groups of texts of similar length, longest first, each within a budget of padded tokens.
+
+    Args:
+        lengths: tokens per text.
+        limit: maximum length.
+        budget: tokens per batch, padding included; a single text may exceed it.
+
+    Yields:
+        Indices into ``lengths``; every index once.
+
+    >>> list(batches([3, 300, 5, 250], 512))
+    [[1], [3, 2], [0]]
+    """
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    for _, run in itertools.groupby(order, key=lambda index: step_of(lengths[index], limit)):
+        group = list(run)
+        size = max(1, budget // step_of(lengths[group[0]], limit))
+        for start in range(0, len(group), size):
+            yield group[start : start + size]
+
+
+def _openvino() -> Any:
+    try:
+        import openvino
+    except ImportError as error:
+        raise MissingExtra(
+            "the encoder 'minilm' needs OpenVINO", why=str(error), hint="pip install openvino"
+        ) from error
+    return openvino
+
+
+class Runtime:
+    """The compiled graph.
+
+    Two forms are compiled when first needed (0.1 s each, so no compiled copy is kept on disk): *quick*
+    spreads one batch over all cores, *bulk* runs one batch per core at the same time.
+
+    Args:
+        weights: the model.
+        identity: hash of the weights, under which the choice of number type is remembered.
+        dtype: ``auto``, ``f32`` or ``bf16``.
+        threads: cores to use.
+    """
+
+    def __init__(self, weights: Weights, identity: str, *, dtype: str, threads: int) -> None:
+        if dtype not in {"auto", "f32", "bf16"}:
+            raise UsageError(f"there is no number type {dtype!r}", why="known: auto, f32, bf16")
+        self._weights = weights
+        self._identity = identity
+        self._asked = dtype
+        self._dtype = ""
+        self.threads = max(1, threads)
+        self._compiled: dict[tuple[str, bool], Any] = {}
+        self._core: Any = None
+        self._lock = threading.RLock()
+
+    @property
+    def dtype(self) -> str:
+        """``f32`` or ``bf16``: what the graph computes in."""
+        with self._lock:
+            if not self._dtype:
+                self._dtype = self._choose() if self._asked == "auto" else self._asked
+            return self._dtype
+
+    def run(self, ids: Sequence[Sequence[int]], limit: int, take: Callable[[int, Vectors], None]) -> None:
+        """Run all texts and hand each one's states over.
+
+        Args:
+            ids: per text, its token ids (at least one).
+            limit: maximum length.
+            take: called with (index of the text, states (tokens, dimensions)); the states are only valid
+                during the call. Called from this thread, in no particular order.
+        """
+        groups = list(batches([len(row) for row in ids], limit))
+        bulk = self.threads > 1 and len(groups) >= 2 * self.threads
+        compiled = self._compile(self.dtype, bulk)
+        # Two requests per stream, so that a stream has its next batch while we pool the last one.
+        # Requests belong to this call alone: that makes calls from several threads independent.
+        count = min(len(groups), 2 * (self.threads if bulk else 1))
+        requests = [compiled.create_infer_request() for _ in range(count)]
+        running: list[tuple[list[int], Any] | None] = [None] * count
+
+        def finish(slot: int) -> None:
+            waiting = running[slot]
+            running[slot] = None
+            if waiting is not None:
+                requests[slot].wait()
+                states = requests[slot].get_output_tensor(0).data
+                for row, index in enumerate(waiting[0]):
+                    take(index, states[row, : len(ids[index])])
+
+        try:
+            for turn, group in enumerate(groups):
+                finish(turn % count)
+                inputs = self._inputs([ids[index] for index in group], limit)
+                requests[turn % count].start_async(inputs, share_inputs=True)
+                running[turn % count] = (group, inputs)  # keeps the shared inputs alive
+            for turn in range(len(groups), len(groups) + count):
+                finish(turn % count)
+        finally:
+            # After an error or an interrupt: no request may still write when its memory goes.
+            for request, waiting in zip(requests, running, strict=True):
+                if waiting is not None:
+                    request.wait()
+
+    def _inputs(self, rows: Sequence[Sequence[int]], limit: int) -> list[NDArray[Any]]:
+        width = step_of(max(len(row) for row in rows), limit)
+        ids = np.zeros((len(rows), width), dtype=np.int64)
+        mask = np.zeros((len(rows), width), dtype=np.float32)
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = row
+            mask[index, : len(row)] = 1.0
+        return [self._weights.embed(ids), mask]
+
+    def _compile(self, dtype: str, bulk: bool) -> Any:
+        with self._lock:
+            if (dtype, bulk) not in self._compiled:
+                if self._core is None:
+                    self._core = _openvino().Core()
+                self._compiled[dtype, bulk] = self._core.compile_model(
+                    bert_graph(self._weights),
+                    "CPU",
+                    {
+                        "INFERENCE_PRECISION_HINT": dtype,
+                        "NUM_STREAMS": self.threads if bulk else 1,
+                        "INFERENCE_NUM_THREADS": self.threads,
+                        "ENABLE_CPU_PINNING": False,  # other work on the machine may hold a core
+                    },
+                )
+            return self._compiled[dtype, bulk]
+
+    def _choose(self) -> str:
+        """The number type: bf16 where the processor has it, it is quicker, and the vectors agree."""
+        openvino = _openvino()
+        self._core = self._core or openvino.Core()
+        if "BF16" not in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            return "f32"
+        key = {
+            "choice of number type": 1,
+            "weights": self._identity,
+            "processor": str(self._core.get_property("CPU", "FULL_DEVICE_NAME")),
+            "openvino": str(openvino.__version__),
+        }
+        known = recall(key)
+        if known is not None and known.get("dtype") in {"f32", "bf16"}:
+            return str(known["dtype"])
+        seconds, pooled = {}, {}
+        for dtype in ("f32", "bf16"):
+            seconds[dtype], pooled[dtype] = self._trial(dtype)
+        cosine = float(np.min(np.sum(pooled["f32"] * pooled["bf16"], axis=1)))
+        gain = seconds["f32"] / seconds["bf16"]
+        chosen = "bf16" if gain >= _MIN_GAIN and cosine >= _MIN_COSINE else "f32"
+        _LOG.info("minilm computes in %s (bf16: %.2fx, minimum cosine %.6f)", chosen, gain, cosine)
+        remember(key, {"dtype": chosen, "gain": round(gain, 3), "min_cosine": round(cosine, 7)})
+        self._compiled.pop(("f32" if chosen == "bf16" else "bf16", False), None)
+        return chosen
+
+    def _trial(self, dtype: str) -> tuple[float, Vectors]:
+        """Seconds (best of three) and unit mean vectors of four made-up texts of 128 tokens."""
+        words = len(self._weights["embeddings.word_embeddings.weight"])
+        ids = np.random.default_rng(0).integers(0, words, (4, 128))
+        inputs = [self._weights.embed(ids), np.ones(ids.shape, dtype=np.float32)]
+        request = self._compile(dtype, False).create_infer_request()
+        best = float("inf")
+        for _ in range(4):  # the first one generates the kernels
+            start = time.perf_counter()
+            request.infer(inputs, share_inputs=True)
+            best = min(best, time.perf_counter() - start)
+        vectors: Vectors = request.get_output_tensor(0).data.mean(axis=1)
+        return best, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
