@@ -22,7 +22,8 @@ from aspectra.papers.source import SOURCES, ReadOptions, Remark
 
 __all__ = ["JsonLines", "head_keys", "json_records"]
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?|[{}\[\]]', re.S)
+# A string cut off by the end of the head is passed over once, not once per quote inside it.
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\\?\Z)(\s*:)?|[{}\[\]]', re.S)
 _NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{)")
 _WRAPPERS = ("papers", "records", "documents", "items", "results", "data", "works")
 _SHOWN = frozenset(("title", "Title", "paper_title", "abstract", "Abstract", "text", "summary"))
@@ -113,7 +114,7 @@ class JsonLines:
 _Item = tuple[str, Mapping[str, Any] | None, Remark | None]
 
 
-def _records(path: Path) -> Iterator[_Item]:
+def json_records(path: Path) -> Iterator[_Item]:
     """(place, record or None, remark or None) of every line or element that is not blank."""
     lines = read_lines(path)
     held: list[tuple[int, str, Remark | None]] = []

@@ -1,0 +1,74 @@
+"""CSL-JSON, as Zotero, Pandoc and Crossref give it: an array, ``{"items": [...]}``, or one item a line.
+
+The whole item stays in ``metadata["csl"]``. What Zotero itself does not put into CSL-JSON (collections,
+rich notes, attachments) cannot be read from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.csl_record import item_paper
+from aspectra.papers.ids import distinct_ids
+from aspectra.papers.paper import Paper
+from aspectra.papers.source import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.jsonl import head_keys, json_records
+
+__all__ = ["CslJson"]
+
+_TELLING = frozenset(("container-title", "issued", "citation-key", "event-title", "container-title-short"))
+_INSIDE = re.compile(rb'"(?:container-title|issued|date-parts)"\s*:')
+
+
+class CslJson:
+    """CSL-JSON items."""
+
+    name = "csl-json"
+
+    def sniff(self, path: Path, head: bytes) -> float:
+        """0.9 for records with a type and a variable that only CSL has."""
+        keys = head_keys(head)
+        if "type" in keys and keys & _TELLING:
+            return 0.9
+        if "type" in keys and keys & {"DOI", "URL", "author"} and "title" in keys and "authors" not in keys:
+            return 0.7
+        return 0.8 if keys & {"items", "message"} and _INSIDE.search(head) else 0.0
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+        """Papers in file order.
+
+        Raises:
+            BadInput: the file is empty or holds no JSON object.
+        """
+        yield from distinct_ids(self._read(path, options))
+
+    def _read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+        found = 0
+        empty = True
+        for place, item, note in json_records(path):
+            empty = False
+            if note:
+                yield note
+            if item is None:
+                continue
+            try:
+                items = list(item_paper(item, place, options))
+            except (ValueError, RecursionError) as error:
+                yield Remark(place, f"item cannot be kept: {error}")
+                continue
+            found += 1
+            yield from items
+        if empty:
+            raise BadInput(f"{path} is empty", hint="check that the export finished")
+        if not found:
+            raise BadInput(
+                f"{path} holds no CSL-JSON item",
+                why="no element is a JSON object",
+                hint="if it is another format, name it with --as NAME",
+            )
+
+
+SOURCES.register("csl-json")(CslJson())
