@@ -1,3 +1,57 @@
-"""Aspectra: literature search that does what it is told, and the lab that proves it."""
+"""Aspectra: literature search that does what it is told, and the lab that proves it.
+
+>>> import aspectra
+>>> library = aspectra.open("my.lib")                      # doctest: +SKIP
+>>> library.search("ways to rerank with language models")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from aspectra.base.errors import AspectraError
+    from aspectra.papers.library import Library
+    from aspectra.papers.paper import Paper
+    from aspectra.search.plan import Plan
+    from aspectra.search.query import Filters, Query
+    from aspectra.search.ranking import Ranking
+    from aspectra.search.searcher import Searcher
+    from aspectra.search.searcher import open_library as open  # noqa: A004
+
+__all__ = [
+    "AspectraError",
+    "Filters",
+    "Library",
+    "Paper",
+    "Plan",
+    "Query",
+    "Ranking",
+    "Searcher",
+    "__version__",
+    "open",
+]
+
+_WHERE = {
+    "AspectraError": "aspectra.base.errors",
+    "Filters": "aspectra.search.query",
+    "Library": "aspectra.papers.library",
+    "Paper": "aspectra.papers.paper",
+    "Plan": "aspectra.search.plan",
+    "Query": "aspectra.search.query",
+    "Ranking": "aspectra.search.ranking",
+    "Searcher": "aspectra.search.searcher",
+    "open": "aspectra.search.searcher",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Nothing heavy is imported before it is used: `import aspectra` takes milliseconds.
+    if name not in _WHERE:
+        raise AttributeError(f"module 'aspectra' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(_WHERE[name])
+    return getattr(module, "open_library" if name == "open" else name)

@@ -16,9 +16,7 @@ def canonical_json(value: Any) -> str:
     >>> canonical_json({"b": 1, "a": "é"})
     '{"a":"é","b":1}'
     """
-    return json.dumps(
-        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def digest(value: Any) -> str:

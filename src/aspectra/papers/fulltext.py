@@ -15,7 +15,7 @@ from aspectra.papers.fields import one_line
 from aspectra.papers.paper import Reference, Section
 from aspectra.papers.references import cut_references, entries_of, read_reference
 
-__all__ = ["Outline", "mend_hyphens", "outline", "reflow", "strip_invisible"]
+__all__ = ["Outline", "bare_heading", "mend_hyphens", "outline", "reflow", "strip_invisible"]
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 # Zero-width, bidirectional controls, invisible operators, byte order marks, language tags.
@@ -133,8 +133,7 @@ class _Headings:
             return None
         if self._markdown and (found := _MARKDOWN.fullmatch(line)):
             name = found["name"].strip("* ")
-            inner = _NUMBERED.fullmatch(name) or _LETTERED.fullmatch(name)
-            return inner["name"] if inner else name
+            return bare_heading(name)
         if len(line) > 110:
             return None
         if (known := _KNOWN.fullmatch(line)) and (known["name"][0].isupper()):
@@ -169,6 +168,17 @@ class _Headings:
             return number[:-1] == self._last and number[-1] <= 2
         depth = len(number) - 1
         return number[:depth] == self._last[:depth] and 1 <= number[depth] - self._last[depth] <= 2
+
+
+def bare_heading(heading: str) -> str:
+    """A heading without its number.
+
+    >>> bare_heading("2.1 Walks"), bare_heading("A Proofs"), bare_heading("10 simple rules")
+    ('Walks', 'Proofs', '10 simple rules')
+    """
+    found = _NUMBERED.fullmatch(heading) or _LETTERED.fullmatch(heading)
+    article = heading.startswith("A ") and len(heading.split()) > 3  # "A Survey of ..." is no appendix
+    return found["name"] if found and found["name"][0].isupper() and not article else heading
 
 
 def _title_shaped(name: str) -> bool:

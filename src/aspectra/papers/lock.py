@@ -1,0 +1,99 @@
+"""One writer at a time: a lock file that names its holder."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from aspectra.base.errors import AspectraError, LibraryBusy
+
+__all__ = ["WriterLock"]
+
+
+def _take(descriptor: int) -> bool:
+    """Try to lock the open file; the system frees the lock when the process ends, however it ends."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            # The lock lies beyond the text, so that others can still read who holds it.
+            os.lseek(descriptor, 4096, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+class WriterLock:
+    """Held while a process writes to a library; a second writer fails at once, naming the first.
+
+    Args:
+        folder: the library's directory.
+        purpose: what the holder does, for the message: ``add``, ``index``.
+
+    Raises:
+        LibraryBusy: on entering, when another process or thread holds it.
+    """
+
+    def __init__(self, folder: Path, purpose: str) -> None:
+        self._path = folder / "writer.lock"
+        self._purpose = purpose
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> WriterLock:
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise AspectraError(
+                f"cannot write to the library at {self._path.parent}",
+                why=error.strerror or str(error),
+                hint="check who owns the folder",
+            ) from error
+        if not _take(descriptor):
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            raw = os.read(descriptor, 4096)
+            os.close(descriptor)
+            try:
+                holder = json.loads(raw)
+                why = (
+                    f"process {holder['pid']} on {holder['host']} has been running "
+                    f"`{holder['purpose']}` since {holder['since']}"
+                )
+            except (ValueError, KeyError, TypeError):
+                why = "another process holds its lock"
+            raise LibraryBusy(
+                f"the library at {self._path.parent} is being written by somebody else",
+                why=why,
+                hint="wait until it has finished; searching works meanwhile",
+            )
+        note = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "purpose": self._purpose,
+            "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        }
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, json.dumps(note).encode())
+        self._descriptor = descriptor
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None

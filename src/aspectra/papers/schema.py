@@ -1,0 +1,154 @@
+"""The tables of ``library.db`` and the rules of opening it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from aspectra.base.errors import AspectraError, LibraryCorrupt, LibraryNotFound
+
+__all__ = ["FORMAT", "connect", "create", "translate"]
+
+# Raised when an older version could misread the database; see `connect`.
+FORMAT = 1
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE papers (
+  pos INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  content_hash TEXT NOT NULL,
+  text_hash TEXT NOT NULL,
+  full_hash TEXT NOT NULL,
+  title TEXT NOT NULL,
+  abstract TEXT NOT NULL,
+  year INTEGER,
+  venue TEXT NOT NULL,
+  language TEXT NOT NULL,
+  title_key TEXT NOT NULL,
+  version_group INTEGER,
+  record TEXT NOT NULL
+);
+CREATE INDEX papers_title ON papers(title_key);
+CREATE INDEX papers_text ON papers(text_hash);
+CREATE INDEX papers_full ON papers(full_hash) WHERE full_hash != '';
+CREATE INDEX papers_group ON papers(version_group) WHERE version_group IS NOT NULL;
+CREATE TABLE sections (
+  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  heading TEXT NOT NULL,
+  text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX sections_at ON sections(pos, ordinal);
+CREATE TABLE identifiers (
+  scheme TEXT NOT NULL, value TEXT NOT NULL,
+  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
+  PRIMARY KEY (scheme, value, pos)
+) WITHOUT ROWID;
+CREATE INDEX identifiers_pos ON identifiers(pos);
+CREATE TABLE authors (
+  name TEXT NOT NULL, family TEXT NOT NULL,
+  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
+  PRIMARY KEY (family, name, pos)
+) WITHOUT ROWID;
+CREATE INDEX authors_pos ON authors(pos);
+CREATE TABLE citations (
+  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  record TEXT NOT NULL,
+  target INTEGER REFERENCES papers(pos) ON DELETE SET NULL
+);
+CREATE UNIQUE INDEX citations_at ON citations(pos, ordinal);
+CREATE INDEX citations_target ON citations(target) WHERE target IS NOT NULL;
+CREATE TABLE vectors (
+  text_hash TEXT NOT NULL, kind TEXT NOT NULL, fingerprint TEXT NOT NULL, data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX vectors_key ON vectors(text_hash, kind, fingerprint);
+CREATE TABLE additions (
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL, at TEXT NOT NULL,
+  added INTEGER NOT NULL, updated INTEGER NOT NULL, unchanged INTEGER NOT NULL
+);
+CREATE TABLE remarks (
+  addition INTEGER NOT NULL REFERENCES additions(id) ON DELETE CASCADE,
+  place TEXT NOT NULL, reason TEXT NOT NULL, skipped INTEGER NOT NULL
+);
+"""
+
+
+def translate(error: sqlite3.Error, path: Path) -> AspectraError:
+    """The error a person should see instead of SQLite's."""
+    text = str(error)
+    if "disk is full" in text:
+        return AspectraError(
+            f"the disk is full while writing {path}",
+            why="nothing of the interrupted step was kept; everything before it is safe",
+            hint="free some space, then run the same command again",
+        )
+    if "malformed" in text or "not a database" in text:
+        return LibraryCorrupt(
+            f"{path} is damaged",
+            why=text,
+            hint="restore it from a copy, or make a new library with `aspectra init` and add the files again",
+        )
+    if "readonly" in text or "read-only" in text:
+        return AspectraError(
+            f"{path} cannot be written", why=text, hint="check who owns it, or copy the library"
+        )
+    if "unable to open" in text:
+        return AspectraError(f"{path} cannot be opened", why=text, hint="check the folder's permissions")
+    return AspectraError(f"the database {path} failed", why=text)
+
+
+def create(path: Path) -> sqlite3.Connection:
+    """A new database at ``path``, which must not exist."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA page_size = 8192")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _TABLES.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('format', ?), ('revision', '0')", (str(FORMAT),))
+    connection.execute("COMMIT")
+    return connection
+
+
+def connect(path: Path, *, write: bool) -> sqlite3.Connection:
+    """A connection to an existing database.
+
+    Raises:
+        LibraryNotFound: there is none.
+        LibraryCorrupt: it is damaged, or its format is newer than this version of Aspectra.
+    """
+    if not path.is_file():
+        raise LibraryNotFound(
+            f"there is no library at {path.parent}",
+            hint=f"aspectra init --library {path.parent}",
+        )
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA mmap_size = 268435456")
+        connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
+        if write:
+            connection.execute("PRAGMA synchronous = NORMAL")
+        row = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    except sqlite3.Error as error:
+        if "no such table" in str(error):
+            raise LibraryCorrupt(
+                f"{path} is not an Aspectra library",
+                why=str(error),
+                hint="choose another folder, or move this file away and run `aspectra init`",
+            ) from error
+        raise translate(error, path) from error
+    found = int(row[0]) if row and str(row[0]).isdigit() else -1
+    if found > FORMAT:
+        raise LibraryCorrupt(
+            f"the library at {path.parent} was written by a newer Aspectra",
+            why=f"its format is {found}, this version reads up to {FORMAT}",
+            hint="pip install --upgrade aspectra",
+        )
+    if found < 1:
+        raise LibraryCorrupt(f"{path} states no format", hint="restore the library from a copy")
+    return connection

@@ -1,0 +1,194 @@
+"""Plans: what will be asked of which view, how the answers are fused. Printable, editable, hashable."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest
+from aspectra.search.query import Filters
+from aspectra.views.view import Probe
+
+__all__ = ["Fusion", "Plan"]
+
+FusionKind = Literal["standardised", "rrf"]
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """How the probes' answers become one score.
+
+    Attributes:
+        kind: ``standardised``: each probe's scores minus their mean over a fixed sample of papers, divided by
+            their deviation there, times the weight, summed; ``rrf``: weight / (k + rank), summed (Cormack,
+            Clarke and Büttcher, SIGIR 2009).
+        k: the constant of ``rrf``.
+        depth: ranks looked at per probe for ``rrf``.
+        candidates: papers that costly probes score, chosen by the cheap ones, where there are more than
+            ``scan_limit`` papers.
+    """
+
+    kind: FusionKind = "standardised"
+    k: int = 60
+    depth: int = 1000
+    candidates: int = 1000
+    scan_limit: int = 20_000
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(FusionKind):
+            raise UsageError(f"unknown fusion {self.kind!r}", why="known: standardised, rrf")
+        if min(self.k, self.depth, self.candidates, self.scan_limit) < 1:
+            raise UsageError("the numbers of a fusion must be 1 or more")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A query bound to views.
+
+    Attributes:
+        planner: who made it.
+        probes: questions to views.
+        fusion: how answers are combined.
+        filters: hard limits.
+        exclude: ids never shown (the seeds of a seed query).
+        limit, evidence, versions: as in :class:`Query`.
+    """
+
+    planner: str
+    probes: tuple[Probe, ...]
+    fusion: Fusion = Fusion()
+    filters: Filters = Filters()
+    exclude: tuple[str, ...] = ()
+    limit: int = 10
+    evidence: int = 1
+    versions: str = "best"
+
+    def __post_init__(self) -> None:
+        if not self.probes:
+            raise UsageError("the plan asks nothing", why="it has no probes")
+        if self.limit < 0:
+            raise UsageError(f"the limit is {self.limit}", why="it must be 0 or more")
+
+    @property
+    def hash(self) -> str:
+        """Short name of the plan: equal plans on equal generations give equal rankings."""
+        return digest(self.to_dict())[:12]
+
+    def with_limit(self, limit: int) -> Plan:
+        """The same plan for another number of papers."""
+        return replace(self, limit=limit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        plain = Fusion()
+        fusion = {
+            f.name: getattr(self.fusion, f.name)
+            for f in fields(Fusion)
+            if f.name == "kind" or getattr(self.fusion, f.name) != getattr(plain, f.name)
+        }
+        out: dict[str, Any] = {
+            "planner": self.planner,
+            "limit": self.limit,
+            "evidence": self.evidence,
+            "versions": self.versions,
+            "fusion": fusion,
+        }
+        if self.exclude:
+            out["exclude"] = list(self.exclude)
+        if self.filters:
+            out["filters"] = self.filters.to_dict()
+        out["probes"] = [p.to_dict() for p in self.probes]
+        return out
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Plan:
+        """Inverse of :meth:`to_dict`.
+
+        Raises:
+            UsageError: a field is unknown or of the wrong kind.
+        """
+        known = {f.name for f in fields(cls)}
+        if unknown := set(data) - known:
+            raise UsageError(
+                f"unknown field in a plan: {', '.join(sorted(unknown))}",
+                why="known: " + ", ".join(sorted(known)),
+            )
+        try:
+            return cls(
+                planner=str(data.get("planner", "edited")),
+                probes=tuple(Probe.from_dict(dict(p)) for p in data.get("probes", ())),
+                fusion=Fusion(**data.get("fusion", {})),
+                filters=Filters.from_dict(dict(data.get("filters", {}))),
+                exclude=tuple(data.get("exclude", ())),
+                limit=int(data.get("limit", 10)),
+                evidence=int(data.get("evidence", 1)),
+                versions=str(data.get("versions", "best")),
+            )
+        except (TypeError, ValueError) as error:
+            raise UsageError("the plan cannot be read", why=str(error)) from error
+
+    def to_json(self) -> str:
+        """As JSON, indented."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_toml(self) -> str:
+        """As TOML."""
+        return tomlkit.dumps(self.to_dict())
+
+    @classmethod
+    def loads(cls, text: str) -> Plan:
+        """From JSON or TOML, told by the first character."""
+        try:
+            loaded = json.loads(text) if text.lstrip()[:1] == "{" else tomlkit.parse(text).unwrap()
+        except (ValueError, TOMLKitError) as error:
+            raise UsageError("the plan is neither JSON nor TOML", why=str(error)) from error
+        return cls.from_dict(loaded)
+
+    @classmethod
+    def load(cls, path: Path) -> Plan:
+        """From a file."""
+        try:
+            return cls.loads(path.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"the plan {path} cannot be read", why=str(error)) from error
+
+    def describe(self) -> str:
+        """For people: one line a probe, then fusion and limits."""
+        lines = [
+            f"plan {self.hash} by {self.planner}: {self.limit} papers, {self.evidence} quoted sentence(s)"
+        ]
+        for probe in self.probes:
+            asked = []
+            if probe.text:
+                text = " ".join(probe.text.split())
+                asked.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
+            asked += [f"paper {seed}" for seed in probe.seeds]
+            extra = "".join(
+                f", {name} {value}"
+                for name, value, plain in (
+                    ("aspect", probe.aspect, ""),
+                    ("pooling", probe.pooling, "max"),
+                    ("metric", probe.metric, "cosine"),
+                    ("instruction", probe.instruction, ""),
+                )
+                if value != plain
+            )
+            lines.append(f"  {probe.weight:+.2f} × {probe.view} asked with {' and '.join(asked)}{extra}")
+        if len(self.probes) > 1:
+            how = (
+                "sum of standardised scores"
+                if self.fusion.kind == "standardised"
+                else f"reciprocal rank fusion, k = {self.fusion.k}"
+            )
+            lines.append(f"  fused by {how}")
+        for name, value in self.filters.to_dict().items():
+            lines.append(f"  only {name} {', '.join(value) if isinstance(value, list) else value}")
+        if self.exclude:
+            lines.append(f"  never shows {', '.join(self.exclude)}")
+        return "\n".join(lines)

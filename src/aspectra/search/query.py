@@ -1,0 +1,98 @@
+"""What somebody asks: words, seed papers, hard limits."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from aspectra.base.errors import UsageError
+
+__all__ = ["Filters", "Query"]
+
+_LONGEST_TEXT = 100_000
+_MOST_SEEDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Hard limits: a paper that does not meet every one is never ranked.
+
+    A paper without a known year, venue or language does not meet a limit on it.
+
+    Attributes:
+        since, until: first and last year, inclusive.
+        venues: any of these, compared without case; ``*`` at an end matches anything.
+        authors: any of these family names or whole names.
+        languages: any of these primary tags, such as ``en``.
+    """
+
+    since: int | None = None
+    until: int | None = None
+    venues: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.since is not None and self.until is not None and self.since > self.until:
+            raise UsageError(f"no year is both >= {self.since} and <= {self.until}")
+
+    def __bool__(self) -> bool:
+        return self != Filters()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form without unset limits."""
+        return {
+            k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in (None, ())
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Filters:
+        """Inverse of :meth:`to_dict`."""
+        known = {f.name for f in fields(cls)}
+        if unknown := set(data) - known:
+            raise UsageError(
+                f"unknown filter: {', '.join(sorted(unknown))}", why="known: " + ", ".join(sorted(known))
+            )
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question, before it is planned.
+
+    Attributes:
+        text: free words, or "".
+        seeds: ids of seed papers (resolved).
+        filters: hard limits.
+        limit: papers wanted, 0 or more.
+        evidence: sentences quoted per paper, 0 for none.
+        versions: ``best`` shows one version of a work and names the others; ``all`` ranks each by itself.
+    """
+
+    text: str = ""
+    seeds: tuple[str, ...] = ()
+    filters: Filters = Filters()
+    limit: int = 10
+    evidence: int = 1
+    versions: str = "best"
+
+    def __post_init__(self) -> None:
+        if not self.text.strip() and not self.seeds:
+            raise UsageError(
+                "the query is empty", hint='give words, as in: aspectra search "graph pretraining"'
+            )
+        if self.limit < 0:
+            raise UsageError(f"the limit is {self.limit}", why="it must be 0 or more", hint="--limit 10")
+        if self.evidence < 0:
+            raise UsageError("evidence must be 0 or more")
+        if len(self.text) > _LONGEST_TEXT:
+            raise UsageError(f"the query has {len(self.text):,} characters", why=f"at most {_LONGEST_TEXT:,}")
+        if len(self.seeds) > _MOST_SEEDS:
+            raise UsageError(f"{len(self.seeds)} seeds", why=f"at most {_MOST_SEEDS}")
+        if self.versions not in ("best", "all"):
+            raise UsageError(f"versions is {self.versions!r}", why="it must be best or all")
+
+    def with_limit(self, limit: int) -> Query:
+        """The same question for another number of papers."""
+        return replace(self, limit=limit)

@@ -1,0 +1,238 @@
+"""Rankings: hits under one total order, each with its scores and evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from aspectra.papers.paper import Paper
+from aspectra.search.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Evidence", "Hit", "ProbeScore", "Ranking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A quote that speaks for a hit, checked by slicing the stored text.
+
+    Attributes:
+        quote: exactly ``field_text(paper, field)[start:end]``.
+        field: ``title``, ``abstract`` or ``section:N``.
+        start, end: in characters.
+        aspect: what the quote is about, or "".
+        score: how well it matches, higher is better; comparable within one ranking.
+    """
+
+    quote: str
+    field: str
+    start: int
+    end: int
+    aspect: str = ""
+    score: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "quote": self.quote,
+            "field": self.field,
+            "start": self.start,
+            "end": self.end,
+            "aspect": self.aspect,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeScore:
+    """What one probe said of one hit.
+
+    Attributes:
+        view: the view that was asked.
+        weight: of the probe.
+        score: as the view gave it.
+        standardised: the score in deviations, or None where ranks were fused.
+        rank: the paper's place in this probe's own order, or None where the probe did not rank it.
+    """
+
+    view: str
+    weight: float
+    score: float | None
+    standardised: float | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A paper at its place.
+
+    Attributes:
+        id, rank, score: rank counts from 1.
+        paper: the paper without sections and references.
+        evidence: best quote first.
+        probes: per probe of the plan, in its order.
+        versions: ids of other versions of the same work.
+    """
+
+    id: str
+    rank: int
+    score: float
+    paper: Paper
+    evidence: tuple[Evidence, ...] = ()
+    probes: tuple[ProbeScore, ...] = ()
+    versions: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The paper's title."""
+        return self.paper.title
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        out: dict[str, Any] = {
+            "id": self.id,
+            "rank": self.rank,
+            "title": self.paper.title,
+            "authors": list(self.paper.authors),
+            "year": self.paper.year,
+            "venue": self.paper.venue,
+            "score": round(self.score, 6),
+            "evidence": [e.to_dict() for e in self.evidence],
+        }
+        if self.versions:
+            out["versions"] = list(self.versions)
+        return out
+
+
+@dataclass(frozen=True)
+class Ranking(Sequence[Hit]):
+    """Hits of a plan, best first: score descending, then paper id descending.
+
+    Attributes:
+        plan: what was run.
+        hits: the papers.
+        warnings: what the reader should know, each one sentence.
+        seconds: how long it took.
+        generation: the index generation that answered.
+    """
+
+    plan: Plan
+    hits: tuple[Hit, ...]
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    generation: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.hits[index]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids, best first."""
+        return [hit.id for hit in self.hits]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one JSON document of ``--json``."""
+        return {
+            "plan": {**self.plan.to_dict(), "hash": self.plan.hash},
+            "hits": [hit.to_dict() for hit in self.hits],
+            "warnings": list(self.warnings),
+            "seconds": round(self.seconds, 4),
+        }
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+
+    def to_trec(self, query_id: str = "q1", tag: str = "aspectra") -> str:
+        """TREC run lines: query, Q0, document, rank, score, tag; scores strictly fall, so tools agree.
+
+        White space in ids is written as ``_``, since the format has no quoting.
+        """
+        lines = []
+        last = float("inf")
+        for hit in self.hits:
+            # Ties would be broken differently by every tool: the written score is nudged below the last.
+            score = min(hit.score, last - max(abs(last), 1e-3) * 1e-6) if last != float("inf") else hit.score
+            last = score
+            lines.append(f"{query_id} Q0 {'_'.join(hit.id.split())} {hit.rank} {score:.9g} {tag}\n")
+        return "".join(lines)
+
+    def to_bibtex(self) -> str:
+        """BibTeX of the hits, keys kept."""
+        return self.export("bibtex")
+
+    def export(self, writer: str) -> str:
+        """The hits in a bibliographic format: ``bibtex``, ``ris``, ``csl-json``, ``csv`` or ``jsonl``."""
+        from aspectra.papers.writer import WRITERS
+
+        return WRITERS.get(writer).write(hit.paper for hit in self.hits)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a hit; needs pandas.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            from aspectra.base.errors import MissingExtra
+
+            raise MissingExtra("pandas is not installed", hint="pip install aspectra[pandas]") from error
+        rows = []
+        for hit in self.hits:
+            row = hit.to_dict()
+            first = hit.evidence[0] if hit.evidence else None
+            row["evidence"] = first.quote if first else ""
+            row["authors"] = "; ".join(hit.paper.authors)
+            rows.append(row)
+        names = ["rank", "id", "title", "authors", "year", "venue", "score", "evidence"]
+        return pd.DataFrame(rows, columns=names)
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: everything escaped, no script, quotes marked."""
+        from html import escape
+
+        rows = []
+        for hit in self.hits[:100]:
+            quotes = "<br>".join(f"<mark>{escape(e.quote[:600])}</mark>" for e in hit.evidence)
+            by = ", ".join(hit.paper.authors[:3]) + (" et al." if len(hit.paper.authors) > 3 else "")
+            where = " · ".join(x for x in (by, str(hit.paper.year or ""), hit.paper.venue) if x)
+            rows.append(
+                f"<tr><td>{hit.rank}</td><td style='text-align:left'><b>{escape(hit.title or hit.id)}</b>"
+                f"<br><small>{escape(where)} · {escape(hit.id)}</small><br>{quotes}</td>"
+                f"<td>{hit.score:.3f}</td></tr>"
+            )
+        notes = "".join(f"<p><small>{escape(w)}</small></p>" for w in self.warnings)
+        return (
+            "<table><thead><tr><th>#</th><th>paper</th><th>score</th></tr></thead><tbody>"
+            + "".join(rows)
+            + f"</tbody></table>{notes}"
+        )
+
+    def explain(self, index: int = 0) -> str:
+        """Why a hit stands where it stands: each probe's score, weight and rank, and the quotes."""
+        hit = self.hits[index]
+        lines = [f"{hit.rank}. {hit.title or hit.id} [{hit.id}], score {hit.score:.4f}"]
+        for probe in hit.probes:
+            parts = [f"  {probe.weight:+.2f} × {probe.view}:"]
+            if probe.standardised is not None:
+                share = probe.weight * probe.standardised
+                parts.append(f"{share:+.3f} ({probe.standardised:+.2f} deviations, raw {probe.score:.4f})")
+            elif probe.score is not None:
+                parts.append(f"raw {probe.score:.4f}")
+            if probe.rank is not None:
+                parts.append(f"rank {probe.rank} in this view")
+            lines.append(" ".join(parts))
+        lines += [f"  “{e.quote}” ({e.field} {e.start}–{e.end})" for e in hit.evidence]
+        return "\n".join(lines)

@@ -1,0 +1,237 @@
+"""Encoding what has not been encoded: vectors cached in ``library.db`` by content and fingerprint."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aspectra.papers.library import Library
+from aspectra.papers.paper import Paper
+from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
+from aspectra.papers.text import SPLITTER_VERSION, abstract_sentences, lead_field
+from aspectra.papers.writing import Writer
+from aspectra.views.chunks import chunk_spans, windows
+from aspectra.views.encoder import Encoder, Vectors
+from aspectra.views.settings import ChunkSize
+from aspectra.views.view import Floats
+
+__all__ = [
+    "ABSTRACT_KIND",
+    "Packed",
+    "Progress",
+    "chunk_kind",
+    "encode_abstracts",
+    "encode_chunks",
+    "paper_spans",
+    "read_sections",
+]
+
+Progress = Callable[[str, int, int], None]
+
+# What the blob holds and how it was made; another number means another cache entry.
+ABSTRACT_KIND = f"abstract+sentences/1.{SPLITTER_VERSION}"
+_AHEAD = 8  # batches sorted by length together, so that little is spent on padding
+_WINDOW_WORDS = 300  # fits 512 word pieces of ordinary prose
+
+
+def chunk_kind(size: str) -> str:
+    """Cache kind of chunk vectors of one size."""
+    return f"chunks-{size}/1"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Vectors of one paper as cached.
+
+    Attributes:
+        whole: (dimensions,) float32, or (0,) where only units are kept.
+        units: (units, dimensions) float16; a row of zeros has no vector.
+        truncated: number of texts that were cut.
+    """
+
+    whole: Floats
+    units: np.ndarray[tuple[int, ...], np.dtype[np.float16]]
+    truncated: int
+
+    def dumps(self) -> bytes:
+        """As bytes: counts, then the arrays, little-endian."""
+        head = struct.pack("<IIII", len(self.whole), *self.units.shape, self.truncated)
+        return head + self.whole.astype("<f4").tobytes() + self.units.astype("<f2").tobytes()
+
+    @classmethod
+    def loads(cls, data: bytes) -> Packed:
+        """Inverse of :meth:`dumps`."""
+        width, rows, columns, truncated = struct.unpack_from("<IIII", data)
+        whole = np.frombuffer(data, "<f4", width, 16)
+        units = np.frombuffer(data, "<f2", rows * columns, 16 + 4 * width)
+        return cls(whole, units.reshape(rows, columns), truncated)
+
+
+def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[str, int, int]]]:
+    """What the abstract views encode of a paper.
+
+    Returns:
+        The text (title, then the lead text); the character span in it of each unit; and each unit as
+        (field, start, end) in the stored text: the title first, then each sentence.
+    """
+    field, lead = lead_field(paper)
+    title = paper.title.strip()
+    joint = "" if not title or not lead else " " if title[-1] in ".?!。！？" else ". "
+    at = paper.title.find(title)
+    shift = len(title) + len(joint)
+    spans, units = [], []
+    if title:
+        spans.append((0, len(title)))
+        units.append(("title", at, at + len(title)))
+    for sentence in abstract_sentences(paper):
+        spans.append((sentence.start + shift, sentence.end + shift))
+        units.append((field, sentence.start, sentence.end))
+    return title + joint + lead, spans, units
+
+
+def _missing(library: Library, column: str, kind: str, fingerprint: str) -> list[tuple[int, int]]:
+    """(pos, length of text) of one paper for each text that has no cached vectors."""
+    measure = "length(abstract) + length(title)"
+    statement = (
+        f"SELECT min(pos), {measure} FROM papers p WHERE {column} != '' AND NOT EXISTS "
+        f"(SELECT 1 FROM vectors v WHERE v.text_hash = p.{column} AND v.kind = ? AND v.fingerprint = ?) "
+        f"GROUP BY {column} ORDER BY min(pos)"
+    )
+    return [(int(pos), int(size)) for pos, size in library.rows(statement, (kind, fingerprint))]
+
+
+def _batches(missing: list[tuple[int, int]], size: int) -> Iterator[list[int]]:
+    """Positions in batches; neighbours in length go together, within a moderate look-ahead."""
+    ahead = size * _AHEAD
+    for start in range(0, len(missing), ahead):
+        block = sorted(missing[start : start + ahead], key=lambda item: item[1])
+        for low in range(0, len(block), size):
+            yield [pos for pos, _ in block[low : low + size]]
+
+
+def read_sections(library: Library, positions: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
+    """Pos -> [(heading, text)]."""
+    marks = ",".join("?" * len(positions))
+    out: dict[int, list[tuple[str, str]]] = {pos: [] for pos in positions}
+    statement = f"SELECT pos, heading, text FROM sections WHERE pos IN ({marks}) ORDER BY pos, ordinal"
+    for pos, heading, text in library.rows(statement, positions):
+        out[pos].append((heading, text))
+    return out
+
+
+def _papers_at(library: Library, positions: Sequence[int]) -> list[tuple[str, Paper]]:
+    """(text_hash, paper) at these positions; sections are read only where the abstract is empty."""
+    marks = ",".join("?" * len(positions))
+    statement = f"SELECT text_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks}) ORDER BY pos"
+    rows = list(library.rows(statement, positions))
+    bare = [row[1] for row in rows if not row[4].strip()]
+    sections = read_sections(library, bare) if bare else {}
+    return [(row[0], paper_from_row(row[1:], sections.get(row[1], ()))) for row in rows]
+
+
+def encode_abstracts(
+    library: Library, writer: Writer, encoder: Encoder, batch: int, progress: Progress
+) -> int:
+    """Encode titles, abstracts and their sentences that the cache lacks; returns how many papers.
+
+    One forward pass gives the abstract's vector and, by late pooling, those of its sentences. An encoder
+    without token states encodes the sentences apart.
+    """
+    missing = _missing(library, "text_hash", ABSTRACT_KIND, encoder.fingerprint)
+    label, done = f"encoding abstracts with {encoder.name}", 0
+    for positions in _batches(missing, batch):
+        progress(label, done, len(missing))
+        keys, texts, spans = [], [], []
+        for key, paper in _papers_at(library, positions):
+            text, inside, _ = paper_spans(paper)
+            keys.append(key)
+            texts.append(text)
+            spans.append(inside)
+        if encoder.late_pooling:
+            coded = encoder.encode(texts, spans=spans)
+            units = coded.spans
+        else:
+            coded = encoder.encode(texts)
+            flat = [text[a:b] for text, inside in zip(texts, spans, strict=True) for a, b in inside]
+            apart = encoder.encode(flat).vectors
+            cuts = np.cumsum([len(inside) for inside in spans])[:-1]
+            units = np.split(apart, cuts)
+        writer.put_vectors(
+            [
+                (
+                    key,
+                    ABSTRACT_KIND,
+                    encoder.fingerprint,
+                    Packed(vector, unit.astype(np.float16), int(cut)).dumps(),
+                )
+                for key, vector, unit, cut in zip(keys, coded.vectors, units, coded.truncated, strict=True)
+            ]
+        )
+        done += len(keys)
+    progress(label, done, len(missing))
+    return done
+
+
+def encode_chunks(
+    library: Library, writer: Writer, encoder: Encoder, size: str, batch: int, progress: Progress
+) -> int:
+    """Encode full-text chunks that the cache lacks; returns how many papers.
+
+    A chunk longer than the encoder reads is encoded in windows whose vectors are averaged, so that nothing
+    is cut off.
+    """
+    kind = chunk_kind(size)
+    missing = _missing(library, "full_hash", kind, encoder.fingerprint)
+    label, done = f"encoding full texts with {encoder.name}", 0
+    step = max(1, batch // 16)  # a full text holds some 16 abstracts and more
+    for start in range(0, len(missing), step):
+        progress(label, done, len(missing))
+        positions = [pos for pos, _ in missing[start : start + step]]
+        marks = ",".join("?" * len(positions))
+        statement = f"SELECT pos, full_hash FROM papers WHERE pos IN ({marks})"
+        keys = dict(library.rows(statement, positions))
+        texts: list[str] = []
+        owners: list[tuple[str, int]] = []
+        for pos, sections in read_sections(library, positions).items():
+            spans = chunk_spans(sections, ChunkSize.parse(size))
+            pieces = [sections[number][1][a:b] for number, a, b in spans]
+            owners.append((keys[pos], len(pieces)))
+            texts.extend(pieces)
+        vectors, cut = _encode_long(encoder, texts)
+        at = 0
+        rows = []
+        for key, count in owners:
+            units = vectors[at : at + count].astype(np.float16)
+            packed = Packed(np.zeros(0, np.float32), units, int(cut[at : at + count].sum()))
+            rows.append((key, kind, encoder.fingerprint, packed.dumps()))
+            at += count
+        writer.put_vectors(rows)
+        done += len(owners)
+    progress(label, done, len(missing))
+    return done
+
+
+def _encode_long(
+    encoder: Encoder, texts: Sequence[str]
+) -> tuple[Vectors, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """(texts, dimensions) unit vectors, and per text whether any window was still too long."""
+    parts: list[str] = []
+    owner: list[int] = []
+    words = max(8, _WINDOW_WORDS * encoder.max_tokens // 512)
+    for number, text in enumerate(texts):
+        cut = windows(text, words)
+        parts.extend(cut)
+        owner.extend([number] * len(cut))
+    out = np.zeros((len(texts), encoder.dimensions), dtype=np.float32)
+    truncated = np.zeros(len(texts), dtype=np.bool_)
+    if parts:
+        coded = encoder.encode(parts)
+        lengths = np.array([len(part) for part in parts], dtype=np.float32)[:, None]
+        np.add.at(out, owner, coded.vectors * lengths)
+        np.logical_or.at(truncated, owner, coded.truncated)
+        norms = np.linalg.norm(out, axis=1, keepdims=True)
+        out /= np.where(norms > 0, norms, 1.0)
+    return out, truncated

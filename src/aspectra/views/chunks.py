@@ -1,0 +1,42 @@
+"""Chunks of full text: consecutive pieces of sections, as exact spans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from aspectra.views.settings import ChunkSize
+
+__all__ = ["chunk_spans", "windows"]
+
+_WORDS = re.compile(r"\S+")
+_TOKENS = re.compile(r"\w+|[^\w\s]")
+
+
+def _spans(text: str, size: ChunkSize) -> list[tuple[int, int]]:
+    pattern = _WORDS if size.unit == "w" else _TOKENS
+    places = [(m.start(), m.end()) for m in pattern.finditer(text)]
+    if not places:
+        return []
+    # Pieces of equal length rather than full ones and a crumb.
+    pieces = -(-len(places) // size.count)
+    cuts = [round(i * len(places) / pieces) for i in range(pieces + 1)]
+    return [(places[a][0], places[b - 1][1]) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+
+
+def chunk_spans(sections: Sequence[tuple[str, str]], size: ChunkSize) -> list[tuple[int, int, int]]:
+    """(section, start, end) of each chunk, in reading order; chunks do not cross sections.
+
+    Args:
+        sections: (heading, text) pairs.
+        size: the longest chunk.
+    """
+    return [
+        (number, start, end) for number, (_, text) in enumerate(sections) for start, end in _spans(text, size)
+    ]
+
+
+def windows(text: str, words: int) -> list[str]:
+    """A text cut into consecutive windows of at most ``words`` words, of nearly equal length."""
+    spans = _spans(text, ChunkSize(max(words, 1), "w"))
+    return [text[a:b] for a, b in spans] or [text]

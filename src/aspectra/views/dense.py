@@ -1,0 +1,172 @@
+"""Dense views: exact search over stored vectors, whole abstracts or units."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import LibraryCorrupt, NoSuchPaper
+from aspectra.views.encoder import Encoder
+from aspectra.views.units import Units
+from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
+
+__all__ = ["DenseView", "QueryEncoder"]
+
+_BLOCK = 65_536  # rows converted to float32 at a time: 100 MB at 384 dimensions
+
+
+class QueryEncoder:
+    """Query texts to vectors, loading the encoder at the first need and remembering recent texts.
+
+    Args:
+        load: makes the encoder.
+    """
+
+    def __init__(self, load: Callable[[], Encoder]) -> None:
+        self._load = load
+        self._encoder: Encoder | None = None
+        self._recent: OrderedDict[tuple[str, str], Floats] = OrderedDict()
+        self._lock = Lock()
+        self.truncated = 0
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder, loaded."""
+        with self._lock:
+            if self._encoder is None:
+                self._encoder = self._load()
+            return self._encoder
+
+    def __call__(self, text: str, instruction: str = "") -> Floats:
+        """(dimensions,) vector of a query text."""
+        key = (text, instruction)
+        encoder = self.encoder
+        with self._lock:
+            if (known := self._recent.get(key)) is not None:
+                self._recent.move_to_end(key)
+                return known
+        encoded = encoder.encode([text], kind="query", instruction=instruction)
+        vector: Floats = encoded.vectors[0]
+        with self._lock:
+            self.truncated += int(encoded.truncated.sum())
+            self._recent[key] = vector
+            if len(self._recent) > 256:
+                self._recent.popitem(last=False)
+        return vector
+
+
+class DenseView:
+    """Exact scores by one matrix product.
+
+    Args:
+        name: name of the view.
+        folder: holds ``vectors.npy``, (papers or units, dimensions).
+        ids: paper id -> position.
+        id_order: rank of each paper's id, for ties.
+        query: encodes query texts; vectors of seeds are those stored.
+        units: units where a paper has more than one vector, else None.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        ids: dict[str, int],
+        id_order: NDArray[np.int32],
+        query: QueryEncoder,
+        units: Units | None = None,
+    ) -> None:
+        self.name = name
+        self.units = units
+        self.cheap = units is None
+        self.query = query
+        self._ids = ids
+        self._id_order = id_order
+        try:
+            self.vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise LibraryCorrupt(
+                f"the vectors of {name} cannot be read", why=str(error), hint="aspectra index --rebuild"
+            ) from error
+
+    def query_vectors(self, probe: Probe) -> Floats:
+        """(m, dimensions): the probe's text encoded, and the stored vectors of its seeds."""
+        parts = []
+        if probe.text.strip():
+            parts.append(self.query(probe.text, probe.instruction)[None, :])
+        for seed in probe.seeds:
+            if seed not in self._ids:
+                raise NoSuchPaper(f"{seed!r} is not in the index", hint="aspectra index")
+            at = self._ids[seed]
+            if self.units is None:
+                parts.append(self.vectors[at : at + 1])
+            else:
+                parts.append(self.vectors[self.units.offsets[at] : self.units.offsets[at + 1]])
+        joined: Floats = np.concatenate(parts).astype(np.float32, copy=False)
+        return joined
+
+    def compare(self, rows: NDArray[np.floating], query: Floats, probe: Probe) -> Floats:
+        """(rows, m) scores of stored vectors against query vectors, under the probe's metric."""
+        block = rows.astype(np.float32, copy=False)
+        product: Floats = block @ query.T
+        if probe.metric == "cosine":
+            # Stored vectors are of unit length (or zero, where a unit has no vector); queries too.
+            return product
+        if probe.metric == "l2":
+            square = np.einsum("ij,ij->i", block, block)[:, None]
+            square = square - 2.0 * product + np.einsum("ij,ij->i", query, query)[None, :]
+            distance: Floats = np.sqrt(np.maximum(square, 0.0)).astype(np.float32)
+            return -distance
+        return product
+
+    def _unit_scores(self, probe: Probe, rows: Positions | None) -> Floats:
+        """Best score over the query vectors; for a paper-level view their mean is asked instead."""
+        query = self.query_vectors(probe)
+        if self.units is None and len(query) > 1:
+            query = query.mean(axis=0, keepdims=True)
+            norm = float(np.linalg.norm(query))
+            query = query / norm if norm and probe.metric == "cosine" else query
+        if rows is None and self.vectors.dtype == np.float32:
+            scores = self.compare(self.vectors, query, probe)
+            return scores[:, 0] if len(query) == 1 else scores.max(axis=1)
+        count = len(self.vectors) if rows is None else len(rows)
+        out = np.empty(count, dtype=np.float32)
+        for start in range(0, count, _BLOCK):
+            end = min(start + _BLOCK, count)
+            block = self.vectors[start:end] if rows is None else self.vectors[rows[start:end]]
+            out[start:end] = self.compare(block, query, probe).max(axis=1)
+        return out
+
+    def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
+        """See :class:`View`."""
+        if self.units is None:
+            values = self._unit_scores(probe, papers)
+            return Scored(np.arange(len(values)) if papers is None else papers, values)
+        if papers is None:
+            values = self._unit_scores(probe, None)
+            pooled, best = Units.pool(values, np.asarray(self.units.offsets), probe.pooling)
+            return Scored(np.arange(len(pooled)), _floor(pooled), best)
+        rows, local = self.units.rows(papers)
+        pooled, best = Units.pool(self._unit_scores(probe, rows), local, probe.pooling)
+        best = np.where(best >= 0, rows[best] if len(rows) else -1, -1)
+        return Scored(papers, _floor(pooled), best)
+
+    def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """See :class:`View`."""
+        all_ = self.score(probe)
+        at = top_positions(all_.scores, k, self._id_order, allowed)
+        return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
+
+
+def _floor(pooled: Floats) -> Floats:
+    """Papers without units get the lowest score found, so that standardised sums stay finite."""
+    finite = np.isfinite(pooled)
+    if finite.all():
+        return pooled
+    lowest = pooled[finite].min() if finite.any() else np.float32(0.0)
+    return np.where(finite, pooled, lowest).astype(np.float32)

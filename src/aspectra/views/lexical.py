@@ -1,0 +1,146 @@
+"""Lexical views: BM25 over abstracts or chunks, computed by bm25s."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import LibraryCorrupt
+from aspectra.views.tokens import Tokeniser, TokenSettings
+from aspectra.views.units import Units
+from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
+
+__all__ = ["LexicalSettings", "LexicalView", "build_lexical"]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalSettings:
+    """BM25 as bm25s computes it.
+
+    Attributes:
+        k1: term saturation, >= 0.
+        b: length normalisation, 0 to 1.
+        method: variant: robertson, atire, bm25l, bm25+ or lucene (Lu, "BM25S", 2024, section 2).
+        tokens: how texts become words.
+    """
+
+    k1: float = 1.5
+    b: float = 0.75
+    method: str = "lucene"
+    tokens: TokenSettings = TokenSettings()
+
+
+def build_lexical(texts: Iterable[str], settings: LexicalSettings, folder: Path) -> int:
+    """Index texts in order into ``folder``; returns the number of distinct words."""
+    import bm25s
+
+    tokeniser = Tokeniser(settings.tokens)
+    vocabulary: dict[str, int] = {}
+    documents: list[list[int]] = []
+    for text in texts:
+        documents.append([vocabulary.setdefault(w, len(vocabulary)) for w in tokeniser.words(text)])
+    folder.mkdir(parents=True, exist_ok=True)
+    if not vocabulary:
+        vocabulary[""] = 0
+        documents = [d or [0] for d in documents] or [[0]]
+    engine = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.method, backend="numpy")
+    engine.index((documents, vocabulary), show_progress=False)
+    engine.save(folder, show_progress=False)
+    return len(vocabulary)
+
+
+class LexicalView:
+    """BM25 scores of papers, or of units pooled into papers.
+
+    Args:
+        name: name of the view.
+        folder: where :func:`build_lexical` wrote.
+        papers: number of papers in the generation.
+        id_order: rank of each paper's id, for ties.
+        settings: those it was built with.
+        text_of: seed id -> its text in this view.
+        units: units where a paper is more than one document, else None.
+    """
+
+    cheap = True
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        papers: int,
+        id_order: NDArray[np.int32],
+        settings: LexicalSettings,
+        text_of: Callable[[str], str],
+        units: Units | None = None,
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.units = units
+        self._papers = papers
+        self._id_order = id_order
+        self._text_of = text_of
+        self._tokeniser = Tokeniser(settings.tokens)
+        self._engine = _load(folder)
+        self._vocabulary: dict[str, int] = self._engine.vocab_dict
+        pointers = np.asarray(self._engine.scores["indptr"])
+        self._frequency = np.diff(pointers)
+
+    def query_text(self, probe: Probe) -> str:
+        """The text a probe asks with: its own, then that of its seeds."""
+        return "\n".join([probe.text, *(self._text_of(seed) for seed in probe.seeds)]).strip()
+
+    def terms(self, text: str) -> list[int]:
+        """Ids of the words of ``text`` that the view knows, repeats kept."""
+        known = self._vocabulary
+        return [known[word] for word in self._tokeniser.words(text) if word in known]
+
+    def rarity(self, terms: Iterable[int]) -> dict[int, float]:
+        """Term -> inverse document frequency, ln(1 + N / df): what evidence is weighed with."""
+        total = max(self._papers, 1)
+        return {t: float(np.log1p(total / max(int(self._frequency[t]), 1))) for t in terms}
+
+    def _documents(self, probe: Probe) -> Floats:
+        terms = self.terms(self.query_text(probe))
+        count = self._papers if self.units is None else len(self.units.spans)
+        if not terms:
+            return np.zeros(count, dtype=np.float32)
+        scores: Floats = self._engine.get_scores_from_ids(terms)
+        return scores[:count]
+
+    def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
+        """See :class:`View`."""
+        values = self._documents(probe)
+        best: Positions | None = None
+        if self.units is not None:
+            values, best = Units.pool(values, self.units.offsets, probe.pooling)
+            values = np.maximum(values, 0.0)  # a paper without units matches no word
+        if papers is None:
+            return Scored(np.arange(self._papers), values, best)
+        return Scored(papers, values[papers], None if best is None else best[papers])
+
+    def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """See :class:`View`; papers that share no word with the query are left out."""
+        all_ = self.score(probe)
+        positive = all_.scores > 0
+        if allowed is not None:
+            positive &= allowed
+        at = top_positions(all_.scores, k, self._id_order, positive)
+        return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
+
+
+def _load(folder: Path) -> Any:
+    import bm25s
+
+    try:
+        return bm25s.BM25.load(folder, mmap=True, load_corpus=False)
+    except (OSError, ValueError, KeyError, json.JSONDecodeError) as error:
+        raise LibraryCorrupt(
+            f"the lexical index in {folder} cannot be read", why=str(error), hint="aspectra index --rebuild"
+        ) from error

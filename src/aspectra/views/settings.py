@@ -1,0 +1,107 @@
+"""What a library indexes: encoders, BM25 parameters, chunk sizes. A value, kept in the library."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from aspectra.base.errors import UsageError
+from aspectra.views.lexical import LexicalSettings
+from aspectra.views.tokens import TokenSettings
+
+__all__ = ["ChunkSize", "IndexSettings"]
+
+_CHUNK = re.compile(r"(\d+)([wt])")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSize:
+    """Size of full-text chunks: ``250w`` (words between spaces) or ``3000t`` (words and punctuation marks)."""
+
+    count: int
+    unit: str
+
+    @classmethod
+    def parse(cls, text: str) -> ChunkSize:
+        """From its spelling.
+
+        >>> ChunkSize.parse("250w")
+        ChunkSize(count=250, unit='w')
+        """
+        found = _CHUNK.fullmatch(text.strip())
+        if not found or int(found.group(1)) < 20:
+            raise UsageError(
+                f"{text!r} is no chunk size", why="write 250w for words or 3000t for tokens, at least 20"
+            )
+        return cls(int(found.group(1)), found.group(2))
+
+    def __str__(self) -> str:
+        return f"{self.count}{self.unit}"
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """What ``aspectra index`` builds.
+
+    Attributes:
+        encoders: specifications, the first is the default; empty for lexical views only.
+        lexical: BM25 parameters and tokenisation, for all lexical views.
+        chunks: chunk sizes of the full-text views; empty for none.
+        dense_chunks: whether chunks are encoded too (the slow part for full texts).
+        batch: papers encoded between two commits: what a kill can undo.
+    """
+
+    encoders: tuple[str, ...] = ("minilm",)
+    lexical: LexicalSettings = field(default_factory=LexicalSettings)
+    chunks: tuple[str, ...] = ("250w",)
+    dense_chunks: bool = True
+    batch: int = 256
+
+    def __post_init__(self) -> None:
+        for size in self.chunks:
+            ChunkSize.parse(size)
+        if not 1 <= self.batch <= 100_000:
+            raise UsageError("index.batch must be from 1 to 100000")
+        if self.lexical.k1 < 0 or not 0 <= self.lexical.b <= 1:
+            raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {**asdict(self), "encoders": list(self.encoders), "chunks": list(self.chunks)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> IndexSettings:
+        """Inverse of :meth:`to_dict`; absent fields take their defaults.
+
+        Raises:
+            UsageError: an unknown field or a value of the wrong kind.
+        """
+        known = {f.name for f in fields(cls)}
+        if unknown := set(data) - known:
+            raise UsageError(
+                f"unknown index setting: {', '.join(sorted(unknown))}",
+                why="known: " + ", ".join(sorted(known)),
+            )
+        try:
+            lexical = dict(data.get("lexical", {}))
+            tokens = TokenSettings(**lexical.pop("tokens", {}))
+            return cls(
+                encoders=tuple(data.get("encoders", cls.encoders)),
+                lexical=LexicalSettings(**lexical, tokens=tokens),
+                chunks=tuple(data.get("chunks", cls.chunks)),
+                dense_chunks=bool(data.get("dense_chunks", cls.dense_chunks)),
+                batch=int(data.get("batch", cls.batch)),
+            )
+        except TypeError as error:
+            raise UsageError("the index settings cannot be read", why=str(error)) from error
+
+    def dumps(self) -> str:
+        """One line of JSON, as kept in the library."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    @classmethod
+    def loads(cls, text: str) -> IndexSettings:
+        """Inverse of :meth:`dumps`; "" gives the defaults."""
+        return cls.from_dict(json.loads(text)) if text else cls()

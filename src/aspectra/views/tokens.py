@@ -1,0 +1,94 @@
+"""Words for lexical views: one tokeniser for documents and queries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import Stemmer
+
+__all__ = ["TokenSettings", "Tokeniser"]
+
+# Letters and digits; Han, kana and hangul characters are words of one character, since they are written
+# without spaces, and are joined to overlapping pairs below.
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = re.compile(rf"[{_CJK}]")
+
+STOPWORDS = frozenset(
+    """a about above after again against all also am an and any are as at be because been before being
+    below between both but by can could did do does doing down during each few for from further had has
+    have having he her here hers him his how i if in into is it its itself just may me might more most
+    must my no nor not now of off on once only or other our ours out over own same shall she should so
+    some such than that the their theirs them then there these they this those through to too under until
+    up upon us very was we were what when where which while who whom why will with would you your
+    yours""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSettings:
+    """What decides a text's words.
+
+    Attributes:
+        stemmer: Snowball language (``english``), or "" for none.
+        stopwords: whether English stop words are left out.
+    """
+
+    stemmer: str = "english"
+    stopwords: bool = True
+
+
+@lru_cache(maxsize=8)
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    return Stemmer.Stemmer(language, 200_000)
+
+
+class Tokeniser:
+    """Texts to lists of stemmed words.
+
+    Args:
+        settings: see :class:`TokenSettings`.
+    """
+
+    def __init__(self, settings: TokenSettings | None = None) -> None:
+        self.settings = settings or TokenSettings()
+        self._stem: dict[str, str] = {}
+        self._stop = STOPWORDS if self.settings.stopwords else frozenset()
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, in order, repeats kept.
+
+        >>> Tokeniser().words("Ranking the rankings, 汉语词")
+        ['rank', 'rank', '汉语', '语词']
+        """
+        out = []
+        stems = self._stem
+        for word in _WORD.findall(text.lower()):
+            stem = stems.get(word)
+            if stem is None:
+                if _IS_CJK.match(word):
+                    pairs = [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+                    out.extend(pairs)
+                    continue
+                stem = self._reduce(word)
+            if stem:
+                out.append(stem)
+        return out
+
+    def _reduce(self, word: str) -> str:
+        if word in self._stop or len(word) < 2:
+            stem = ""
+        elif self.settings.stemmer:
+            stem = str(_stemmer(self.settings.stemmer).stemWord(word))
+        else:
+            stem = word
+        if len(self._stem) < 1_000_000:
+            self._stem[word] = stem
+        return stem
+
+    def many(self, texts: Iterable[str]) -> list[list[str]]:
+        """:meth:`words` of each text."""
+        return [self.words(text) for text in texts]

@@ -1,0 +1,107 @@
+"""Units of papers as arrays: which span of which field, grouped by paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.papers.paper import Unit
+from aspectra.views.view import Floats, Pooling, Positions
+
+__all__ = ["Units"]
+
+_TITLE = -2
+_ABSTRACT = -1  # sections count from 0
+
+
+@dataclass(frozen=True)
+class Units:
+    """Spans grouped by paper.
+
+    Attributes:
+        offsets: (papers + 1,) int64: the units of paper i are ``offsets[i]`` to ``offsets[i + 1]``.
+        spans: (units, 3) int32: field (-2 title, -1 abstract, N section), start, end in characters.
+    """
+
+    offsets: NDArray[np.int64]
+    spans: NDArray[np.int32]
+
+    @staticmethod
+    def field_code(field: str) -> int:
+        """The number that stands for a field name."""
+        return {"title": _TITLE, "abstract": _ABSTRACT}.get(field) or int(field.partition(":")[2])
+
+    @staticmethod
+    def field_name(code: int) -> str:
+        """The field name that a number stands for."""
+        return {_TITLE: "title", _ABSTRACT: "abstract"}.get(code) or f"section:{code}"
+
+    @classmethod
+    def load(cls, folder: Path) -> Units:
+        """Memory-mapped from a generation."""
+        return cls(
+            np.load(folder / "offsets.npy", mmap_mode="r", allow_pickle=False),
+            np.load(folder / "spans.npy", mmap_mode="r", allow_pickle=False),
+        )
+
+    def save(self, folder: Path) -> None:
+        """Into a generation being built."""
+        np.save(folder / "offsets.npy", self.offsets, allow_pickle=False)
+        np.save(folder / "spans.npy", self.spans, allow_pickle=False)
+
+    def unit(self, paper_id: str, index: int) -> Unit:
+        """The unit at ``index`` as a value."""
+        code, start, end = (int(v) for v in self.spans[index])
+        return Unit(paper_id, self.field_name(code), start, end)
+
+    def rows(self, papers: Positions) -> tuple[Positions, NDArray[np.int64]]:
+        """Unit indices of these papers, concatenated, and (papers + 1,) offsets into them."""
+        starts = self.offsets[papers]
+        counts = self.offsets[papers + 1] - starts
+        local = np.concatenate(([0], np.cumsum(counts)))
+        rows = np.repeat(starts - local[:-1], counts) + np.arange(local[-1])
+        return rows, local
+
+    @staticmethod
+    def pool(values: Floats, offsets: NDArray[np.int64], how: Pooling) -> tuple[Floats, Positions]:
+        """Unit scores to paper scores.
+
+        Args:
+            values: (units,) scores, grouped by paper.
+            offsets: (papers + 1,) where each paper's units begin.
+            how: see :class:`Probe`.
+
+        Returns:
+            (papers,) scores, -inf for a paper without units, and (papers,) index into ``values`` of the
+            unit that decided, -1 without units.
+        """
+        starts, ends = offsets[:-1], offsets[1:]
+        count = ends - starts
+        full = np.flatnonzero(count)
+        out = np.full(len(starts), -np.inf, dtype=np.float32)
+        best = np.full(len(starts), -1, dtype=np.int64)
+        if not len(full):
+            return out, best
+        begin = starts[full]
+        highest = np.maximum.reduceat(values, begin)
+        # The first unit that reaches its paper's maximum.
+        owner = np.repeat(np.arange(len(full)), count[full])
+        hits = np.flatnonzero(values[: len(owner)] == highest[owner])
+        first = hits[np.unique(owner[hits], return_index=True)[1]]
+        best[full] = first
+        if how == "max":
+            out[full] = highest
+        elif how == "first":
+            out[full] = values[begin]
+            best[full] = begin
+        elif how == "sum":
+            out[full] = np.add.reduceat(values, begin)
+        else:
+            order = np.lexsort((-values[: len(owner)], owner))
+            place = np.arange(len(owner)) - begin[owner] + begin[0]
+            kept = np.where(place < 3, values[order], 0.0)
+            out[full] = np.add.reduceat(kept, begin - begin[0]) / np.minimum(count[full], 3)
+        return out, best

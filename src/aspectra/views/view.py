@@ -1,0 +1,147 @@
+"""The protocol of a view: named units of papers and a scorer that answers two questions about them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Protocol, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+
+__all__ = ["Metric", "Pooling", "Probe", "Scored", "View", "top_positions"]
+
+Pooling = Literal["max", "first", "sum", "mean3"]
+Metric = Literal["cosine", "dot", "l2"]
+Positions = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One question to one view.
+
+    Attributes:
+        view: name of the view, ``abstract@bm25``, ``sentences@minilm`` ...
+        text: the query text, or "".
+        seeds: ids of papers whose own text or stored vectors are the query.
+        weight: of this probe's scores in the fusion; negative to push away.
+        aspect: label for people ("method"), or "".
+        instruction: free instruction for encoders that take one.
+        pooling: how units' scores become a paper's: max, first (the first unit), sum, or mean3 (mean of the
+            three best).
+        metric: cosine, dot (inner product) or l2 (negated Euclidean distance); dense views only.
+    """
+
+    view: str
+    text: str = ""
+    seeds: tuple[str, ...] = ()
+    weight: float = 1.0
+    aspect: str = ""
+    instruction: str = ""
+    pooling: Pooling = "max"
+    metric: Metric = "cosine"
+
+    def __post_init__(self) -> None:
+        if not self.text.strip() and not self.seeds:
+            raise UsageError(f"the probe on {self.view} asks nothing", hint="give it a text or seeds")
+        if self.pooling not in get_args(Pooling):
+            raise UsageError(f"unknown pooling {self.pooling!r}", why="known: max, first, sum, mean3")
+        if self.metric not in get_args(Metric):
+            raise UsageError(f"unknown metric {self.metric!r}", why="known: cosine, dot, l2")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form without fields that have their default value."""
+        whole = asdict(self)
+        whole["seeds"] = list(self.seeds)
+        plain = {f.name: f.default for f in fields(self)} | {"seeds": []}
+        return {k: v for k, v in whole.items() if k == "view" or v != plain[k]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Probe:
+        """Inverse of :meth:`to_dict`.
+
+        Raises:
+            UsageError: an unknown field or a value of the wrong kind.
+        """
+        known = {f.name for f in fields(cls)}
+        if unknown := set(data) - known:
+            raise UsageError(
+                f"unknown field in a probe: {', '.join(sorted(unknown))}",
+                why="known: " + ", ".join(sorted(known)),
+            )
+        try:
+            return cls(
+                **{**data, "seeds": tuple(data.get("seeds", ())), "weight": float(data.get("weight", 1.0))}
+            )
+        except (TypeError, ValueError) as error:
+            raise UsageError("a probe cannot be read", why=str(error)) from error
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Papers with a score each, higher is better.
+
+    Attributes:
+        papers: positions of papers in the generation, (n,) int64.
+        scores: (n,) float32, in the same order.
+        units: index of the unit that decided, (n,) int64, or None where a paper is one unit.
+    """
+
+    papers: Positions
+    scores: Floats
+    units: Positions | None = None
+
+
+class View(Protocol):
+    """Units of papers and a scorer.
+
+    Attributes:
+        name: ``abstract@bm25``, ``sentences@minilm`` ...
+        cheap: scoring every paper costs milliseconds even for a hundred thousand.
+    """
+
+    name: str
+    cheap: bool
+
+    def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
+        """Scores of these papers, or of all in order of position. (A remote view cannot answer this.)"""
+        ...
+
+    def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """The k best papers, best first, of those allowed; ties by position in descending id order."""
+        ...
+
+
+def top_positions(
+    scores: NDArray[np.floating],
+    k: int,
+    id_order: NDArray[np.int32],
+    allowed: NDArray[np.bool_] | None = None,
+) -> Positions:
+    """Positions of the k highest scores under the one total order: score, then paper id, descending.
+
+    Args:
+        scores: (n,) scores of all papers.
+        k: how many; fewer come back when fewer are allowed.
+        id_order: (n,) rank of each paper's id in ascending string order.
+        allowed: (n,) True where a paper may appear.
+    """
+    if allowed is not None:
+        pool = np.flatnonzero(allowed)
+        values = scores[pool]
+    else:
+        pool = None
+        values = scores
+    n = len(values)
+    if k <= 0 or n == 0:
+        return np.zeros(0, dtype=np.int64)
+    if k < n:
+        threshold = np.partition(values, n - k)[n - k]
+        chosen = np.flatnonzero(values >= threshold)
+    else:
+        chosen = np.arange(n)
+    at = chosen if pool is None else pool[chosen]
+    order = np.lexsort((-id_order[at], -scores[at]))[:k]
+    return cast("Positions", at[order].astype(np.int64))
