@@ -88,9 +88,8 @@ def parse_identifier(text: str) -> tuple[str, str] | None:
     if "openalex.org/" in lowered:
         value = normalise("openalex", text)
         return ("openalex", value) if value else None
-    if found := _DOI.search(text):
-        if found.start() == 0 or "doi.org/" in lowered:
-            return ("doi", normalise("doi", text))
+    if (found := _DOI.search(text)) and (found.start() == 0 or "doi.org/" in lowered):
+        return ("doi", normalise("doi", text))
     if found := _ARXIV_NEW.fullmatch(text) or _ARXIV_OLD.fullmatch(text):
         return ("arxiv", found.group(1))
     if found := _ACL.fullmatch(text):

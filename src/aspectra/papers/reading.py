@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -18,6 +19,8 @@ __all__ = ["HEAD_BYTES", "clean", "cut", "open_bytes", "read_head", "read_lines"
 
 HEAD_BYTES = 65_536
 _MAX_LINE = 256 * 1024 * 1024
+# What decompressors raise on damaged data.
+_DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 # Control characters other than tab, newline and carriage return: they carry no text and break terminals.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -53,8 +56,8 @@ def read_head(path: Path, size: int = HEAD_BYTES) -> bytes:
     with open_bytes(path) as stream:
         try:
             return stream.read(size)
-        except (OSError, EOFError, zstandard.ZstdError) as error:
-            raise BadInput(f"{path} is damaged", why=str(error)) from error
+        except _DAMAGE as error:
+            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch or export it again") from error
 
 
 def _decode(raw: bytes) -> tuple[str, str]:
@@ -76,8 +79,8 @@ def read_text(path: Path, *, max_bytes: int = 512 * 1024 * 1024) -> tuple[str, l
     with open_bytes(path) as stream:
         try:
             raw = stream.read(max_bytes + 1)
-        except (OSError, EOFError, zstandard.ZstdError) as error:
-            raise BadInput(f"{path} is damaged", why=str(error)) from error
+        except _DAMAGE as error:
+            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch or export it again") from error
     if len(raw) > max_bytes:
         raise BadInput(f"{path} is larger than {max_bytes >> 20} MiB", hint="split the file")
     if not raw.strip():
@@ -96,7 +99,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str, Remark | None]]:
         while True:
             try:
                 raw = stream.readline(_MAX_LINE)
-            except (OSError, EOFError, zstandard.ZstdError) as error:
+            except _DAMAGE as error:
                 place = f"line {number + 1}"
                 yield number + 1, "", Remark(place, f"file is damaged, rest not read: {error}")
                 return

@@ -40,9 +40,7 @@ def author_keys(name: str) -> tuple[str, str]:
 
 
 def paper_row(paper: Paper) -> tuple[Any, ...]:
-    """Values for (id, content_hash, text_hash, full_hash, title, abstract, year, venue, language, title_key,
-    record).
-    """
+    """A paper's values for ``id`` to ``language``, ``title_key`` and ``record`` of the papers table."""
     whole = paper.to_dict(with_id=False)
     rest = {k: v for k, v in whole.items() if k not in (*_COLUMNS, "sections", "references")}
     return (

@@ -53,11 +53,8 @@ def _ends_sentence(text: str, start: int, stop_start: int, stop_end: int) -> boo
     if word.casefold() in _ABBREVIATIONS:
         # "etc." and "et al." do end sentences before a capitalised word that is not a name's year.
         return word.casefold() in {"etc", "resp"} and first.isupper()
-    if _INITIAL.match(word):
-        # A lone capital is an initial ("J. Smith") unless it is a label ("class A. We ..."), which is
-        # rarer; initials follow a capitalised word or begin the sentence.
-        return False
-    return True
+    # A lone capital is an initial ("J. Smith") unless it is a label ("class A. We ..."), which is rarer.
+    return not _INITIAL.match(word)
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:

@@ -60,7 +60,7 @@ _INSTITUTION = re.compile(
 
 
 def tidy(paper: Paper) -> Paper:
-    """The same paper without anything that breaks a line-based format: control characters, stray line ends."""
+    """The same paper without what breaks a line-based format: control characters, stray line ends."""
     return replace(
         paper,
         id=one_line(paper.id),

@@ -85,13 +85,15 @@ class Writer:
 
         Args:
             records: papers and remarks, as a source yields them.
-            path, source: where they came from, for ``status``.
+            path: the file they came from, for ``status``.
+            source: name of the source that read it.
         """
         report = AddReport()
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction():
             cursor = self._db.execute(
-                "INSERT INTO additions (path, source, at, added, updated, unchanged) VALUES (?, ?, ?, 0, 0, 0)",
+                "INSERT INTO additions (path, source, at, added, updated, unchanged) "
+                "VALUES (?, ?, ?, 0, 0, 0)",
                 (path, source, now),
             )
             addition = cursor.lastrowid

@@ -131,7 +131,11 @@ class Searcher:
         Args:
             seeds: ids, DOIs, arXiv ids or exact titles.
             text: further words, asked together with the seeds.
-            limit, planner, evidence, filters, versions: as in :meth:`search`.
+            limit: as in :meth:`search`.
+            planner: as there.
+            evidence: as there.
+            filters: as there.
+            versions: as there.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
         query = Query(text, resolved, filters, limit, evidence, versions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from aspectra.views.settings import ChunkSize
 
@@ -21,7 +22,7 @@ def _spans(text: str, size: ChunkSize) -> list[tuple[int, int]]:
     # Pieces of equal length rather than full ones and a crumb.
     pieces = -(-len(places) // size.count)
     cuts = [round(i * len(places) / pieces) for i in range(pieces + 1)]
-    return [(places[a][0], places[b - 1][1]) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+    return [(places[a][0], places[b - 1][1]) for a, b in pairwise(cuts) if b > a]
 
 
 def chunk_spans(sections: Sequence[tuple[str, str]], size: ChunkSize) -> list[tuple[int, int, int]]:

@@ -18,7 +18,7 @@ _CHUNK = re.compile(r"(\d+)([wt])")
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """Size of full-text chunks: ``250w`` (words between spaces) or ``3000t`` (words and punctuation marks)."""
+    """Size of full-text chunks: ``250w`` (words between spaces) or ``3000t`` (words and punctuation)."""
 
     count: int
     unit: str

@@ -34,7 +34,7 @@ __all__ = ["BibTeX", "plain_value"]
 # bibtexparser logs every broken block; they are all remarks here already.
 logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
 
-_START = re.compile(r"^[ \t]*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=]*)(?!\s*=)", re.M)
+_START = re.compile(r"^[ \t]*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=]*+)(?!\s*=)", re.M)
 _FOLLOWING = re.compile(r"\s*,?\s*([A-Za-z][\w-]*)\s*=\s*")
 _NOT_ENTRIES = ("comment", "preamble", "string")
 _MONTHS = (
@@ -150,7 +150,7 @@ def plain_value(raw: str, strings: Mapping[str, str]) -> tuple[str, str]:
     """
     raw = raw.strip()
     if raw.startswith("{") and "{" not in raw[1:] and raw.find("}") == len(raw) - 1:
-        return raw[1:-1].strip(), ""
+        return raw[1:-1], ""
     out: list[str] = []
     at = 0
     while at < len(raw):
@@ -168,11 +168,11 @@ def plain_value(raw: str, strings: Mapping[str, str]) -> tuple[str, str]:
         while at < len(raw) and raw[at].isspace():
             at += 1
         if at < len(raw) and raw[at] != "#":
-            return "".join(out).strip(), raw[at:]
+            return "".join(out), raw[at:]
         at += 1
         while at < len(raw) and raw[at].isspace():
             at += 1
-    return "".join(out).strip(), ""
+    return "".join(out), ""
 
 
 def _closing(raw: str, at: int) -> int:
@@ -239,6 +239,7 @@ def _parsed(entry: Entry, strings: Mapping[str, str]) -> _Parsed:
 
 
 def _keep(item: _Parsed, name: str, value: str) -> None:
+    value = value.strip()
     if not name:
         return
     if item.fields.get(name):

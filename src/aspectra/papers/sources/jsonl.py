@@ -132,6 +132,12 @@ def json_records(path: Path) -> Iterator[_Item]:
             return
         lines = read_lines(path)
         held = []
+    if len(held) == 1 and _is_object(first):
+        second = next((item for item in lines if item[1].strip() or item[2]), None)
+        if second is None:  # a whole document on one line
+            yield from _wrapped(_DECODER.decode(first.strip()), [note for _, _, note in held if note])
+            return
+        held.append(second)
     for number, line, note in _chain(held, lines):
         text = line.strip().lstrip("\ufeff")
         if not text:

@@ -16,10 +16,7 @@ from aspectra.papers.writer import WRITERS, tidy
 
 __all__ = ["COLUMNS", "CsvWriter"]
 
-COLUMNS = (
-    ("id", "title", "authors", "year", "venue", "doi", "arxiv", "pmid", "url", "language")
-    + ("keywords", "abstract")
-)  # fmt: skip
+COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
 _FORMULA = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 

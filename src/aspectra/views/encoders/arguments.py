@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["positive_int", "split_argument"]
+__all__ = ["positive_int", "split_argument", "yes_or_no"]
 
 
 def split_argument(argument: str, known: Iterable[str], *, encoder: str) -> tuple[str, dict[str, str]]:
@@ -57,3 +57,13 @@ def positive_int(options: dict[str, str], name: str, default: int) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise UsageError(f"option {name!r} must be a whole number of at least 1, not {text!r}")
     return int(text)
+
+
+def yes_or_no(options: dict[str, str], name: str, default: bool) -> bool:
+    """The option ``name``, ``yes`` or ``no``, or ``default`` where it is not given."""
+    text = options.get(name)
+    if text is None:
+        return default
+    if text not in {"yes", "no"}:
+        raise UsageError(f"option {name!r} must be yes or no, not {text!r}")
+    return text == "yes"

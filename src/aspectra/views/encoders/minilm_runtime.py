@@ -59,7 +59,7 @@ def batches(lengths: Sequence[int], limit: int, budget: int = _BATCH_TOKENS) -> 
         Indices into ``lengths``; every index once.
 
     >>> list(batches([3, 300, 5, 250], 512))
-    [[1], [3, 2], [0]]
+    [[1], [3], [2, 0]]
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     for _, run in itertools.groupby(order, key=lambda index: step_of(lengths[index], limit)):
