@@ -8,22 +8,11 @@ from pathlib import Path
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.reading import read_head
-from aspectra.papers.source import SOURCES, ReadOptions, Remark, Source
+from aspectra.papers.source import SOURCES, ReadOptions, Remark
 
 __all__ = ["detect", "read_papers"]
 
 _LEAST = 0.3
-
-
-def _sources() -> Iterator[tuple[str, Source]]:
-    for name in SOURCES.names():
-        try:
-            source = SOURCES.get(name)
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("aspectra.papers.sources."):
-                continue  # named, not written yet
-            raise
-        yield name, source
 
 
 def detect(path: Path) -> str:
@@ -41,8 +30,8 @@ def detect(path: Path) -> str:
     if path.is_file() and not head.strip():
         raise BadInput(f"{path} is empty", hint="check that the export or download finished")
     best, sure = "", 0.0
-    for name, source in _sources():
-        confidence = source.sniff(path, head)
+    for name in SOURCES.names():
+        confidence = SOURCES.get(name).sniff(path, head)
         if confidence > sure:
             best, sure = name, confidence
     if sure < _LEAST:
