@@ -24,6 +24,7 @@ from bibtexparser.model import (
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.bibtex_record import entry_paper
+from aspectra.papers.fields import json_value
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.reading import clean, read_text
@@ -101,7 +102,7 @@ class BibTeX:
         text, notes = read_text(path)
         yield from notes
         try:
-            blocks = parse_string(clean(text), parse_stack=[]).blocks
+            blocks = parse_string(json_value(text), parse_stack=[]).blocks
         except (ValueError, LookupError, RecursionError, AttributeError, TypeError) as error:
             raise BadInput(f"{path} cannot be read as BibTeX", why=str(error)) from error
         strings = _strings(blocks)

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.fields import assemble, given_first, identifiers_of, language_of, one_line, year_in
+from aspectra.papers.fields import (
+    assemble,
+    given_first,
+    identifiers_of,
+    json_value,
+    language_of,
+    one_line,
+    year_in,
+)
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.reading import clean, read_text
@@ -70,7 +78,7 @@ class Nbib:
         text, notes = read_text(path)
         yield from notes
         count = 0
-        for raw in _records(clean(text)):
+        for raw in _records(json_value(text)):
             count += 1
             yield from _paper(raw, f"record {count} (line {raw.line})", options)
         if not count:

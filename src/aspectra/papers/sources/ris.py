@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.fields import json_value
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
-from aspectra.papers.reading import clean, read_text
+from aspectra.papers.reading import read_text
 from aspectra.papers.ris_record import tagged_paper
 from aspectra.papers.source import SOURCES, ReadOptions, Remark
 
@@ -64,7 +65,7 @@ class RIS:
         text, notes = read_text(path)
         yield from notes
         count = 0
-        for raw in _records(clean(text)):
+        for raw in _records(json_value(text)):
             count += 1
             place = f"record {count} (line {raw.line})"
             if not raw.started:
