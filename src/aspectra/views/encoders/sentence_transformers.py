@@ -1,0 +1,341 @@
+r"""Any sentence-transformers model, on the hub or in a folder (extra ``torch``).
+
+Argument: ``sentence-transformers:MODEL?option=value&...``. Options:
+
+- ``query``, ``document``: prompts put before the text; without them the model's own declared prompts
+  are used (``query``; ``document``, ``passage`` or ``corpus``; its default prompt).
+- ``instruction``: the prompt of a query that comes with a free instruction, with ``{instruction}`` where
+  it goes; ``document_instruction`` the same for documents. Either spells the prompt out, as in
+  ``instruction=Instruct:%20{instruction}\nQuery:%20``, or ``template`` names one of the known ones.
+  A model whose own query prompt reads ``Instruct: ...\nQuery:`` needs neither.
+- ``max_tokens``, ``batch``, ``device``, ``revision``; ``normalize`` and ``trust_remote_code`` (yes or no).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.hashing import digest
+from aspectra.views.encoder import ENCODERS, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.arguments import positive_int, split_argument, yes_or_no
+from aspectra.views.encoders.pooling import pool_spans, unit_rows
+from aspectra.views.encoders.remembering import content_hash
+
+__all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make"]
+
+_NO_LIMIT = 2**31 - 1
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_CHUNK = 256  # texts whose token states are held at once
+_SAMPLE = "Dense retrieval, revisited: a study of 3 encoders."
+_DECLARED_INSTRUCTION = re.compile(r"Instruct: .*\n(Query: ?)", re.DOTALL)
+_OPTIONS = (
+    "query",
+    "document",
+    "instruction",
+    "document_instruction",
+    "template",
+    "max_tokens",
+    "batch",
+    "device",
+    "revision",
+    "normalize",
+    "trust_remote_code",
+)
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """What is put before a text.
+
+    Attributes:
+        query: before a query without an instruction.
+        document: before a document.
+        query_instruction: before a query with one; holds ``{instruction}``, or "" to ignore instructions.
+        document_instruction: the same for documents.
+    """
+
+    query: str = ""
+    document: str = ""
+    query_instruction: str = ""
+    document_instruction: str = ""
+
+    def of(self, kind: Kind, instruction: str) -> str:
+        r"""The prompt of one call.
+
+        >>> TEMPLATES["e5-instruct"].of("query", "Find surveys")
+        'Instruct: Find surveys\nQuery: '
+        >>> TEMPLATES["e5-instruct"].of("document", "Find surveys")
+        ''
+        """
+        plain, template = (
+            (self.query, self.query_instruction)
+            if kind == "query"
+            else (self.document, self.document_instruction)
+        )
+        if instruction and template:
+            return template.replace("{instruction}", instruction)
+        return plain
+
+
+# As their model cards spell them. They are asked for by name (``template=``): a model's name says
+# nothing reliable about the prompts it was trained with.
+TEMPLATES = {
+    "e5": Prompts("query: ", "passage: "),
+    "e5-instruct": Prompts(query_instruction="Instruct: {instruction}\nQuery: "),
+    "qwen3": Prompts(query_instruction="Instruct: {instruction}\nQuery:"),
+    "gritlm": Prompts("<|embed|>\n", "<|embed|>\n", query_instruction="<|user|>\n{instruction}\n<|embed|>\n"),
+    "instructor": Prompts(query_instruction="{instruction}", document_instruction="{instruction}"),
+}
+
+
+def _resolve_prompts(options: dict[str, str], declared: dict[str, str], default: str | None) -> Prompts:
+    """Options first, then the named template, then what the model declares."""
+    template = options.get("template")
+    if template is not None and template not in TEMPLATES:
+        raise UsageError(
+            f"there is no prompt template {template!r}", why="known: " + ", ".join(sorted(TEMPLATES))
+        )
+    for name in ("instruction", "document_instruction"):
+        if options.get(name) and "{instruction}" not in options[name]:
+            raise UsageError(f"option {name!r} must hold {{instruction}} where the instruction goes")
+    base = TEMPLATES[template] if template is not None else Prompts()
+    fallback = declared.get(default or "", "")
+    query = base.query or declared.get("query") or fallback
+    document = base.document or next(
+        (declared[name] for name in ("document", "passage", "corpus") if declared.get(name)), fallback
+    )
+    asked = base.query_instruction
+    own = _DECLARED_INSTRUCTION.fullmatch(declared.get("query") or "")
+    if not asked and own is not None:
+        asked = "Instruct: {instruction}\n" + own.group(1)
+    return Prompts(
+        query=options.get("query", query),
+        document=options.get("document", document),
+        query_instruction=options.get("instruction", asked),
+        document_instruction=options.get("document_instruction", base.document_instruction),
+    )
+
+
+class SentenceTransformers:
+    """A loaded model.
+
+    Args:
+        place: folder or hub name.
+        options: as in the module's text.
+
+    Raises:
+        MissingExtra: torch or sentence-transformers is not installed.
+        UsageError: the model cannot be loaded, or an option has no meaning.
+    """
+
+    remote = ""
+
+    def __init__(self, place: str, options: dict[str, str] | None = None) -> None:
+        options = options or {}
+        if not place:
+            raise UsageError(
+                "the encoder 'sentence-transformers' needs a model",
+                hint="write sentence-transformers:FOLDER or sentence-transformers:OWNER/NAME",
+            )
+        self._batch = positive_int(options, "batch", 32)
+        self._unit = yes_or_no(options, "normalize", True)
+        self._model = _load(place, options)
+        limit = self._model.max_seq_length
+        if "max_tokens" in options:
+            limit = positive_int(options, "max_tokens", 1)
+            self._model.max_seq_length = limit
+        self.max_tokens = int(limit) if limit else _NO_LIMIT
+        self.dimensions = int(self._model.get_embedding_dimension())
+        self.name = re.sub(r"[^A-Za-z0-9.]+", "-", Path(place).name).strip("-.").lower() or "model"
+        self.prompts = _resolve_prompts(
+            options, dict(self._model.prompts or {}), self._model.default_prompt_name
+        )
+        self.late_pooling = self._can_pool_late()
+        self.fingerprint = digest(
+            {
+                "encoder": "sentence-transformers",
+                "model": _identity(place, options.get("revision")),
+                "prompts": [
+                    self.prompts.query,
+                    self.prompts.document,
+                    self.prompts.query_instruction,
+                    self.prompts.document_instruction,
+                ],
+                "max_tokens": self.max_tokens,
+                "unit": self._unit,
+            }
+        )
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        kind: Kind = "document",
+        instruction: str = "",
+        spans: Sequence[Sequence[Span]] | None = None,
+    ) -> Encoding:
+        """Encode texts, in order; see :class:`aspectra.views.encoder.Encoder`.
+
+        The instruction is used where the prompts have a place for it. Tokens of the prompt never belong
+        to a span.
+
+        Raises:
+            UsageError: spans asked of a model that does not mean-pool token states.
+        """
+        if spans is not None and not self.late_pooling:
+            raise UsageError(
+                f"the encoder {self.name!r} cannot pool spans",
+                why="it does not pool by the mean, or its tokenizer gives no character offsets",
+                hint="encode the sentences as texts of their own",
+            )
+        if spans is not None and len(spans) != len(texts):
+            raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
+        vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        truncated = np.zeros(len(texts), dtype=np.bool_)
+        pooled: list[Vectors] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
+        prompt = self.prompts.of(kind, instruction)
+        clean = [text.translate(_SURROGATES) for text in texts]
+        order = sorted(range(len(clean)), key=lambda index: len(clean[index]))
+        for start in range(0, len(order), _CHUNK):
+            chunk = order[start : start + _CHUNK]
+            part = [clean[index] for index in chunk]
+            truncated[chunk] = self._cut(part, prompt)
+            if spans is None:
+                vectors[chunk] = self._forward(part, prompt, kind, "sentence_embedding")
+                continue
+            offsets = self._offsets(part, prompt)
+            for index, item, places in zip(
+                chunk, self._forward(part, prompt, kind, None), offsets, strict=True
+            ):
+                vectors[index] = _array(item["sentence_embedding"])
+                states = self._states(item, len(places))
+                pooled[index] = pool_spans(states, places, spans[index])
+        return Encoding(
+            unit_rows(vectors) if self._unit else vectors, pooled if spans is not None else [], truncated
+        )
+
+    def _forward(self, texts: list[str], prompt: str, kind: Kind, output: str | None) -> Any:
+        run = self._model.encode_query if kind == "query" else self._model.encode_document
+        return run(texts, prompt=prompt, batch_size=self._batch, output_value=output, show_progress_bar=False)
+
+    def _states(self, item: Any, count: int) -> Vectors:
+        """(tokens, dimensions) of one text, without padding on either side."""
+        states = _array(item["token_embeddings"])
+        if states.ndim != 2 or len(states) < count:
+            raise UsageError(
+                f"the token states of {self.name!r} do not line up with its tokenizer's tokens",
+                hint="encode the sentences as texts of their own",
+            )
+        left = getattr(self._model.tokenizer, "padding_side", "right") == "left"
+        return states[len(states) - count :] if left else states[:count]
+
+    def _cut(self, texts: list[str], prompt: str) -> NDArray[np.bool_]:
+        """Which texts have more tokens than the model reads."""
+        tokenizer = getattr(self._model[0], "tokenizer", None)
+        if self.max_tokens == _NO_LIMIT or not callable(tokenizer):
+            return np.zeros(len(texts), dtype=np.bool_)
+        ids = tokenizer([prompt + text for text in texts], truncation=False, verbose=False)["input_ids"]
+        return np.array([len(row) > self.max_tokens for row in ids], dtype=np.bool_)
+
+    def _offsets(self, texts: list[str], prompt: str) -> list[NDArray[np.int64]]:
+        """Per text (tokens, 2): character ranges in the text itself; empty for special and prompt tokens."""
+        tokens = self._model.tokenizer(
+            [prompt + text for text in texts],
+            truncation=True,
+            max_length=self.max_tokens,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+        )
+        found = []
+        for ranges, special in zip(tokens["offset_mapping"], tokens["special_tokens_mask"], strict=True):
+            offsets = np.array(ranges, dtype=np.int64).reshape(-1, 2) - len(prompt)
+            offsets[np.array(special, dtype=np.bool_)] = 0
+            # A token that straddles the prompt's end keeps the part inside the text.
+            found.append(np.maximum(offsets, 0))
+        return found
+
+    def _can_pool_late(self) -> bool:
+        """Whether the mean of token states lies in the space of the text vectors, with known offsets.
+
+        Only transformer -> mean pooling (-> normalisation) qualifies: after a dense layer, or with the
+        first or last token as vector, the mean of some states is another kind of vector.
+        """
+        kinds = [type(module).__name__ for module in self._model]
+        if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+            return False
+        pooling = self._model[1]
+        if getattr(pooling, "pooling_mode", None) != "mean" or self.max_tokens == _NO_LIMIT:
+            return False
+        if not getattr(self._model.tokenizer, "is_fast", False):
+            return False
+        # Chat-style models wrap the text: then our offsets would point elsewhere. One sample shows it.
+        seen = self._model.preprocess([_SAMPLE], prompt=self.prompts.document)["input_ids"][0].tolist()
+        ours = self._model.tokenizer(
+            self.prompts.document + _SAMPLE, truncation=True, max_length=self.max_tokens
+        )
+        return bool(seen == ours["input_ids"])
+
+
+def _array(tensor: Any) -> Vectors:
+    result: Vectors = tensor.detach().float().cpu().numpy()
+    return result
+
+
+def _load(place: str, options: dict[str, str]) -> Any:
+    trust = yes_or_no(options, "trust_remote_code", False)
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtra(
+            "the encoder 'sentence-transformers' needs torch and sentence-transformers",
+            why=str(error),
+            hint='pip install "aspectra[torch]"',
+        ) from error
+    offline = os.environ.get("ASPECTRA_OFFLINE", "") not in {"", "0"}
+    try:
+        return SentenceTransformer(
+            place,
+            device=options.get("device"),
+            revision=options.get("revision"),
+            trust_remote_code=trust,
+            local_files_only=offline,
+        )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise UsageError(
+            f"cannot load the sentence-transformers model {place!r}",
+            why=str(error).split("\n", 1)[0],
+            hint="give a folder that holds the model, or check the name and the network",
+        ) from error
+
+
+def _identity(place: str, revision: str | None) -> Any:
+    """What decides the weights: the files' contents for a folder, name and commit for the hub."""
+    folder = Path(place)
+    if folder.is_dir():
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md")
+        return {
+            path.relative_to(folder).as_posix(): content_hash(path)
+            for path in files
+            if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        }
+    from huggingface_hub import snapshot_download
+
+    # The folder of a downloaded snapshot is named with its commit; this reads the local cache only.
+    commit = Path(snapshot_download(place, revision=revision, local_files_only=True)).name
+    return {"hub": place, "commit": commit}
+
+
+@ENCODERS.register("sentence-transformers")
+def make(argument: str) -> SentenceTransformers:
+    """The encoder for ``sentence-transformers:argument``; see the module's text."""
+    place, options = split_argument(argument, _OPTIONS, encoder="sentence-transformers")
+    return SentenceTransformers(place, options)
