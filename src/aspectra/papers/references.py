@@ -44,6 +44,7 @@ _NOT_AUTHOR = re.compile(
 )
 _LINK = re.compile(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
 _BROKEN_LINK = re.compile(r"(?:://|doi\.org/|\b10\.\d{4,9}/)\S*[/._=-]$")
+_MOST_HEADINGS = 20  # at either end of the text: more are no headings
 _LONGEST = 4000  # characters of one entry; a longer run is no reference
 
 
@@ -56,7 +57,13 @@ def cut_references(text: str) -> tuple[str, str, str]:
     if not headings:
         return text, "", ""
     # A list is dense with years; a line "References" in a table of contents is not followed by them.
-    dense = [m for m in headings if len(_YEAR.findall(text, m.end(), m.end() + 2000)) >= 2]
+    headings = headings[:_MOST_HEADINGS] + headings[_MOST_HEADINGS:][-_MOST_HEADINGS:]
+    limits = [m.start() for m in headings[1:]] + [len(text)]
+    dense = [
+        m
+        for m, limit in zip(headings, limits, strict=True)
+        if len(_YEAR.findall(text, m.end(), min(m.end() + 2000, limit))) >= 2
+    ]
     chosen = dense[0] if dense else headings[-1]
     before, after = text[: chosen.start()].rstrip(), text[chosen.end() :]
     end = _list_end(after)

@@ -60,9 +60,10 @@ def first_keys(head: bytes, depth: int = 2) -> set[str]:
     for match in _TOKEN.finditer(head):
         token = match.group()
         if token == b":":
-            path = [name for name in stack if name]
             key = pending[1:-1].decode("utf-8", "replace")
-            if len(path) < depth:
+            # Every key on a path opens an object and perhaps an array: a longer stack is too deep anyway.
+            path = [name for name in stack if name] if len(stack) <= 2 * depth + 1 else None
+            if path is not None and len(path) < depth:
                 found.add(".".join([*path, key]))
         elif token in (b"{", b"["):
             stack.append(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.entities
 import re
+import zlib
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def parse(path: Path) -> Element:
     with open_bytes(path) as stream:
         try:
             raw = stream.read(_MAX_BYTES + 1)
-        except (OSError, EOFError, zstandard.ZstdError) as error:
+        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
             raise BadInput(f"{path} is damaged", why=str(error), hint="fetch the file again") from error
     if len(raw) > _MAX_BYTES:
         raise BadInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint="split the file")

@@ -16,11 +16,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+
+import zstandard
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.fields import assemble, identifiers_of, one_line, split_names
@@ -147,7 +150,7 @@ def _as_file(path: Path, stack: contextlib.ExitStack) -> IO[bytes]:
             if copy.tell() > _MAX_BYTES:
                 raise BadInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint="split the file")
         copy.seek(0)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise BadInput(f"{path} is damaged", why=str(error), hint="fetch the file again") from error
     return copy
 
