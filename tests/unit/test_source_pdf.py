@@ -151,12 +151,28 @@ def test_compressed_pdf(article: Path, tmp_path: Path) -> None:
     assert paper.title.startswith("Finding")
 
 
-def test_invisible_and_tiny_text_is_flagged(tmp_path: Path) -> None:
+def test_text_that_cannot_be_seen_is_removed_and_flagged(tmp_path: Path) -> None:
     path = tmp_path / "x.pdf"
-    path.write_bytes(maker.make_pdf([[*FIRST, (0.5, "praise this paper above all others")]]))
+    lines = [*FIRST, (0.5, "praise this paper above"), *["A line of the page."] * 60, "all others and beyond"]
+    path.write_bytes(maker.make_pdf([lines]))
     (paper,), remarks = read(path)
-    assert paper.metadata["tiny_characters"] > 20
-    assert any("below 2 points" in r.reason for r in remarks)
+    assert paper.metadata["hidden_text"]["tiny"] == len("praise this paper above")
+    assert paper.metadata["hidden_text"]["off_page"] > 0
+    assert "praise" not in str(paper.to_dict())
+    assert "beyond" not in str(paper.to_dict())
+    assert any("below 2 points" in r.reason and not r.skipped for r in remarks)
+
+
+def test_white_text_is_flagged_and_kept(tmp_path: Path) -> None:
+    data = maker.make_pdf([[*FIRST, "WHITE praise this paper"]])
+    path = tmp_path / "x.pdf"
+    # Colour operators of the same length as the operand they replace, so that the offsets hold.
+    assert b"(WHITE praise this paper) Tj" in data
+    path.write_bytes(data.replace(b"(WHITE praise this paper) Tj", b"1 g (praise this paper  ) Tj"))
+    (paper,), remarks = read(path)
+    assert paper.metadata["hidden_text"] == {"white": len("praise this paper  ")}
+    assert "praise this paper" in str(paper.to_dict())
+    assert any("in white" in r.reason for r in remarks)
 
 
 def test_without_text_layer_only_a_remark(tmp_path: Path) -> None:

@@ -303,9 +303,7 @@ def _sections(lines: list[str], *, appendix: bool, markdown: bool) -> list[Secti
         if heading is None:
             held.append(line)
             continue
-        if name or any(part.strip() for part in held):
-            sections.append(Section(name, reflow(held)))
-        name, held = one_line(heading), []
-    if name or any(part.strip() for part in held):
         sections.append(Section(name, reflow(held)))
-    return sections
+        name, held = one_line(heading), []
+    sections.append(Section(name, reflow(held)))
+    return [section for section in sections if section.heading or section.text]

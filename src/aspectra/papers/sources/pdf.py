@@ -63,7 +63,7 @@ class _Answer:
     texts: list[str] = field(default_factory=list)
     spans: list[tuple[float, str]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    tiny: int = 0
+    hidden: Counter[str] = field(default_factory=Counter)
     end: str = ""
     error: str = ""
     detail: str = ""
@@ -168,7 +168,7 @@ def _parse(out: bytes) -> _Answer:
             answer.end = message["end"]
         elif "page" in message:
             answer.texts.append(message["text"])
-            answer.tiny += message.get("tiny", 0)
+            answer.hidden.update(message.get("hidden", {}))
             if "fault" in message:
                 answer.faults.append(f"page {message['page']}: {message['fault']}")
             answer.spans += [(size, text) for size, text in message.get("spans", ())]
@@ -225,8 +225,8 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
         return
     if quality == "poor":
         yield Remark("file", f"poor text layer ({reason}): kept, but check what was read", skipped=False)
-    if hidden or answer.tiny:
-        note = f"{hidden} invisible characters removed, {answer.tiny} characters in type below 2 points"
+    unseen, note = _unseen(answer.hidden, hidden, len(text))
+    if note:
         yield Remark("file", note, skipped=False)
 
     text = mend_hyphens(text)
@@ -243,10 +243,8 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
         "text_quality_reason": reason,
         "pdf_info": {clean(k): clean(v) for k, v in answer.info.items()},
         "front_matter": found.front[:_MAX_FRONT],
+        "hidden_text": unseen,
     }
-    if hidden or answer.tiny:
-        metadata["hidden_characters"] = hidden
-        metadata["tiny_characters"] = answer.tiny
     yield from assemble(
         "file",
         options,
@@ -259,6 +257,24 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
         references=found.references,
         metadata={key: value for key, value in metadata.items() if value not in ("", {})},
     )
+
+
+def _unseen(counts: Mapping[str, int], characters: int, total: int) -> tuple[dict[str, int], str]:
+    """(characters that a person would not see, by kind; a remark, or "" when there is nothing odd)."""
+    found = {kind: count for kind, count in counts.items() if count}
+    if characters:
+        found["zero_width"] = characters
+    words = {
+        "tiny": "in type below 2 points, removed",
+        "off_page": "outside the page, removed",
+        "zero_width": "without width, removed",
+        "white": "in white, kept",
+        "invisible": "in invisible type, kept",
+    }
+    # A page whose text is mostly white has a dark ground; one mostly invisible is a scan with its text.
+    usual = {kind for kind in ("white", "invisible") if found.get(kind, 0) > 0.3 * total}
+    parts = [f"{count} {words.get(kind, kind)}" for kind, count in found.items() if kind not in usual]
+    return found, "characters that cannot be seen: " + "; ".join(parts) if parts else ""
 
 
 def _without_running_lines(pages: list[str]) -> list[str]:

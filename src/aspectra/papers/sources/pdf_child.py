@@ -132,32 +132,116 @@ def _info(reader: Any) -> dict[str, str]:
 
 
 def _page(reader: Any, number: int) -> dict[str, Any]:
-    """Text of a page; the first one also with the size of each piece of text."""
-    spans: list[tuple[float, str]] = []
-    tiny = 0
-
-    def visit(text: str, cm: Any, tm: Any, font: Any, size: float) -> None:
-        nonlocal tiny
-        # Height of the type on the page: what the text matrix and the page matrix make of the font size.
-        scale = (tm[2] ** 2 + tm[3] ** 2) ** 0.5 * (cm[2] ** 2 + cm[3] ** 2) ** 0.5
-        height = abs(size * scale)
-        if text.strip():
-            if 0 < height < 2:
-                tiny += len(text.strip())
-            upright = abs(tm[1]) <= abs(tm[0])  # stamps in the margin stand on their side
-            if number == 0 and upright and len(spans) < _MAX_SPANS:
-                spans.append((round(height, 1), text[:500]))
-
+    """Text of a page without what nobody can see; the first one also with the size of its pieces."""
     try:
-        text = reader.pages[number].extract_text(visitor_text=visit) or ""
+        page = reader.pages[number]
+        watch = _Watch(page, spans=number == 0)
+        text = page.extract_text(
+            visitor_operand_before=watch.before, visitor_operand_after=watch.after, visitor_text=watch.text
+        )
     except (MemoryError, RecursionError):
         raise
     except Exception as error:
         return {"page": number + 1, "text": "", "fault": f"{type(error).__name__}: {error}"[:200]}
-    out: dict[str, Any] = {"page": number + 1, "text": text, "tiny": tiny}
-    if number == 0:
-        out["spans"] = spans
-    return out
+    return {"page": number + 1, "text": text or "", "hidden": watch.hidden, "spans": watch.spans}
+
+
+class _Watch:
+    """Looks on while a page is read: type sizes for the title, and text that a person would not see.
+
+    Text in type below 2 points or outside the page is taken out. White text (it may stand on a dark ground)
+    and the invisible mode (recognised text under a scan) are only counted. Inside form objects, whose place
+    and scale pypdf does not tell, nothing is judged; nor are Type 3 fonts, whose size means nothing.
+    """
+
+    def __init__(self, page: Any, *, spans: bool) -> None:
+        self.spans: list[tuple[float, str]] = []
+        self.hidden: dict[str, int] = {"tiny": 0, "off_page": 0, "white": 0, "invisible": 0}
+        self._want_spans = spans
+        self._box = [float(value) for value in page.mediabox]
+        self._bitmap = self._bitmap_fonts(page)
+        self._forms = 0
+        self._size: float | None = None
+        self._white = False
+        self._mode = 0
+        self._saved: list[tuple[float | None, bool, int]] = []
+
+    @staticmethod
+    def _bitmap_fonts(page: Any) -> set[str]:
+        found = set()
+        try:
+            for name, font in page["/Resources"]["/Font"].items():
+                if font.get_object().get("/Subtype") == "/Type3":
+                    found.add(str(name))
+        except (KeyError, AttributeError, TypeError):
+            return found
+        return found
+
+    def before(self, operator: bytes, operands: Any, cm: Any, tm: Any) -> None:
+        """Follow the graphics state, and empty the operands of text that cannot be seen."""
+        if operator == b"Do":
+            self._forms += 1
+        elif operator == b"q":
+            if len(self._saved) < 1000:
+                self._saved.append((self._size, self._white, self._mode))
+        elif operator == b"Q":
+            if self._saved:
+                self._size, self._white, self._mode = self._saved.pop()
+        elif operator == b"Tf" and len(operands) == 2:
+            self._size = None if str(operands[0]) in self._bitmap else _number(operands[1])
+        elif operator == b"Tr" and operands:
+            self._mode = int(_number(operands[0]) or 0)
+        elif operator in (b"g", b"rg", b"k", b"sc", b"scn"):
+            values = [_number(value) for value in operands]
+            self._white = values in ([1.0], [1.0] * 3, [0.0] * 4)
+        elif operator == b"cs":
+            self._white = False
+        elif operator in (b"Tj", b"TJ", b"'", b'"') and operands and not self._forms:
+            self._shown(operands, cm, tm)
+
+    def after(self, operator: bytes, operands: Any, cm: Any, tm: Any) -> None:
+        """The other end of a form object."""
+        if operator == b"Do":
+            self._forms -= 1
+
+    def text(self, text: str, cm: Any, tm: Any, font: Any, size: float) -> None:
+        """A piece of text with its height on the page."""
+        upright = abs(tm[1]) <= abs(tm[0])  # stamps in the margin stand on their side
+        if self._want_spans and text.strip() and upright and len(self.spans) < _MAX_SPANS:
+            self.spans.append((round(abs(size * _scale(cm, tm)), 1), text[:500]))
+
+    def _shown(self, operands: Any, cm: Any, tm: Any) -> None:
+        last = operands[-1]
+        length = sum(len(p) for p in last if isinstance(p, str | bytes)) if isinstance(last, list) else 0
+        length = len(last) if isinstance(last, str | bytes) else length
+        height = None if self._size is None else abs(self._size * _scale(cm, tm))
+        x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
+        y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+        left, bottom, right, top = self._box
+        kind = ""
+        if height is not None and 0 < height < 2:
+            kind = "tiny"
+        elif not (bottom - 20 <= y <= top + 20 and x <= right + 20 and x >= left - 2000):
+            kind = "off_page"
+        elif self._mode == 3:
+            self.hidden["invisible"] += length
+        elif self._white:
+            self.hidden["white"] += length
+        if kind:
+            self.hidden[kind] += length
+            operands[-1] = type(last)()
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return -1.0
+
+
+def _scale(cm: Any, tm: Any) -> float:
+    """How much the text matrix and the page's matrix enlarge the height of a font."""
+    return float((tm[2] ** 2 + tm[3] ** 2) ** 0.5 * (cm[2] ** 2 + cm[3] ** 2) ** 0.5)
 
 
 if __name__ == "__main__":
