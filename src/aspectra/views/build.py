@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra import __version__
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
+from aspectra.base.version import __version__
 from aspectra.papers.library import Library
 from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
 from aspectra.views.caching import (

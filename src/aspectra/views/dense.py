@@ -10,7 +10,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import LibraryCorrupt, NoSuchPaper
+from aspectra.base.errors import NoSuchPaper
+from aspectra.views.arrays import load_array
 from aspectra.views.encoder import Encoder
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
@@ -87,12 +88,7 @@ class DenseView:
         self.query = query
         self._ids = ids
         self._id_order = id_order
-        try:
-            self.vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise LibraryCorrupt(
-                f"the vectors of {name} cannot be read", why=str(error), hint="aspectra index --rebuild"
-            ) from error
+        self.vectors = load_array(folder / "vectors.npy")
 
     def query_vectors(self, probe: Probe) -> Floats:
         """(m, dimensions): the probe's text encoded, and the stored vectors of its seeds."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
 from aspectra.papers.library import Library
+from aspectra.views.arrays import load_array
 from aspectra.views.caching import paper_spans
 from aspectra.views.dense import DenseView, QueryEncoder
 from aspectra.views.encoder import Encoder, load_encoder
@@ -58,12 +59,7 @@ class Index:
 
     def array(self, name: str) -> Any:
         """A stored array, memory-mapped."""
-        try:
-            return np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise LibraryCorrupt(
-                f"{name}.npy of the index cannot be read", why=str(error), hint="aspectra index --rebuild"
-            ) from error
+        return load_array(self.folder / f"{name}.npy")
 
     @cached_property
     def positions(self) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,7 +139,7 @@ def _load(folder: Path) -> Any:
 
     try:
         return bm25s.BM25.load(folder, mmap=True, load_corpus=False)
-    except (OSError, ValueError, KeyError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, KeyError, EOFError) as error:
         raise LibraryCorrupt(
             f"the lexical index in {folder} cannot be read", why=str(error), hint="aspectra index --rebuild"
         ) from error

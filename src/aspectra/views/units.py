@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Unit
+from aspectra.views.arrays import load_array
 from aspectra.views.view import Floats, Pooling, Positions
 
 __all__ = ["Units"]
@@ -43,8 +44,8 @@ class Units:
     def load(cls, folder: Path) -> Units:
         """Memory-mapped from a generation."""
         return cls(
-            np.load(folder / "offsets.npy", mmap_mode="r", allow_pickle=False),
-            np.load(folder / "spans.npy", mmap_mode="r", allow_pickle=False),
+            load_array(folder / "offsets.npy"),
+            load_array(folder / "spans.npy"),
         )
 
     def save(self, folder: Path) -> None:

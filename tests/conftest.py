@@ -1,0 +1,93 @@
+"""Shared fixtures: small libraries, and where the real data are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from aspectra.papers.library import Library
+from aspectra.papers.paper import Paper, Section
+from aspectra.search.searcher import Searcher
+from aspectra.views.build import build_index
+from aspectra.views.settings import IndexSettings
+from fake_encoder import FakeEncoder
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+PAPERS = [
+    Paper(
+        "owl",
+        "Owls hunt at night",
+        "Owls listen for mice in the dark. We recorded forty barn owls. They strike within a second.",
+        ("Ada Lovelace", "Bo Li"),
+        2019,
+        "Birds",
+        {"doi": "10.1000/owl"},
+    ),
+    Paper(
+        "mice",
+        "Mice avoid predators",
+        "Mice freeze when a shadow passes. A maze was built for the study. Fear lasted ten minutes.",
+        ("Cy Young",),
+        2021,
+        "Mammals",
+        {"arxiv": "2101.00001"},
+    ),
+    Paper(
+        "rank",
+        "Ranking documents with language models",
+        "Search engines order documents. We prompt a model to compare two documents. Ranking improves.",
+        ("Dee Ada",),
+        2023,
+        "IR",
+        language="en",
+    ),
+    Paper(
+        "full",
+        "A paper with full text",
+        "",
+        ("Ed Zed",),
+        2020,
+        "IR",
+        sections=(
+            Section("Introduction", "Transformers read long documents. " * 60),
+            Section("Method", "Windows of text are pooled. Nothing is cut off."),
+        ),
+    ),
+    Paper("bare", "Only a title here", year=None),
+]
+
+
+@pytest.fixture
+def encoder() -> FakeEncoder:
+    return FakeEncoder()
+
+
+@pytest.fixture
+def settings() -> IndexSettings:
+    return IndexSettings(encoders=("fake",), chunks=("60w",), batch=2)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    made = Library.create(tmp_path / "library")
+    with made.writing("add") as writer:
+        writer.add(PAPERS)
+    return made
+
+
+@pytest.fixture
+def searcher(library: Library, encoder: FakeEncoder, settings: IndexSettings) -> Searcher:
+    build_index(library, settings, load=lambda _: encoder)
+    return Searcher(library, load=lambda _: encoder)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real data beside the checkout; tests that need it are skipped where it is absent."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the real collections (../shared/data) are not beside this checkout")
+    return SHARED
