@@ -58,6 +58,19 @@ def test_author_year_lines() -> None:
     ]
 
 
+def test_brackets_inside_an_unlabelled_list_are_no_labels() -> None:
+    entry = "{} Example and Bo Sample. 2020. A rather long title about umbrellas that are lost in trains,\n"
+    entry += (
+        "and about the stations where they are found again. arXiv:2001.0000{}\n[cs.CL] https://x.org/{}\n"
+    )
+    text = (
+        BODY
+        + "References\n"
+        + "".join(entry.format(name, n, n) for n, name in enumerate(("Ada", "Cleo", "Dan")))
+    )
+    assert [e.split()[0] for e in split_references(text)[1]] == ["Ada", "Cleo", "Dan"]
+
+
 def test_bullets_and_blank_lines() -> None:
     bullets = "## References\n\n- A. One. 2001. X y z.\n- B. Two. 2002. P q\n  r.\n"
     assert split_references(BODY + bullets)[1] == ["A. One. 2001. X y z.", "B. Two. 2002. P q r."]

@@ -27,7 +27,9 @@ _APPENDIX = re.compile(
     r"|A(?:\.1)?[.:]?[ \t]+[A-Z][^.,;\n]{2,80}[^.,;:\n\d])$",
     re.M,
 )
-_BRACKET = re.compile(r"^[ \t]*(?:[-*•][ \t]+)?\[[^\[\]\n]{1,40}\](?!\()[ \t]*(?=\S)", re.M)
+_BRACKET = re.compile(
+    r"^[ \t]*(?:[-*•][ \t]+)?\[(?=[^\[\]\n]{0,39}\d)[^\[\]\n]{1,40}\](?!\()[ \t]*(?=\S)", re.M
+)
 _NUMBER = re.compile(r"^[ \t]*(?:[-*•][ \t]+)?\(?(\d{1,4})[.)]?[ \t]+(?=\S)", re.M)
 _BULLET = re.compile(r"^[ \t]*[-*•][ \t]+(?=\S)", re.M)
 _INLINE_BRACKET = re.compile(r"(?:^|(?<=\s))\[(\d{1,4})\][ \t]*(?=\S)", re.M)
@@ -45,6 +47,7 @@ _NOT_AUTHOR = re.compile(
 _LINK = re.compile(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
 _BROKEN_LINK = re.compile(r"(?:://|doi\.org/|\b10\.\d{4,9}/)\S*[/._=-]$")
 _MOST_HEADINGS = 20  # at either end of the text: more are no headings
+_MOST_BEFORE = 200  # characters of a running head that may stand before the first entry
 _LONGEST = 4000  # characters of one entry; a longer run is no reference
 
 
@@ -131,7 +134,9 @@ def _starts(block: str) -> list[tuple[int, int]]:
 
 
 def _spans(pattern: re.Pattern[str], block: str) -> list[tuple[int, int]]:
-    return [match.span() for match in pattern.finditer(block)]
+    """All labels, if the list begins with one; else they are something else, such as ``[cs.CL]``."""
+    found = [match.span() for match in pattern.finditer(block)]
+    return found if found and found[0][0] <= _MOST_BEFORE else []
 
 
 def _counted(pattern: re.Pattern[str], block: str) -> list[tuple[int, int]]:
@@ -143,7 +148,7 @@ def _counted(pattern: re.Pattern[str], block: str) -> list[tuple[int, int]]:
         if last < number <= last + 2 and (last or number == 1):
             found.append(match.span())
             last = number
-    return found
+    return found if found and found[0][0] <= _MOST_BEFORE else []
 
 
 def _merge_yearless(block: str, starts: list[int]) -> list[tuple[int, int]]:
