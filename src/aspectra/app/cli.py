@@ -1,0 +1,48 @@
+"""The command line: which commands there are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aspectra.app.commands import adding, configuring, doctor, export, indexing, library, searching
+from aspectra.app.session import Session, common
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="aspectra",
+    help="Literature search that shows its proof: papers in, ranked papers with the deciding sentence out.",
+    epilog='First steps:  aspectra init --demo  then  aspectra search "reranking with language models"',
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from aspectra import __version__
+
+        typer.echo(f"aspectra {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+@common
+def everywhere(
+    session: Session,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Literature search that shows its proof: papers in, ranked papers with the deciding sentence out."""
+
+
+for _module in (library, adding, indexing, searching, export, doctor):
+    _module.register(app)
+app.add_typer(configuring.app, name="config")

@@ -1,0 +1,128 @@
+"""``add``: papers into a library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aspectra.app.output import count
+from aspectra.app.session import Degraded, Session, common
+
+if TYPE_CHECKING:
+    from aspectra.app.adding import FileReport
+    from aspectra.papers.source import ReadOptions
+
+__all__ = ["register"]
+
+_SHOWN = 3  # remarks printed per file; the others are for `status --skips`
+
+
+@common
+def add(
+    session: Session,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Files and folders.", show_default=False)
+    ],
+    as_: Annotated[
+        str | None,
+        typer.Option(
+            "--as", metavar="NAME", help="The format, where it is not recognised.", show_default=False
+        ),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Read files even if they have not changed.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 when anything was skipped.")] = False,
+) -> None:
+    """Add papers: BibTeX, RIS, CSL-JSON, JSON Lines, PDF, XML and more, told by their content.
+
+    Adding the same file twice changes nothing. Bad records are reported and left out, the others kept.
+
+    Example:  aspectra add library.bib papers/
+    """
+    from aspectra.app.adding import Adding
+    from aspectra.papers.source import SOURCES
+
+    if as_ is not None:
+        SOURCES.get(as_)  # a wrong name is an error before anything is read
+    with session.open_library() as library:
+        with library.writing("add") as writer:
+            adding = Adding(library, writer, as_=as_, options=_options(session), again=again)
+            reports = adding.run(paths, lambda report: _tell(session, report))
+            writer.checkpoint()
+        groups = library.summary()["version_groups"]
+    _sum_up(session, reports, groups)
+    skipped = sum(r.skipped for r in reports)
+    if not any(r.papers for r in reports):
+        raise Degraded(1)
+    if skipped and strict:
+        raise Degraded(4)
+
+
+def _options(session: Session) -> ReadOptions:
+    from aspectra.papers.source import ReadOptions
+
+    config = session.config
+    return ReadOptions(
+        max_text_chars=config["add.max_text_chars"],
+        pdf_seconds=config["add.pdf_seconds"],
+        pdf_pages=config["add.pdf_pages"],
+        pdf_memory_mb=config["add.pdf_memory_mb"],
+    )
+
+
+def _tell(session: Session, report: FileReport) -> None:
+    """One line for a file, and its first remarks."""
+    screen = session.screen
+    if report.error is not None and report.named:
+        screen.failure(report.error)
+        return
+    if not report.source:
+        screen.detail(f"{report.path}: passed over: {report.remarks[0].reason}")
+        return
+    if not session.quiet:
+        name = f"{report.path} ({report.source})"
+        if report.known:
+            note = f", {report.skipped:,} skipped" if report.skipped else ""
+            screen.line(f"{name}: as it was, {count(report.unchanged, 'paper')}{note}")
+        else:
+            screen.line(
+                f"{name}: {report.added:,} added, {report.updated:,} updated, "
+                f"{report.unchanged:,} unchanged, {report.skipped:,} skipped"
+            )
+    remarks = sorted(report.remarks, key=lambda remark: not remark.skipped)
+    for remark in remarks[:_SHOWN]:
+        what = "skipped" if remark.skipped else "note"
+        screen.note(f"  {what}: {remark.place}: {remark.reason}")
+    if len(remarks) > _SHOWN:
+        more = f"aspectra status --skips{session.library_words()}"
+        screen.note(f"  and {count(len(remarks) - _SHOWN, 'remark')} more: {more}")
+
+
+def _sum_up(session: Session, reports: Sequence[FileReport], groups: int) -> None:
+    added, updated = sum(r.added for r in reports), sum(r.updated for r in reports)
+    unchanged = sum(r.unchanged for r in reports)
+    abstracts, full = sum(r.with_abstract for r in reports), sum(r.with_full_text for r in reports)
+    skipped = sum(r.skipped for r in reports)
+    read = added + updated + unchanged
+    other = "".join(f", {n:,} {word}" for n, word in ((updated, "updated"), (unchanged, "unchanged")) if n)
+    if read:
+        session.screen.line(
+            f"Added {count(added, 'record')}{other} ({abstracts:,} with abstract, {full:,} with full text, "
+            f"{skipped:,} skipped). {count(groups, 'preprint/journal group')}."
+        )
+    else:
+        session.screen.line(f"Added nothing ({skipped:,} skipped).")
+    passed = [r for r in reports if not r.named and not r.source]
+    if passed and not session.verbose:
+        names = ", ".join(r.path.name for r in passed[:_SHOWN])
+        more = f" and {len(passed) - _SHOWN:,} more" if len(passed) > _SHOWN else ""
+        session.screen.note(f"{count(len(passed), 'file')} passed over: {names}{more} (--verbose says why)")
+    if added or updated:
+        session.screen.next(f"aspectra index{session.library_words()}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(add)

@@ -1,0 +1,48 @@
+"""``doctor``: what is installed, what would be contacted, and whether the library is sound."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from aspectra.app.session import Degraded, Session, common
+
+__all__ = ["register"]
+
+_MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
+_STYLES = {"ok": "", "note": "yellow", "bad": "bold red"}
+_DAMAGED = 6
+
+
+@common
+def doctor(
+    session: Session,
+    verify: Annotated[bool, typer.Option("--verify", help="Read every byte of the library.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Check the installation and the library; exit code 6 when something is broken.
+
+    Example:  aspectra doctor --verify
+    """
+    from aspectra.app.checkup import examine
+
+    checks = examine(session.library_path, verify=verify)
+    bad = [check for check in checks if check.state == "bad"]
+    if as_json:
+        whole = {"ok": not bad, "checks": [check.to_dict() for check in checks]}
+        session.screen.data(json.dumps(whole, ensure_ascii=False, indent=2) + "\n")
+    else:
+        for check in checks:
+            label = f"{_MARKS[check.state]}  {check.name}"
+            session.screen.line(check.text, style=_STYLES[check.state], indent=16, first=label)
+            if check.hint and check.state != "ok":
+                session.screen.line(f"next: {check.hint}", indent=16)
+    if bad:
+        raise Degraded(_DAMAGED)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(doctor)

@@ -1,0 +1,186 @@
+"""``init``, ``remove``, ``status``: a library and what it holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aspectra.app.output import columns, count, safe, size
+from aspectra.app.session import Session, common
+from aspectra.base.errors import UsageError
+
+__all__ = ["register"]
+
+
+@common
+def init(
+    session: Session,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Fill it with the demo papers and index them.")
+    ] = False,
+    project: Annotated[
+        bool, typer.Option("--project", help="Also write ./aspectra.toml, which names this library.")
+    ] = False,
+) -> None:
+    """Make a library: a folder that holds papers and their index.
+
+    Example:  aspectra init --library papers.lib
+    """
+    from aspectra.papers.library import Library
+
+    path = session.library_path
+    existed = (path / "library.db").exists()
+    with Library.create(path) as library:
+        if not session.quiet:
+            session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
+        if demo:
+            from aspectra.app.demo import fill
+
+            fill(library, session)
+        empty = len(library) == 0
+    if project:
+        _write_project(session, path)
+    where = "" if project else session.library_words()
+    if demo:
+        session.screen.next(f'aspectra search "reranking with large language models"{where}')
+    else:
+        session.screen.next(
+            f"aspectra add library.bib papers/{where}" if empty else f"aspectra status{where}"
+        )
+
+
+def _write_project(session: Session, library: Path) -> None:
+    from aspectra.app.output import write_file
+    from aspectra.base.config import PROJECT_FILE
+
+    target = Path(PROJECT_FILE)
+    if target.exists():
+        raise UsageError(
+            f"{target} is already there", hint=f"aspectra config set library {session.library_path}"
+        )
+    import tomlkit
+
+    inside = library.resolve().is_relative_to(Path.cwd().resolve())
+    named = library.resolve().relative_to(Path.cwd().resolve()) if inside else library.resolve()
+    write_file(target, tomlkit.dumps({"library": named.as_posix()}))
+    session.screen.note(f"wrote {target}: commands in this folder and below use this library")
+
+
+@common
+def remove(
+    session: Session,
+    ids: Annotated[
+        list[str], typer.Argument(metavar="ID...", help="Ids, DOIs or exact titles.", show_default=False)
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove papers from the library.
+
+    Example:  aspectra remove smith2020 doi:10.1000/xyz
+    """
+    with session.open_library() as library:
+        found = list(dict.fromkeys(library.resolve(one) for one in ids))
+        papers = library.get_many(found, full=False)
+        if not yes:
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise UsageError(
+                    f"removing {count(len(found), 'paper')} needs a yes",
+                    why="nobody can be asked here",
+                    hint="add --yes",
+                )
+            for one in found:
+                session.screen.note(f"{one}  {safe(papers[one].title, one_line=True)[:100]}")
+            if not typer.confirm(f"Remove {count(len(found), 'paper')}?", err=True):
+                raise typer.Abort
+        with library.writing("remove") as writer:
+            removed = writer.remove(found)
+            writer.checkpoint()
+    session.screen.line(f"Removed {count(removed, 'paper')}.")
+    session.screen.next(f"aspectra index{session.library_words()}")
+
+
+@common
+def status(
+    session: Session,
+    skips: Annotated[bool, typer.Option("--skips", help="List skipped and noted records, and why.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Most skips listed.")] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """What the library holds, what is indexed, and what was skipped.
+
+    Example:  aspectra status --skips
+    """
+    from aspectra.app.status import facts_of
+
+    with session.open_library() as library:
+        facts = facts_of(library)
+        remarks = library.remarks(limit) if skips else []
+    if as_json:
+        if skips:
+            facts["remarks"] = remarks
+        session.screen.data(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
+        return
+    _show(session, facts)
+    if skips:
+        session.screen.line()
+        for remark in remarks:
+            what = "skipped" if remark["skipped"] else "noted"
+            session.screen.line(f"{what}: {remark['file']}, {remark['place']}: {remark['reason']}", indent=2)
+        if not remarks:
+            session.screen.line("Nothing was skipped.")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
+
+
+def _show(session: Session, facts: dict[str, Any]) -> None:
+    papers = facts["papers"]
+    index = facts["index"]
+    skipped = f"{facts['records_skipped']:,} skipped, {facts['records_noted']:,} noted"
+    if facts["records_skipped"] or facts["records_noted"]:
+        skipped += " (aspectra status --skips)"
+    rows = [
+        ("library", facts["folder"]),
+        ("papers", f"{papers:,}"),
+        ("  with abstract", _share(facts["with_abstract"], papers)),
+        ("  with full text", _share(facts["with_full_text"], papers)),
+        ("  title only", _share(facts["title_only"], papers)),
+        ("version groups", f"{facts['version_groups']:,} ({count(facts['papers_in_groups'], 'paper')})"),
+        ("citations", f"{facts['citations']:,}, {facts['citations_resolved']:,} to papers in the library"),
+        ("records", skipped),
+        ("on disk", size(facts["bytes"])),
+    ]
+    if index is None:
+        rows.append(("index", "none yet" + (": aspectra index" if papers else "")))
+        session.screen.pairs(rows)
+        return
+    waiting = ", ".join(
+        f"{index[name]:,} {word}"
+        for name, word in (("waiting", "new"), ("changed", "changed"), ("gone", "removed"))
+        if index[name]
+    )
+    rows += [
+        ("index", f"generation {index['generation']} of {index['created']}, {index['papers']:,} papers"),
+        ("waiting", f"{waiting}: aspectra index" if waiting else "nothing: the index is up to date"),
+        ("BM25", ", ".join(f"{name} {value}" for name, value in index["bm25"].items())),
+    ]
+    session.screen.pairs(rows)
+    session.screen.line()
+    table = [("view", "encoder", "fingerprint", "texts cut")]
+    for name, view in index["views"].items():
+        cut = "–" if view["truncated"] is None else f"{view['truncated']:,}"
+        table.append((name, view["encoder"] or "–", view["fingerprint"][:12] or "–", cut))
+    for line in columns(table):
+        session.screen.line(line)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(init)
+    app.command()(remove)
+    app.command()(status)

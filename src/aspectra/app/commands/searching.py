@@ -1,0 +1,359 @@
+"""``search``, ``similar``, ``plan``: questions to the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aspectra.app.session import Degraded, Session, common, read_stdin
+from aspectra.app.settings import FORMATS
+from aspectra.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from aspectra.search.plan import Plan
+    from aspectra.search.query import Query
+    from aspectra.search.ranking import Ranking
+    from aspectra.search.searcher import Searcher
+
+__all__ = ["register", "write_ranking"]
+
+Limit = Annotated[
+    int | None, typer.Option("--limit", "-n", metavar="N", help="Papers wanted [10].", show_default=False)
+]
+Planner = Annotated[
+    str | None,
+    typer.Option(
+        "--planner", "-p", metavar="NAME", help="bm25, dense, hybrid, fulltext.", show_default=False
+    ),
+]
+Since = Annotated[
+    str | None, typer.Option(metavar="WHEN", help="Earliest year: 2020, or 3y (ago).", show_default=False)
+]
+Until = Annotated[str | None, typer.Option(metavar="WHEN", help="Latest year.", show_default=False)]
+Venue = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only this venue; * matches anything, as *SIGIR*.", show_default=False),
+]
+Author = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only this author; again for more.", show_default=False),
+]
+Lang = Annotated[
+    list[str] | None, typer.Option(metavar="TAG", help="Only this language, as en.", show_default=False)
+]
+EvidenceCount = Annotated[
+    int | None, typer.Option("--evidence", metavar="N", help="Sentences quoted [1].", show_default=False)
+]
+AllVersions = Annotated[bool, typer.Option("--all-versions", help="Rank preprint and journal version apart.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Say what each view thought of each paper.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")]
+PlanFile = Annotated[
+    Path | None,
+    typer.Option("--plan-file", metavar="FILE", help="Run this (edited) plan.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+JsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a paper.")]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", help=", ".join(FORMATS) + ".", show_default=False),
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
+]
+FailEmpty = Annotated[bool, typer.Option("--fail-empty", help="Exit with 3 when nothing is found.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 when there are warnings.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What a person may say beside the question."""
+
+    since: str | None
+    until: str | None
+    venue: list[str] | None
+    author: list[str] | None
+    lang: list[str] | None
+    all_versions: bool
+
+    def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
+        """The whole question."""
+        from aspectra.app.asking import year_of
+        from aspectra.search.query import Filters, Query
+
+        filters = Filters(
+            since=None if self.since is None else year_of(self.since, "--since"),
+            until=None if self.until is None else year_of(self.until, "--until"),
+            venues=tuple(self.venue or ()),
+            authors=tuple(self.author or ()),
+            languages=tuple(self.lang or ()),
+        )
+        return Query(
+            text,
+            seeds,
+            filters,
+            session.config["search.limit"],
+            session.config["search.evidence"],
+            "all" if self.all_versions else "best",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How the answer is written."""
+
+    format: str
+    explain: bool
+    plan_only: bool
+    output: Path | None
+    fail_empty: bool
+    strict: bool
+
+
+def _format(session: Session, as_json: bool, as_lines: bool, name: str | None) -> str:
+    chosen = [n for n, wanted in (("json", as_json), ("jsonl", as_lines), (name or "", bool(name))) if wanted]
+    if len(set(chosen)) > 1:
+        raise UsageError(f"two formats at once: {' and '.join(chosen)}")
+    if chosen:
+        session.flags["search.format"] = chosen[0]
+    return str(session.config["search.format"])
+
+
+def _flags(session: Session, limit: int | None, planner: str | None, evidence: int | None) -> None:
+    """Hand the flags that are settings too to the configuration, before it is first read."""
+    session.flags.update(
+        {"search.limit": limit, "search.planner": planner or None, "search.evidence": evidence}
+    )
+
+
+def _words(parts: list[str] | None) -> str:
+    if parts == ["-"]:
+        text = read_stdin()
+        if not text.strip():
+            raise UsageError("standard input is empty", hint='aspectra search "what you look for"')
+        return text
+    return " ".join(parts or ())
+
+
+@common
+def search(
+    session: Session,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT...", help="What you look for; - reads standard input.", show_default=False
+        ),
+    ] = None,
+    limit: Limit = None,
+    planner: Planner = None,
+    since: Since = None,
+    until: Until = None,
+    venue: Venue = None,
+    author: Author = None,
+    lang: Lang = None,
+    evidence: EvidenceCount = None,
+    all_versions: AllVersions = False,
+    explain: Explain = False,
+    plan: PlanOnly = False,
+    plan_file: PlanFile = None,
+    as_json: Json = False,
+    as_lines: JsonLines = False,
+    format: Format = None,  # noqa: A002
+    output: Output = None,
+    fail_empty: FailEmpty = False,
+    strict: Strict = False,
+) -> None:
+    """Find papers, each with the sentence that speaks for it.
+
+    Example:  aspectra search "graph pretraining for molecules" --since 3y
+    """
+    _flags(session, limit, planner, evidence)
+    way = _Way(_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict)
+    limits = _Limits(since, until, venue, author, lang, all_versions)
+    if plan_file is not None:
+        if text:
+            raise UsageError("--plan-file brings its own question", hint="leave the words out")
+        _run_file(session, plan_file, limit, way)
+        return
+    query = limits.query(session, _words(text), ())
+    with session.open_searcher() as searcher:
+        _answer(session, searcher, searcher.plan(query, session.config["search.planner"]), way)
+
+
+@common
+def similar(
+    session: Session,
+    seeds: Annotated[
+        list[str],
+        typer.Argument(metavar="SEED...", help="Ids, DOIs, arXiv ids, exact titles.", show_default=False),
+    ],
+    text: Annotated[
+        str, typer.Option("--text", metavar="TEXT", help="Further words.", show_default=False)
+    ] = "",
+    limit: Limit = None,
+    planner: Planner = None,
+    since: Since = None,
+    until: Until = None,
+    venue: Venue = None,
+    author: Author = None,
+    lang: Lang = None,
+    evidence: EvidenceCount = None,
+    all_versions: AllVersions = False,
+    explain: Explain = False,
+    plan: PlanOnly = False,
+    as_json: Json = False,
+    as_lines: JsonLines = False,
+    format: Format = None,  # noqa: A002
+    output: Output = None,
+    fail_empty: FailEmpty = False,
+    strict: Strict = False,
+) -> None:
+    """Find papers like others; those themselves and their other versions are not shown.
+
+    Example:  aspectra similar arXiv:2004.07180 --since 2021
+    """
+    _flags(session, limit, planner, evidence)
+    way = _Way(_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict)
+    limits = _Limits(since, until, venue, author, lang, all_versions)
+    with session.open_searcher() as searcher:
+        resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
+        query = limits.query(session, _words([text]) if text else "", resolved)
+        _answer(session, searcher, searcher.plan(query, session.config["search.planner"]), way)
+
+
+@common
+def plan(
+    session: Session,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT...", help="What you look for; `last` for the last search.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[
+        list[str] | None, typer.Option("--seed", metavar="SEED", help="A seed paper.", show_default=False)
+    ] = None,
+    limit: Limit = None,
+    planner: Planner = None,
+    since: Since = None,
+    until: Until = None,
+    venue: Venue = None,
+    author: Author = None,
+    lang: Lang = None,
+    evidence: EvidenceCount = None,
+    all_versions: AllVersions = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_toml: Annotated[bool, typer.Option("--toml", help="As TOML, to edit and run again.")] = False,
+    output: Output = None,
+) -> None:
+    """Print what a search would run, without running it.
+
+    Example:  aspectra plan "graph pretraining" --toml -o plan.toml
+    then:     aspectra search --plan-file plan.toml
+    """
+    if as_json and as_toml:
+        raise UsageError("--json and --toml exclude each other")
+    if text == ["last"] and not seed:
+        from aspectra.app.recent import recall
+
+        made = recall().plan
+    else:
+        _flags(session, limit, planner, evidence)
+        limits = _Limits(since, until, venue, author, lang, all_versions)
+        with session.open_searcher() as searcher:
+            resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
+            query = limits.query(session, _words(text), resolved)
+            made = searcher.plan(query, session.config["search.planner"])
+    written = made.to_json() + "\n" if as_json else made.to_toml() if as_toml else made.describe() + "\n"
+    session.screen.data(written, output)
+
+
+def _run_file(session: Session, path: Path, limit: int | None, way: _Way) -> None:
+    from aspectra.search.plan import Plan
+
+    made = Plan.load(path)
+    if limit is not None:
+        made = made.with_limit(limit)
+    with session.open_searcher() as searcher:
+        _answer(session, searcher, made, way)
+
+
+def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way) -> None:
+    """Run a plan and write what came of it."""
+    if way.plan_only:
+        if way.format == "json":
+            session.screen.data(made.to_json() + "\n", way.output)
+        else:
+            session.screen.data(made.describe() + "\n", way.output)
+        return
+    ranking = searcher.run(made, explain=way.explain)
+    from aspectra.app.recent import remember
+
+    remember(session.library_path, made)
+    write_ranking(session, searcher, ranking, way.format, way.output, explain=way.explain)
+    if way.format != "json":
+        for warning in ranking.warnings:
+            session.screen.warn(warning)
+    if not len(ranking) and way.fail_empty:
+        raise Degraded(3)
+    if ranking.warnings and way.strict:
+        raise Degraded(4)
+
+
+def write_ranking(
+    session: Session,
+    searcher: Searcher,
+    ranking: Ranking,
+    format_: str,
+    output: Path | None,
+    *,
+    explain: bool = False,
+) -> None:
+    """A ranking in any format, to standard output or a file."""
+    from aspectra.app import results
+
+    if format_ == "table":
+        if output is not None:
+            raise UsageError(
+                "a table is for the screen", hint=f"--format bibtex -o {output}, or: aspectra ... > {output}"
+            )
+        _table(session, searcher, ranking, explain)
+        return
+    if format_ == "json":
+        text = results.document(ranking, explain=explain)
+    elif format_ == "jsonl":
+        text = results.hit_lines(ranking, explain=explain)
+    elif format_ == "trec":
+        text = ranking.to_trec()
+    else:
+        text = ranking.export(format_)
+    session.screen.data(text, output)
+    if output is not None:
+        from aspectra.app.output import count
+
+        session.screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({format_}).")
+
+
+def _table(session: Session, searcher: Searcher, ranking: Ranking, explain: bool) -> None:
+    from aspectra.app.asking import in_words
+    from aspectra.app.results import show_ranking
+
+    total = len(searcher.index)
+    searched = f"{total:,}"
+    if ranking.plan.filters:
+        from aspectra.search.limits import allowed_mask
+
+        mask = allowed_mask(searcher.index, ranking.plan.filters, (), set())
+        within = total if mask is None else int(mask.sum())
+        searched = f"{within:,} within the limits (of {total:,})"
+    footer = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
+    show_ranking(session.screen, ranking, in_words(ranking.plan), searched, footer, explain=explain)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(search)
+    app.command()(similar)
+    app.command()(plan)

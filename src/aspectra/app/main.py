@@ -1,0 +1,145 @@
+"""The entry point: runs a command, and turns whatever goes wrong into three short lines and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+from aspectra.base.errors import AspectraError
+
+__all__ = ["main"]
+
+_USAGE, _INTERRUPTED, _PIPE_CLOSED = 2, 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``aspectra`` and return its exit code.
+
+    0 success; 1 failure; 2 wrong usage or configuration; 3 no hits with --fail-empty; 4 finished, with
+    things skipped, with --strict; 5 quota spent; 6 library damaged or built by another encoder; 7 a
+    service cannot be reached; 130 interrupted; 141 the reader of a pipe left.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given in (["--version"], ["-V"]):  # answered without importing anything else
+        from aspectra import __version__
+
+        sys.stdout.write(f"aspectra {__version__}\n")
+        return 0
+    debug = "--debug" in _before_dashes(given) or os.environ.get("ASPECTRA_DEBUG", "") not in ("", "0")
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        # Everything is written in batches, so there is nothing to save here.
+        _say("interrupted", why="what was finished is kept", hint="the same command goes on from there")
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        code = _pipe_closed()
+    except Exception as error:  # the last line of defence: no traceback without --debug
+        if debug:
+            raise
+        code = _report(error)
+    return code
+
+
+def _before_dashes(arguments: list[str]) -> list[str]:
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _run(arguments: list[str]) -> int:
+    import typer
+    from typer.main import get_command
+
+    from aspectra.app.cli import app
+    from aspectra.app.session import Degraded
+
+    if "_ASPECTRA_COMPLETE" in os.environ:  # the shell asks for completions
+        app(arguments, prog_name="aspectra")
+        return 0
+    command = get_command(app)
+    try:
+        with command.make_context("aspectra", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except typer.Abort:
+        _say("stopped")
+        return 1
+    except Degraded as result:
+        return result.exit_code
+    except typer.TyperException as error:
+        return _usage(error)
+    return 0
+
+
+def _usage(error: Exception) -> int:
+    """A command line that cannot be read."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "aspectra"
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stdout.write(str(error) + "\n")
+        return _USAGE
+    message = getattr(error, "format_message", error.__str__)()
+    what, _, why = message.strip().rstrip(".").partition("(Possible options: ")
+    near = why.rstrip(")")
+    hint = f"did you mean {near}?  " if near else ""
+    _say(what.strip(), hint=f"{hint}{path} --help")
+    return int(getattr(error, "exit_code", _USAGE))
+
+
+def _pipe_closed() -> int:
+    # Python would complain once more when it flushes at exit.
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    return _PIPE_CLOSED
+
+
+def _report(error: Exception) -> int:
+    """Three short lines for any failure; returns the exit code."""
+    if isinstance(error, AspectraError):
+        _say(error.what, why=error.why, hint=error.hint)
+        return error.exit_code
+    if isinstance(error, OSError):
+        if error.errno == errno.EPIPE:
+            return _pipe_closed()
+        where = f" {error.filename}" if error.filename else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _say(
+                f"the disk is full{' while writing' + where if where else ''}",
+                why="nothing of the interrupted step was kept; everything before it is safe",
+                hint="free some space, then run the same command again",
+            )
+        else:
+            _say(f"the system refused{' to use' + where if where else ''}", why=error.strerror or str(error))
+        return 1
+    if isinstance(error, MemoryError):
+        _say("there is not enough memory", hint="close other programs, or index fewer papers at a time")
+        return 1
+    text = " ".join(str(error).split())[:300]
+    _say(
+        f"internal error: {type(error).__name__}{': ' + text if text else ''}",
+        hint="run again with --debug and report it",
+    )
+    return 1
+
+
+def _say(what: str, *, why: str = "", hint: str = "") -> None:
+    from aspectra.app.output import safe
+
+    lines = [f"aspectra: {safe(what)}"]
+    if why:
+        lines.append(f"  why:  {safe(why)}")
+    if hint:
+        lines.append(f"  next: {safe(hint)}")
+    try:
+        sys.stderr.write("\n".join(lines) + "\n")
+    except OSError:  # nobody listens any more
+        return
+    except UnicodeEncodeError:
+        sys.stderr.write("\n".join(lines).encode("ascii", "replace").decode() + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

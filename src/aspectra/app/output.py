@@ -1,0 +1,188 @@
+"""The two streams: results on standard output, everything else on standard error.
+
+Texts of papers come from anybody's files, so nothing reaches a terminal before :func:`safe` took out what a
+terminal would obey.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aspectra.base.errors import AspectraError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Screen", "count", "safe", "size", "write_file"]
+
+# Control characters (escape sequences begin with one), and the marks that reverse the direction of a line.
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_ESCAPES = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+_UNWRAPPED = 1_000_000
+
+
+def safe(text: str, *, one_line: bool = False) -> str:
+    """``text`` without anything a terminal would obey; optionally on one line.
+
+    >>> safe("a \\x1b[31mred\\x1b[0m title\\x07")
+    'a red title'
+    """
+    plain = _OBEYED.sub("", _ESCAPES.sub("", text.replace("\r", "\n")))
+    return " ".join(plain.split()) if one_line else plain
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun.
+
+    >>> count(1, "paper"), count(1200, "paper"), count(2, "entry", "entries")
+    ('1 paper', '1,200 papers', '2 entries')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def size(amount: int) -> str:
+    """Bytes for people.
+
+    >>> size(512), size(3_400_000)
+    ('512 B', '3.4 MB')
+    """
+    value = float(amount)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return ""
+
+
+class Screen:
+    """Writes for people and programs.
+
+    Args:
+        color: whether colours may be used on a terminal.
+        quiet: only results and errors.
+        verbose: details too.
+    """
+
+    def __init__(self, *, color: bool = True, quiet: bool = False, verbose: bool = False) -> None:
+        self.quiet = quiet
+        self.verbose = verbose
+        self.terminal = sys.stdout.isatty()
+        self._color = color
+
+    @cached_property
+    def console(self) -> Console:
+        """Standard output; lines are wrapped only on a terminal or where COLUMNS says how wide."""
+        from rich.console import Console
+
+        wide = None if self.terminal or os.environ.get("COLUMNS", "").isdigit() else _UNWRAPPED
+        return Console(
+            no_color=True if not self._color else None, highlight=False, markup=False, emoji=False, width=wide
+        )
+
+    @property
+    def width(self) -> int:
+        """Cells in a line; very many where nothing is wrapped."""
+        return self.console.width
+
+    def line(self, text: str = "", style: str = "", indent: int = 0, first: str = "") -> None:
+        """A line of a result, wrapped with ``indent``; ``first`` stands inside the first line's indent."""
+        from rich.text import Text
+
+        room = max(20, self.width - indent)
+        lines = [""]
+        if text:
+            shown = Text(safe(text), style=style)
+            lines = (
+                [str(part) for part in shown.wrap(self.console, room)] if room < _UNWRAPPED // 2 else [text]
+            )
+        for number, part in enumerate(lines):
+            whole = Text(first.ljust(indent) if number == 0 else " " * indent)
+            whole.append(safe(part.rstrip()), style=style or None)
+            self.console.print(whole, soft_wrap=True)
+
+    def pairs(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Aligned ``label  value`` lines."""
+        kept = list(rows)
+        width = max((len(label) for label, _ in kept), default=0) + 2
+        for label, value in kept:
+            self.line(value or "–", indent=width, first=label)
+
+    def data(self, text: str, target: Path | None = None) -> None:
+        """Text for programs: UTF-8, unchanged, on standard output or into a file."""
+        if target is not None:
+            write_file(target, text)
+            return
+        raw = text.encode("utf-8", "replace")
+        if self.terminal:  # a person is looking: still nothing that the terminal would obey
+            raw = safe(text).encode("utf-8", "replace")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+
+    def note(self, text: str) -> None:
+        """Something good to know; not with ``--quiet``."""
+        if not self.quiet:
+            _stderr(text)
+
+    def next(self, command: str) -> None:
+        """The command that comes next."""
+        self.note(f"next: {command}")
+
+    def warn(self, text: str) -> None:
+        """Something to worry about."""
+        _stderr(f"warning: {text}")
+
+    def detail(self, text: str) -> None:
+        """Only with ``--verbose``."""
+        if self.verbose:
+            _stderr(text)
+
+    def failure(self, error: AspectraError) -> None:
+        """An error that does not end the command."""
+        parts = [error.what, *([f"  why:  {error.why}"] if error.why else [])]
+        if error.hint:
+            parts.append(f"  next: {error.hint}")
+        _stderr("\n".join(parts))
+
+
+def _stderr(text: str) -> None:
+    sys.stderr.write(safe(text) + "\n")
+
+
+def write_file(target: Path, text: str) -> None:
+    """Write a whole file or leave the old one alone.
+
+    Raises:
+        AspectraError: the folder cannot be written to.
+    """
+    part = target.with_name(f".{target.name}.part")
+    try:
+        if not target.is_file() and target.exists():  # a pipe, a device
+            target.write_text(text, encoding="utf-8", errors="replace", newline="")
+            return
+        part.write_text(text, encoding="utf-8", errors="replace", newline="")
+        part.replace(target)
+    except OSError as error:
+        try:
+            part.unlink(missing_ok=True)
+        except OSError:
+            part = target
+        if error.errno == 28:
+            raise
+        raise AspectraError(
+            f"cannot write {target}", why=error.strerror or str(error), hint="choose another file with -o"
+        ) from error
+
+
+def columns(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
+    """Rows as aligned lines; the last column is not padded."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+    return [
+        gap.join(c if i == len(row) - 1 else c.ljust(widths[i]) for i, c in enumerate(row)) for row in rows
+    ]

@@ -1,0 +1,87 @@
+"""Progress with rate and time left, on standard error."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+__all__ = ["ProgressShown", "duration"]
+
+_EVERY = 10.0  # seconds between lines where no terminal is looking
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> duration(4.2), duration(75), duration(7320)
+    ('4.2 s', '1 min 15 s', '2 h 2 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+class ProgressShown:
+    """A callback ``(step, done, total)`` that shows a bar on a terminal and now and then a line elsewhere.
+
+    Args:
+        wanted: False shows nothing.
+    """
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._bar: Any = None
+        self._task: Any = None
+        self._step = ""
+        self._began = self._spoke = monotonic()
+        self._from = 0
+
+    def __enter__(self) -> ProgressShown:
+        if self._wanted and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(compact=True),
+                console=Console(stderr=True),
+                transient=True,
+                refresh_per_second=4,
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if not self._wanted:
+            return
+        now = monotonic()
+        if step != self._step:
+            self._step, self._began, self._spoke, self._from = step, now, now, done
+            if self._bar is not None:
+                if self._task is not None:
+                    self._bar.remove_task(self._task)
+                self._task = self._bar.add_task(step, total=total, rate="")
+        passed = now - self._began
+        rate = (done - self._from) / passed if passed > 0.5 else 0.0
+        if self._bar is not None:
+            shown = f"{rate:,.0f}/s" if rate else ""
+            self._bar.update(self._task, completed=done, total=total, rate=shown)
+        elif now - self._spoke >= _EVERY and done < total:
+            self._spoke = now
+            left = f", {duration((total - done) / rate)} left" if rate else ""
+            sys.stderr.write(f"{step}: {done:,} of {total:,}, {rate:,.0f}/s{left}\n")
+            sys.stderr.flush()
