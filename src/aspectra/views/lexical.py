@@ -127,10 +127,8 @@ class LexicalView:
     def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`View`; papers that share no word with the query are left out."""
         all_ = self.score(probe)
-        positive = all_.scores > 0
-        if allowed is not None:
-            positive &= allowed
-        at = top_positions(all_.scores, k, self._id_order, positive)
+        scores = all_.scores if allowed is None else all_.scores * allowed
+        at = top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order)
         return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
 
 

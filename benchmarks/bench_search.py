@@ -1,0 +1,206 @@
+"""Search speed on a large library, beside raw bm25s and the machine's own limits, in one run.
+
+    python benchmarks/bench_search.py --library FOLDER [--queries 200] [--sizes 2000 10000 30000]
+
+The library must be indexed with the default encoder. Everything is measured here and now: nothing is
+compared with numbers from elsewhere. Prints a Markdown table and, with --json FILE, writes the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+
+import bm25s
+import numpy as np
+import Stemmer
+
+from aspectra.papers.library import Library
+from aspectra.search.query import Query
+from aspectra.search.searcher import Searcher
+from aspectra.views.build import build_index, settings_of
+from aspectra.views.encoders.minilm_runtime import available_cores
+from aspectra.views.settings import IndexSettings
+from aspectra.views.view import Probe
+
+Rows = list[tuple[str, str, str, bool | None]]
+
+
+def p50(call: Callable[[str], object], inputs: list[str]) -> float:
+    """Median milliseconds of one call, after a warm-up on the first five inputs."""
+    for value in inputs[:5]:
+        call(value)
+    times = []
+    for value in inputs:
+        clock = perf_counter()
+        call(value)
+        times.append(1000 * (perf_counter() - clock))
+    return statistics.median(times)
+
+
+def read_bandwidth() -> float:
+    """GB/s that all cores together read from memory (dot products over arrays larger than the caches)."""
+    cores = available_cores()
+    arrays = [np.ones(64 * 2**20, dtype=np.float32) for _ in range(cores)]
+    best = 0.0
+    with ThreadPoolExecutor(cores) as pool:
+        for _ in range(6):
+            clock = perf_counter()
+            list(pool.map(lambda a: float(a @ a), arrays))
+            best = max(best, sum(a.nbytes for a in arrays) / (perf_counter() - clock) / 1e9)
+    return best
+
+
+def cold_search(folder: Path, query: str) -> tuple[float, float]:
+    """(seconds, peak MB) of `aspectra search` in a fresh process; files are in the page cache."""
+    code = (
+        "import resource, subprocess, sys, time; t = time.perf_counter();"
+        "p = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
+        "print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000, p.returncode)"
+    )
+    command = [sys.executable, "-m", "aspectra", "search", query, "--library", str(folder)]
+    out = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    seconds, peak, status = out.stdout.split()
+    if status != "0":
+        raise SystemExit(f"`aspectra search` ended with {status}")
+    return float(seconds), float(peak)
+
+
+def subset(source: Library, count: int, folder: Path) -> Library:
+    """A library of the first ``count`` papers with the vectors the source has cached."""
+    made = Library.create(folder)
+    ids = source.ids()[:count]
+    with made.writing("add") as writer:
+        writer.add(source.get_many(ids).values())
+    rows = source.rows(
+        "SELECT v.text_hash, v.kind, v.fingerprint, v.data FROM vectors v "
+        "JOIN papers p ON p.text_hash = v.text_hash WHERE p.pos <= (SELECT pos FROM papers WHERE id = ?)",
+        (ids[-1],),
+    )
+    with made.writing("vectors") as writer:
+        writer.put_vectors(list(rows))
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=Path, required=True)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[2000, 10_000, 30_000])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    library = Library(options.library)
+    searcher = Searcher(library)
+    index = searcher.index
+    random.seed(0)
+    chosen = random.sample(index.ids, options.queries)
+    papers = library.get_many(chosen, full=False)
+    titles = [papers[i].title for i in chosen]
+    abstracts = [papers[i].abstract for i in chosen]
+    rows: Rows = []
+
+    # Fresh processes first: this one has not yet filled the memory.
+    cold = [cold_search(options.library, titles[n]) for n in range(5)]
+    seconds = statistics.median(c[0] for c in cold)
+    rows.append(("cold `aspectra search`, median of 5", f"{seconds:.2f} s", "<= 2.5 s", seconds <= 2.5))
+    rows.append(("its peak memory", f"{max(c[1] for c in cold):.0f} MB", "", None))
+
+    bandwidth = read_bandwidth()
+    rows.append(("read bandwidth of this machine, all cores", f"{bandwidth:.1f} GB/s", "", None))
+
+    engine = bm25s.BM25.load(index.folder / "abstract@bm25", mmap=True)
+    stemmer = Stemmer.Stemmer("english")
+
+    def raw(text: str) -> object:
+        tokens = bm25s.tokenize(text, stemmer=stemmer, show_progress=False)
+        return engine.retrieve(tokens, k=10, show_progress=False)
+
+    def through_plan(text: str) -> object:
+        return searcher.order(searcher.plan(Query(text, evidence=0, versions="all"), "bm25"))
+
+    for name, inputs in (("title", titles), ("abstract", abstracts)):
+        ours, theirs = p50(through_plan, inputs), p50(raw, inputs)
+        ratio = ours / theirs
+        text = f"{ours:.2f} ms, raw bm25s {theirs:.2f} ms: {ratio:.2f}x"
+        rows.append((f"BM25 through a plan, {name} as query, p50", text, "<= 2.5x", ratio <= 2.5))
+
+    view = index.view(f"abstract@{index.default_encoder()}")
+    vectors = view.query_vectors(Probe(view.name, text=titles[0]))
+    matrix = view.vectors
+
+    def product(_: str) -> object:
+        return matrix @ vectors[0]
+
+    time = p50(product, titles)
+    rate = matrix.nbytes / time / 1e6
+    share = 100 * rate / bandwidth
+    text = f"{time:.1f} ms, {rate:.1f} GB/s: {share:.0f} % of the bandwidth"
+    rows.append((f"dense exact, {len(matrix):,} x {matrix.shape[1]}, p50", text, ">= 70 %", share >= 70))
+
+    for name, inputs, goal in (("title", titles, 40), ("abstract", abstracts, 60)):
+        time = p50(lambda text: searcher.search(text, limit=10), inputs)
+        rows.append((f"hybrid with evidence, {name} as query, p50", f"{time:.1f} ms", f"<= {goal} ms", time <= goal))
+    time = p50(lambda seed: searcher.similar(seed, limit=10), chosen)
+    rows.append(("seed query with evidence, p50", f"{time:.1f} ms", "", None))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    rows.append(("peak memory of all these queries", f"{peak:.2f} GB", "<= 1.5 GB", peak <= 1.5))
+
+    sizes, costs = [], []
+    with tempfile.TemporaryDirectory() as temporary:
+        for count in [*options.sizes, len(index)]:
+            if count < len(index):
+                part = subset(library, count, Path(temporary) / str(count))
+                build_index(part, settings_of(library))
+                small = Searcher(part)
+            else:
+                small = searcher
+            held = [t for t, i in zip(titles, chosen, strict=True)]
+            sizes.append(len(small.index))
+            # Encoding a query costs the same at any size: remembered vectors leave only the search.
+            for title in held:
+                small.search(title, limit=10)
+            costs.append(p50(lambda text, s=small: s.search(text, limit=10), held))
+        slope, base = np.polyfit(sizes, costs, 1)
+        table = ", ".join(f"{s:,}: {c:.1f} ms" for s, c in zip(sizes, costs, strict=True))
+        fit = f"{base:.1f} ms + {1e5 * slope:.1f} ms per 100,000 papers"
+        rows.append(("hybrid against corpus size, query vector known", f"{table}; fit {fit}", "", None))
+
+        ten = subset(library, min(10_000, len(index)), Path(temporary) / "unchanged")
+        build_index(ten, settings_of(library))
+        clock = perf_counter()
+        report = build_index(ten)
+        seconds = perf_counter() - clock
+        if report.changed:
+            raise SystemExit("an index without changes was built again")
+        rows.append((f"index without changes, {len(ten):,} papers", f"{seconds:.2f} s", "<= 5 s", seconds <= 5))
+
+        fresh = Library.create(Path(temporary) / "fresh")
+        clock = perf_counter()
+        with fresh.writing("add") as writer:
+            writer.add(library.papers())
+        added = perf_counter() - clock
+        report = build_index(fresh, IndexSettings(encoders=(), chunks=()))
+        built = sum(report.seconds.values())
+        seconds = added + built
+        text = f"{seconds:.1f} s (add {added:.1f}, index {built:.1f})"
+        rows.append((f"library of {len(fresh):,} papers without encoding", text, "<= 60 s", seconds <= 60))
+
+    print("| what | measured | asked | met |\n|---|---|---|---|")
+    for what, measured, asked, met in rows:
+        print(f"| {what} | {measured} | {asked} | {'' if met is None else 'yes' if met else 'no'} |")
+    if options.json:
+        options.json.write_text(json.dumps([list(map(str, row)) for row in rows], indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The lab: runs, measures, benchmarks and experiments."""
