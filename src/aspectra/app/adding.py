@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from aspectra import __version__
 from aspectra.base.errors import AspectraError, BadInput
-from aspectra.papers.detect import detect, read_papers
+from aspectra.papers.detect import UnknownFormat, detect, read_papers
 from aspectra.papers.paper import Paper
 from aspectra.papers.source import ReadOptions, Remark
 
@@ -53,6 +53,7 @@ class FileReport:
         source: the format it was read as, or "" when it was not read.
         error: why nothing could be read, or None.
         known: True when it was added before and had not changed, so that it was not read again.
+        passed_over: why a file of a folder was left alone, or "".
     """
 
     path: Path
@@ -67,6 +68,7 @@ class FileReport:
     error: AspectraError | None = None
     named: bool = True
     known: bool = False
+    passed_over: str = ""
 
     @property
     def papers(self) -> int:
@@ -188,23 +190,29 @@ class Adding:
     def _one(self, found: Found) -> FileReport:
         report = FileReport(found.path, named=found.named)
         if found.problem:
-            report.remarks = [Remark("file", found.problem)]
-            report.skipped = 1
+            report.passed_over = found.problem
             return report
         try:
             self._read(found.path, report)
-        except (BadInput, RecursionError) as error:
-            report.error = (
-                error
-                if isinstance(error, BadInput)
-                else BadInput(f"{found.path} cannot be read", why="its parts are nested too deeply")
-            )
-            why = f"{report.error.what}{': ' + report.error.why if report.error.why else ''}"
-            report.skipped += 1
-            remark = Remark("file", why)
-            report.remarks.append(remark)
-            self._writer.add([remark], path=_absolute(found.path), source=report.source)
+        except UnknownFormat as error:
+            if found.named:
+                self._failed(report, error)
+            else:
+                report.passed_over = "its format is not recognised"
+        except BadInput as error:
+            self._failed(report, error)
+        except RecursionError:
+            nested = BadInput(f"{found.path} cannot be read", why="its parts are nested too deeply")
+            self._failed(report, nested)
         return report
+
+    def _failed(self, report: FileReport, error: BadInput) -> None:
+        """A file of which nothing could be read: said now, and kept for ``status --skips``."""
+        report.error = error
+        remark = Remark("file", f"{error.what}{': ' + error.why if error.why else ''}")
+        report.remarks.append(remark)
+        report.skipped += 1
+        self._writer.add([remark], path=_absolute(report.path), source=report.source)
 
     def _read(self, path: Path, report: FileReport) -> None:
         if not path.exists():

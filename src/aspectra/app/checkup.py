@@ -89,10 +89,10 @@ def _extras() -> Check:
 
 
 def _weights() -> Check:
-    from aspectra.views.encoders.minilm import make
+    from aspectra.views.encoders.minilm import MiniLM, find_model
 
     try:
-        encoder = make("")
+        encoder = MiniLM(find_model())
         dtype = encoder.runtime.dtype
     except AspectraError as error:
         return Check("encoder", "note", f"minilm: {error.what}", error.hint)

@@ -43,6 +43,18 @@ def everywhere(
     """Literature search that shows its proof: papers in, ranked papers with the deciding sentence out."""
 
 
-for _module in (library, adding, indexing, searching, export, doctor):
-    _module.register(app)
+for _command in (
+    library.init,
+    adding.add,
+    indexing.index,
+    searching.search,
+    searching.similar,
+    export.show,
+    export.export,
+    searching.plan,
+    library.status,
+    library.remove,
+    doctor.doctor,
+):
+    app.command()(_command)
 app.add_typer(configuring.app, name="config")

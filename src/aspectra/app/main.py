@@ -82,10 +82,9 @@ def _usage(error: Exception) -> int:
         sys.stdout.write(str(error) + "\n")
         return _USAGE
     message = getattr(error, "format_message", error.__str__)()
-    what, _, why = message.strip().rstrip(".").partition("(Possible options: ")
-    near = why.rstrip(")")
-    hint = f"did you mean {near}?  " if near else ""
-    _say(what.strip(), hint=f"{hint}{path} --help")
+    near = getattr(error, "possibilities", None) or ()
+    hint = f"did you mean {near[0]}? or: " if near else ""
+    _say(message.partition(" (Possible options:")[0].strip().rstrip("."), hint=f"{hint}{path} --help")
     return int(getattr(error, "exit_code", _USAGE))
 
 

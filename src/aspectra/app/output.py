@@ -28,9 +28,9 @@ _UNWRAPPED = 1_000_000
 
 
 def safe(text: str, *, one_line: bool = False) -> str:
-    """``text`` without anything a terminal would obey; optionally on one line.
+    r"""``text`` without anything a terminal would obey; optionally on one line.
 
-    >>> safe("a \\x1b[31mred\\x1b[0m title\\x07")
+    >>> safe("a \x1b[31mred\x1b[0m title\x07")
     'a red title'
     """
     plain = _OBEYED.sub("", _ESCAPES.sub("", text.replace("\r", "\n")))
@@ -152,6 +152,7 @@ class Screen:
 
 
 def _stderr(text: str) -> None:
+    sys.stdout.flush()  # where both streams end in one place, their lines keep their order
     sys.stderr.write(safe(text) + "\n")
 
 

@@ -105,9 +105,10 @@ class Session:
 
     def open_searcher(self) -> Searcher:
         """A searcher over the library."""
+        library = self.open_library()  # where there is none, nothing heavy is imported to say so
         from aspectra.search.searcher import Searcher
 
-        return Searcher(self.open_library())
+        return Searcher(library)
 
 
 _COMMON: dict[str, Any] = {

@@ -54,7 +54,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value and the layer it came from: ``flag``, ``environment ASPECTRA_X``, a file's path, ``default``."""
+    """A value and the layer it came from: flag, environment ASPECTRA_X, a file's path, or default."""
 
     value: Any
     origin: str
@@ -69,8 +69,14 @@ def find_project_file(start: Path) -> Path | None:
     return None
 
 
-def parse_value(key: Key, value: Any, where: str) -> Any:
+def parse_value(key: Key, value: Any, where: str, label: str = "") -> Any:
     """``value`` in the key's kind; texts are read as people write them (``yes``, ``20``).
+
+    Args:
+        key: the setting.
+        value: as it was found.
+        where: the layer, for the message.
+        label: what the person wrote in place of the key's name, such as ``--limit``.
 
     Raises:
         UsageError: it cannot be read as that kind, or the key's check refuses it.
@@ -90,10 +96,10 @@ def parse_value(key: Key, value: Any, where: str) -> Any:
     except ValueError as error:
         names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
         raise UsageError(
-            f"{key.name} must be {names[key.kind]}, not {value!r}", why=f"set in {where}"
+            f"{label or key.name} must be {names[key.kind]}, not {value!r}", why=f"set in {where}"
         ) from error
     if key.check and (problem := key.check(out)):
-        raise UsageError(f"{key.name}: {problem}", why=f"set in {where}")
+        raise UsageError(f"{label or key.name} {problem}", why=f"set in {where}")
     return out
 
 
@@ -185,7 +191,9 @@ class Config:
                 self._values[key.name] = Value(parse_value(key, environ[key.variable], where), where)
         for name, value in flags.items():
             if value is not None:
-                self._values[name] = Value(parse_value(self.keys[name], value, "the command line"), "flag")
+                flag = f"--{name.rpartition('.')[2]}"
+                read = parse_value(self.keys[name], value, "the command line", flag)
+                self._values[name] = Value(read, "flag")
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name].value

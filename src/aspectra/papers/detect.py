@@ -10,9 +10,13 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.reading import read_head
 from aspectra.papers.source import SOURCES, ReadOptions, Remark
 
-__all__ = ["detect", "read_papers"]
+__all__ = ["UnknownFormat", "detect", "read_papers"]
 
 _LEAST = 0.3
+
+
+class UnknownFormat(BadInput):
+    """A file that no source recognises; in a folder of other things that is nothing to worry about."""
 
 
 def detect(path: Path) -> str:
@@ -22,7 +26,8 @@ def detect(path: Path) -> str:
     that the answer never depends on the order of imports.
 
     Raises:
-        BadInput: there is no such file, it is empty, or no source recognises it.
+        BadInput: there is no such file, or it is empty.
+        UnknownFormat: no source recognises it.
     """
     if not path.exists():
         raise BadInput(f"there is no file or folder {path}", hint="check the path")
@@ -35,7 +40,7 @@ def detect(path: Path) -> str:
         if confidence > sure:
             best, sure = name, confidence
     if sure < _LEAST:
-        raise BadInput(
+        raise UnknownFormat(
             f"the format of {path} is not recognised",
             why="known formats: " + ", ".join(SOURCES.names()),
             hint="if you know which it is, name it with --as NAME",

@@ -20,6 +20,8 @@ from aspectra.papers.writing import Writer
 __all__ = ["Library"]
 
 _MANY = 500  # bound variables per statement
+# A file added again replaces what was said about it before.
+_NEWEST = "SELECT max(id) FROM additions GROUP BY path"
 
 
 class Library:
@@ -280,7 +282,8 @@ class Library:
         )[0]
         citations, resolved = self._all("SELECT count(*), count(target) FROM citations")[0]
         skipped, noted = self._all(
-            "SELECT coalesce(sum(skipped), 0), coalesce(sum(1 - skipped), 0) FROM remarks"
+            "SELECT coalesce(sum(skipped), 0), coalesce(sum(1 - skipped), 0) FROM remarks "
+            f"WHERE addition IN ({_NEWEST})"
         )[0]
         return {
             "folder": str(self.folder),
@@ -301,7 +304,8 @@ class Library:
         """What was skipped or noted while adding, newest file first."""
         rows = self._all(
             "SELECT a.path, a.source, r.place, r.reason, r.skipped FROM remarks r "
-            "JOIN additions a ON a.id = r.addition ORDER BY a.id DESC, r.rowid LIMIT ?",
+            f"JOIN additions a ON a.id = r.addition WHERE a.id IN ({_NEWEST}) "
+            "ORDER BY a.id DESC, r.rowid LIMIT ?",
             (limit,),
         )
         names = ("file", "source", "place", "reason", "skipped")

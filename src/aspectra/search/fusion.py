@@ -16,7 +16,9 @@ __all__ = ["reciprocal_ranks", "standardise"]
 _MOST_DEVIATIONS = 20.0
 
 
-def standardise(scores: Floats, sample: Floats) -> NDArray[np.float64]:
+def standardise(
+    scores: Floats, sample: Floats, allowed: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
     """Scores in deviations from the mean of a fixed random sample of papers.
 
     The sample is the same whether all papers are scored or only candidates, so the result means the same.
@@ -24,6 +26,7 @@ def standardise(scores: Floats, sample: Floats) -> NDArray[np.float64]:
     Args:
         scores: (n,) scores of the papers in question.
         sample: (s,) scores of the sample under the same probe.
+        allowed: (n,) True for the papers that may be ranked; a seed's likeness to itself tells nothing.
 
     Returns:
         (n,) standardised scores; zeros when every score is the same.
@@ -35,7 +38,8 @@ def standardise(scores: Floats, sample: Floats) -> NDArray[np.float64]:
         return np.zeros(0)
     mean = float(sample.mean()) if len(sample) else 0.0
     deviation = float(sample.std()) if len(sample) else 0.0
-    highest = max(float(scores.max()), float(sample.max()) if len(sample) else -np.inf)
+    able = scores if allowed is None else scores[allowed]
+    highest = float(able.max()) if len(able) else mean
     deviation = max(deviation, (highest - mean) / _MOST_DEVIATIONS)
     if deviation <= 1e-12:
         return np.zeros(len(scores))

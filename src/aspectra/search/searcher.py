@@ -157,7 +157,7 @@ class Searcher:
     def _allowed(self, plan: Plan) -> NDArray[np.bool_] | None:
         gone, _ = self._changed()
         exclude = plan.exclude
-        if exclude:
+        if exclude and plan.versions == "best":
             twins = self.library.versions(exclude)
             exclude = (*exclude, *(v for versions in twins.values() for v in versions))
         return allowed_mask(self.index, plan.filters, exclude, gone)
@@ -192,7 +192,7 @@ class Searcher:
             if view.cheap or everything:
                 scores = view.score(probe).scores
                 raw[number] = scores
-                values = standardise(scores, scores[sample])
+                values = standardise(scores, scores[sample], allowed)
                 standard[number] = values
                 total += probe.weight * values
             else:

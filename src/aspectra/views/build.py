@@ -98,9 +98,9 @@ def build_index(
     """
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
-        if settings is not None:
-            writer.set_meta(SETTINGS_KEY, settings.dumps())
         encoders = [(spec, load(spec)) for spec in chosen.encoders]
+        if settings is not None:  # kept only once its encoders could be had
+            writer.set_meta(SETTINGS_KEY, settings.dumps())
         state = _state(library, chosen, encoders)
         current = library.generations.current() if not rebuild else None
         if current is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aspectra.app.adding import FileReport
     from aspectra.papers.source import ReadOptions
 
-__all__ = ["register"]
+__all__ = ["add"]
 
 _SHOWN = 3  # remarks printed per file; the others are for `status --skips`
 
@@ -35,8 +35,9 @@ def add(
     again: Annotated[bool, typer.Option("--again", help="Read files even if they have not changed.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 when anything was skipped.")] = False,
 ) -> None:
-    """Add papers: BibTeX, RIS, CSL-JSON, JSON Lines, PDF, XML and more, told by their content.
+    """Add papers from files and folders.
 
+    BibTeX, RIS, CSL-JSON, JSON Lines, PDF, XML and more, told by their content.
     Adding the same file twice changes nothing. Bad records are reported and left out, the others kept.
 
     Example:  aspectra add library.bib papers/
@@ -78,8 +79,11 @@ def _tell(session: Session, report: FileReport) -> None:
     if report.error is not None and report.named:
         screen.failure(report.error)
         return
-    if not report.source:
-        screen.detail(f"{report.path}: passed over: {report.remarks[0].reason}")
+    if report.passed_over:
+        screen.detail(f"{report.path}: passed over: {report.passed_over}")
+        return
+    if report.error is not None:
+        screen.note(f"{report.path}: skipped: {report.remarks[-1].reason}")
         return
     if not session.quiet:
         name = f"{report.path} ({report.source})"
@@ -107,22 +111,18 @@ def _sum_up(session: Session, reports: Sequence[FileReport], groups: int) -> Non
     skipped = sum(r.skipped for r in reports)
     read = added + updated + unchanged
     other = "".join(f", {n:,} {word}" for n, word in ((updated, "updated"), (unchanged, "unchanged")) if n)
+    versions = f" {count(groups, 'preprint/journal group')}." if groups else ""
     if read:
         session.screen.line(
             f"Added {count(added, 'record')}{other} ({abstracts:,} with abstract, {full:,} with full text, "
-            f"{skipped:,} skipped). {count(groups, 'preprint/journal group')}."
+            f"{skipped:,} skipped).{versions}"
         )
     else:
         session.screen.line(f"Added nothing ({skipped:,} skipped).")
-    passed = [r for r in reports if not r.named and not r.source]
+    passed = [r for r in reports if r.passed_over]
     if passed and not session.verbose:
         names = ", ".join(r.path.name for r in passed[:_SHOWN])
         more = f" and {len(passed) - _SHOWN:,} more" if len(passed) > _SHOWN else ""
         session.screen.note(f"{count(len(passed), 'file')} passed over: {names}{more} (--verbose says why)")
     if added or updated:
         session.screen.next(f"aspectra index{session.library_words()}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command()(add)

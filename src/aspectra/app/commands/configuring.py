@@ -19,7 +19,7 @@ from aspectra.base.errors import UsageError
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Settings: show them, set them, say where they come from.",
+    help="Show and change settings.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -56,7 +56,7 @@ def show(
 @app.command()
 @common
 def path(session: Session) -> None:
-    """The files that are read, the strongest first.
+    """Print the files that are read, the strongest first.
 
     Example:  aspectra config path
     """
@@ -78,7 +78,9 @@ def set_(
         bool, typer.Option("--project", help="In ./aspectra.toml, not in your own file.")
     ] = False,
 ) -> None:
-    """Set a value in your own file, or the project's; comments in it are kept.
+    """Set a value in your own file.
+
+    With --project in ./aspectra.toml. Comments in the file are kept.
 
     Example:  aspectra config set search.limit 20
     """

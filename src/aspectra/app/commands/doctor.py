@@ -9,7 +9,7 @@ import typer
 
 from aspectra.app.session import Degraded, Session, common
 
-__all__ = ["register"]
+__all__ = ["doctor"]
 
 _MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 _STYLES = {"ok": "", "note": "yellow", "bad": "bold red"}
@@ -22,7 +22,9 @@ def doctor(
     verify: Annotated[bool, typer.Option("--verify", help="Read every byte of the library.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Check the installation and the library; exit code 6 when something is broken.
+    """Check installation and library.
+
+    Exit code 6 when something is broken.
 
     Example:  aspectra doctor --verify
     """
@@ -41,8 +43,3 @@ def doctor(
                 session.screen.line(f"next: {check.hint}", indent=16)
     if bad:
         raise Degraded(_DAMAGED)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command()(doctor)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aspectra.papers.library import Library
     from aspectra.papers.paper import Paper
 
-__all__ = ["register"]
+__all__ = ["export", "show"]
 
 _FORMATS = ("bibtex", "ris", "csl-json", "csv", "jsonl")
 _SUFFIXES = {
@@ -48,7 +48,9 @@ def show(
         typer.Option("--format", metavar="NAME", help=", ".join(_FORMATS) + ".", show_default=False),
     ] = None,
 ) -> None:
-    """Show one paper: its record, its versions, what it cites and what cites it.
+    """Show one paper.
+
+    Its record, its other versions, what it cites and what cites it inside the library.
 
     Example:  aspectra show doi:10.1000/xyz --sentences
     """
@@ -146,8 +148,9 @@ def export(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
     ] = None,
 ) -> None:
-    """Write papers for a reference manager or another program; ids and citation keys are kept.
+    """Write papers for other programs.
 
+    BibTeX, RIS, CSL-JSON, CSV, JSON Lines, TREC runs; ids and citation keys are kept.
     The format is taken from the name of the file where none is given.
 
     Example:  aspectra export last --format ris -o picks.ris
@@ -196,9 +199,3 @@ def _written(papers: Iterable[Paper], name: str) -> str:
     from aspectra.papers.writer import WRITERS
 
     return WRITERS.get(name).write(papers)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command()(show)
-    app.command()(export)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aspectra.views.build import IndexReport
     from aspectra.views.settings import IndexSettings
 
-__all__ = ["register"]
+__all__ = ["index"]
 
 _METHODS = ("robertson", "atire", "bm25l", "bm25+", "lucene")
 
@@ -47,9 +47,10 @@ def index(
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build anew even if nothing changed.")] = False,
 ) -> None:
-    """Make what was added searchable; only what is new is encoded.
+    """Make what was added searchable.
 
-    Settings given here stay with the library. Ctrl-C is safe: finished batches are kept.
+    Only what is new is encoded. Settings given here stay with the library.
+    Ctrl-C is safe: finished batches are kept.
 
     Example:  aspectra index --encoder minilm --chunks 250w
     """
@@ -147,8 +148,3 @@ def _tell(session: Session, report: IndexReport, seconds: float) -> None:
         if number:
             screen.note(f"{view}: {count(number, 'text')} longer than the encoder reads, cut")
     screen.next(f'aspectra search "what you look for"{session.library_words()}')
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command()(index)

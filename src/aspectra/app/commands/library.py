@@ -13,7 +13,7 @@ from aspectra.app.output import columns, count, safe, size
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
-__all__ = ["register"]
+__all__ = ["init", "remove", "status"]
 
 
 @common
@@ -26,7 +26,10 @@ def init(
         bool, typer.Option("--project", help="Also write ./aspectra.toml, which names this library.")
     ] = False,
 ) -> None:
-    """Make a library: a folder that holds papers and their index.
+    """Make a library.
+
+    A library is a folder that holds papers and their index. Without --library it is made in your data
+    folder, and every command finds it there.
 
     Example:  aspectra init --library papers.lib
     """
@@ -110,7 +113,9 @@ def status(
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Most skips listed.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """What the library holds, what is indexed, and what was skipped.
+    """Say what the library holds.
+
+    Counts, what is indexed and with what, what waits for `aspectra index`, what was skipped and why.
 
     Example:  aspectra status --skips
     """
@@ -177,10 +182,3 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
         table.append((name, view["encoder"] or "–", view["fingerprint"][:12] or "–", cut))
     for line in columns(table):
         session.screen.line(line)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command()(init)
-    app.command()(remove)
-    app.command()(status)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
 
-__all__ = ["register", "write_ranking"]
+__all__ = ["plan", "search", "similar"]
 
 Limit = Annotated[
     int | None, typer.Option("--limit", "-n", metavar="N", help="Papers wanted [10].", show_default=False)
@@ -165,7 +165,9 @@ def search(
     fail_empty: FailEmpty = False,
     strict: Strict = False,
 ) -> None:
-    """Find papers, each with the sentence that speaks for it.
+    """Find papers by a question.
+
+    Each comes with the sentence that speaks for it.
 
     Example:  aspectra search "graph pretraining for molecules" --since 3y
     """
@@ -210,7 +212,9 @@ def similar(
     fail_empty: FailEmpty = False,
     strict: Strict = False,
 ) -> None:
-    """Find papers like others; those themselves and their other versions are not shown.
+    """Find papers like other papers.
+
+    Those themselves and their other versions are not shown.
 
     Example:  aspectra similar arXiv:2004.07180 --since 2021
     """
@@ -248,10 +252,11 @@ def plan(
     as_toml: Annotated[bool, typer.Option("--toml", help="As TOML, to edit and run again.")] = False,
     output: Output = None,
 ) -> None:
-    """Print what a search would run, without running it.
+    """Print what a search would run.
 
     Example:  aspectra plan "graph pretraining" --toml -o plan.toml
-    then:     aspectra search --plan-file plan.toml
+
+    Then edit it, and:  aspectra search --plan-file plan.toml
     """
     if as_json and as_toml:
         raise UsageError("--json and --toml exclude each other")
@@ -350,10 +355,3 @@ def _table(session: Session, searcher: Searcher, ranking: Ranking, explain: bool
         searched = f"{within:,} within the limits (of {total:,})"
     footer = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
     show_ranking(session.screen, ranking, in_words(ranking.plan), searched, footer, explain=explain)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command()(search)
-    app.command()(similar)
-    app.command()(plan)
