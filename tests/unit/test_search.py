@@ -319,3 +319,18 @@ def test_vectors_stored_as_encoded(searcher, encoder):
     view = searcher.index.view("abstract@fake")
     expected = encoder.encode([f"{PAPERS[0].title}. {PAPERS[0].abstract}"]).vectors[0]
     assert np.allclose(view.vectors[0], expected)
+
+
+def test_cosine_of_an_encoder_that_does_not_normalise(library, settings):
+    class Long(FakeEncoder):
+        def encode(self, texts, **more):
+            coded = super().encode(texts, **more)
+            scale = 1.0 + np.arange(len(texts), dtype=np.float32)[:, None]
+            return replace(coded, vectors=coded.vectors * scale * 3)
+
+    long, plain = Long(), FakeEncoder()
+    build_index(library, settings, load=lambda _: long)
+    found = Searcher(library, load=lambda _: long).search("mice in a maze", planner="dense")
+    build_index(library, settings, load=lambda _: plain, rebuild=True)
+    assert found[0].id == "mice"
+    assert max(h.score for h in found) <= 1.0001

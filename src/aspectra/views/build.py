@@ -282,7 +282,7 @@ class _Builder:
             whole_name, unit_name = f"abstract@{encoder.name}", f"sentences@{encoder.name}"
             whole = self._matrix(whole_name, len(self.ids), encoder.dimensions, np.float32)
             units = self._matrix(unit_name, len(self.units), encoder.dimensions, np.float16)
-            truncated = 0
+            truncated, even = 0, True
             for number, packed in self._vectors("text_hash", ABSTRACT_KIND, encoder):
                 low, high = self.offsets[number], self.offsets[number + 1]
                 if packed is None or len(packed.units) != high - low:
@@ -292,10 +292,13 @@ class _Builder:
                     )
                 whole[number] = packed.whole
                 units[low:high] = packed.units
+                even = even and _is_unit(packed.whole)
                 truncated += packed.truncated
-            self._describe(whole_name, spec, encoder, truncated)
+            self._describe(whole_name, spec, encoder, truncated, unit_length=even)
             how = "late pooling" if encoder.late_pooling else "encoded apart"
-            self._describe(unit_name, spec, encoder, truncated, units="sentences", sentences=how)
+            self._describe(
+                unit_name, spec, encoder, truncated, units="sentences", sentences=how, unit_length=even
+            )
 
     def _full_texts(self) -> None:
         if not any(self.columns["full"]):
@@ -339,3 +342,9 @@ class _Builder:
                         matrix[offsets[number] : offsets[number + 1]] = packed.units
                         truncated += packed.truncated
                 self._describe(name, spec, encoder, truncated, units=base)
+
+
+def _is_unit(vector: NDArray[np.float32]) -> bool:
+    """Length 1, or 0 for a text without tokens."""
+    square = float(vector @ vector)
+    return abs(square - 1.0) < 1e-2 or square == 0.0

@@ -71,6 +71,8 @@ class DenseView:
         id_order: rank of each paper's id, for ties.
         query: encodes query texts; vectors of seeds are those stored.
         units: units where a paper has more than one vector, else None.
+        unit_length: whether stored vectors have length 1 (or 0, where a unit has none), so that their inner
+            product is their cosine.
     """
 
     def __init__(
@@ -81,10 +83,13 @@ class DenseView:
         id_order: NDArray[np.int32],
         query: QueryEncoder,
         units: Units | None = None,
+        *,
+        unit_length: bool = True,
     ) -> None:
         self.name = name
         self.units = units
         self.cheap = units is None
+        self.unit_length = unit_length
         self.query = query
         self._ids = ids
         self._id_order = id_order
@@ -111,7 +116,9 @@ class DenseView:
         block = rows.astype(np.float32, copy=False)
         product: Floats = block @ query.T
         if probe.metric == "cosine":
-            # Stored vectors are of unit length (or zero, where a unit has no vector); queries too.
+            if not self.unit_length:
+                product = product / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
+                product = product / np.maximum(np.linalg.norm(query, axis=1), 1e-12)
             return product
         if probe.metric == "l2":
             square = np.einsum("ij,ij->i", block, block)[:, None]

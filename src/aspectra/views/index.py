@@ -164,7 +164,15 @@ class Index:
             else:
                 encoder = self.query_encoder(facts["encoder"], facts["fingerprint"])
                 folder = self.folder / facts["folder"]
-                view = DenseView(name, folder, self.positions, self.id_order, encoder, units)
+                view = DenseView(
+                    name,
+                    folder,
+                    self.positions,
+                    self.id_order,
+                    encoder,
+                    units,
+                    unit_length=facts.get("unit_length", True),
+                )
             self._views[name] = view
             return view
 
