@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"aspectra {__version__}\n")
         return 0
     debug = "--debug" in _before_dashes(given) or os.environ.get("ASPECTRA_DEBUG", "") not in ("", "0")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows a question mark
+            stream.reconfigure(errors="replace")
     try:
         code = _run(given)
         sys.stdout.flush()
@@ -132,12 +137,8 @@ def _say(what: str, *, why: str = "", hint: str = "") -> None:
         lines.append(f"  why:  {safe(why)}")
     if hint:
         lines.append(f"  next: {safe(hint)}")
-    try:
+    with contextlib.suppress(OSError):  # nobody listens any more
         sys.stderr.write("\n".join(lines) + "\n")
-    except OSError:  # nobody listens any more
-        return
-    except UnicodeEncodeError:
-        sys.stderr.write("\n".join(lines).encode("ascii", "replace").decode() + "\n")
 
 
 if __name__ == "__main__":

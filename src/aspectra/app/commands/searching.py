@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.output import count, safe
 from aspectra.app.session import Degraded, Session, common, read_stdin
 from aspectra.app.settings import FORMATS
 from aspectra.base.errors import UsageError
@@ -271,8 +272,14 @@ def plan(
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
             query = limits.query(session, _words(text), resolved)
             made = searcher.plan(query, session.config["search.planner"])
-    written = made.to_json() + "\n" if as_json else made.to_toml() if as_toml else made.describe() + "\n"
-    session.screen.data(written, output)
+    session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
+
+
+def _plan_text(made: Plan, style: str) -> str:
+    if style == "json":
+        return made.to_json() + "\n"
+    # TOML and JSON escape control characters themselves; the readable form does not.
+    return made.to_toml() if style == "toml" else safe(made.describe()) + "\n"
 
 
 def _run_file(session: Session, path: Path, limit: int | None, way: _Way) -> None:
@@ -288,10 +295,7 @@ def _run_file(session: Session, path: Path, limit: int | None, way: _Way) -> Non
 def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way) -> None:
     """Run a plan and write what came of it."""
     if way.plan_only:
-        if way.format == "json":
-            session.screen.data(made.to_json() + "\n", way.output)
-        else:
-            session.screen.data(made.describe() + "\n", way.output)
+        session.screen.data(_plan_text(made, way.format), way.output)
         return
     ranking = searcher.run(made, explain=way.explain)
     from aspectra.app.recent import remember
@@ -336,8 +340,6 @@ def write_ranking(
         text = ranking.export(format_)
     session.screen.data(text, output)
     if output is not None:
-        from aspectra.app.output import count
-
         session.screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({format_}).")
 
 

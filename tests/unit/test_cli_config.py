@@ -1,0 +1,111 @@
+"""Layers of configuration, and the commands that show and set them."""
+
+import json
+import os
+
+import pytest
+
+from aspectra.app.main import main
+from aspectra.app.settings import KEYS
+from aspectra.base.config import Config, Key, find_project_file, read_file
+from aspectra.base.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    for name in ("DATA", "CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    for name in [n for n in os.environ if n.startswith("ASPECTRA_")]:
+        monkeypatch.delenv(name)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return tmp_path
+
+
+def test_layers_and_origins(tmp_path):
+    user, project = tmp_path / "user.toml", tmp_path / "project.toml"
+    user.write_text('library = "mine"\n[search]\nlimit = 5\nevidence = 5\nplanner = "bm25"\n')
+    project.write_text("[search]\nlimit = 6\nevidence = 6\n")
+    environ = {"ASPECTRA_SEARCH_LIMIT": "7"}
+    config = Config(KEYS, flags={"search.format": "json"}, environ=environ, project=project, user=user)
+    assert (config["search.limit"], config.origin("search.limit")) == (7, "environment ASPECTRA_SEARCH_LIMIT")
+    assert (config["search.evidence"], config.origin("search.evidence")) == (6, str(project))
+    assert (config["search.planner"], config.origin("search.planner")) == ("bm25", str(user))
+    assert (config["search.format"], config.origin("search.format")) == ("json", "flag")
+    assert (config["offline"], config.origin("offline")) == (False, "default")
+    assert config["library"] == str(tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[serch]\nlimit = 1\n", "did you mean search.limit"),
+        ("[search]\nlimit = 'ten'\n", "whole number"),
+        ("[search]\nlimit = true\n", "whole number"),
+        ("[search]\nlimit = -1\n", "0 or more"),
+        ("offline = 1\n", "true or false"),
+        ("library = [\n", "not valid TOML"),
+        ("openai_api_key = 'abc'\n", "secret"),
+        ("[openai]\ntoken = 'abc'\n", "secret"),
+        ("library = 'sk-0123456789abcdefghij'\n", "secret"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path, text, message):
+    path = tmp_path / "aspectra.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_file(path, KEYS)
+    assert message in str(caught.value)
+    assert "abcdefghij" not in str(caught.value)
+
+
+def test_the_nearest_project_file_wins(tmp_path):
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    assert find_project_file(below) is None
+    (tmp_path / "aspectra.toml").touch()
+    assert find_project_file(below) == tmp_path / "aspectra.toml"
+    (tmp_path / "a" / "aspectra.toml").touch()
+    assert find_project_file(below) == tmp_path / "a" / "aspectra.toml"
+
+
+def test_variables_are_named_after_keys():
+    assert Key("search.limit", int, 1, "").variable == "ASPECTRA_SEARCH_LIMIT"
+    assert {key.variable for key in KEYS} >= {"ASPECTRA_LIBRARY", "ASPECTRA_OFFLINE"}
+
+
+def test_show_path_and_set(capsys, home):
+    file = home / "config" / "aspectra" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("# mine\n[search]\n# few\nlimit = 5\n")
+    assert main(["config", "set", "search.limit", "20"]) == 0
+    assert main(["config", "set", "add.pdf_seconds", "60"]) == 0
+    assert file.read_text() == "# mine\n[search]\n# few\nlimit = 20\n\n[add]\npdf_seconds = 60.0\n"
+    capsys.readouterr()
+    assert main(["config", "show", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["search.limit"] == {"value": 20, "origin": str(file)}
+    assert main(["config", "show", "--origin"]) == 0
+    assert str(file) in capsys.readouterr().out
+    assert main(["config", "path"]) == 0
+    assert str(file) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["serch.limit", "3"], ["search.limit", "few"], ["search.limit", "-3"]])
+def test_set_refuses(capsys, home, arguments):
+    assert main(["config", "set", *arguments]) == 2
+    assert not (home / "config").exists()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_set_in_the_project(home):
+    assert main(["config", "set", "--project", "library", "papers.lib"]) == 0
+    assert f'library = "{home / "work" / "papers.lib"}"' in (home / "work" / "aspectra.toml").read_text()
+
+
+def test_a_bad_file_stops_every_command(capsys, home):
+    (home / "work" / "aspectra.toml").write_text("limits = 3\n")
+    assert main(["status"]) == 2
+    assert "unknown key 'limits'" in capsys.readouterr().err
+    assert main(["status", "--config", "nowhere.toml"]) == 2
