@@ -1,0 +1,194 @@
+"""Any folder in the layout of BEIR: ``corpus.jsonl``, ``queries.jsonl`` and judgements.
+
+Judgements may be ``qrels/SPLIT.tsv``, ``qrels.tsv`` or several ``qrels_NAME.tsv``, with or without a header,
+or TREC's four columns. A query may bring an instruction (``instruction``), as in BIRCO and BRIGHT. A document
+under the id of a query is dropped from its ranking and its judgements, as BEIR does.
+
+Source: Thakur et al., BEIR, NeurIPS Datasets and Benchmarks 2021; BIRCO's pools: Wang et al., BIRCO, 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Grades, Topic
+from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
+
+__all__ = ["MEASURES", "load"]
+
+MEASURES = ("nDCG@10", "R@100")
+_OPTIONS = ("corpus", "qrels", "pools", "name", "licence", "source", "seed")
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known about a collection that its files do not say."""
+
+    name: str
+    licence: str
+    source: str
+    measures: tuple[str, ...]
+
+
+_BIRCO = _Known(
+    "birco",
+    "CC BY-NC 4.0 (non-commercial use, with attribution)",
+    "github.com/BIRCO-benchmark/BIRCO. Cite: Wang et al., BIRCO: A Benchmark of Information Retrieval Tasks"
+    " with Complex Objectives, 2024, and the set's own source",
+    ("nDCG@10", "R@5"),
+)
+_ACL = _Known(
+    "acl-fulltext",
+    "CC BY-NC-SA 3.0 for papers before 2016 (non-commercial use, with attribution); links without a licence",
+    "ACL Anthology; github.com/WING-NUS/scisumm-corpus. Cite: Chandrasekaran et al., CL-SciSumm; Yasunaga et"
+    " al., ScisummNet, AAAI 2019; Radev et al., The ACL Anthology Network, 2013",
+    ("R@100", "R@200", "R@300", "MRR@50", "nDCG@10"),
+)
+_LITQUERY = _Known(
+    "litquery",
+    "MIT (questions of SPAR), Apache-2.0 (AutoScholarQuery); abstracts belong to their authors",
+    "github.com/xiaofengShi/SPAR, github.com/bytedance/pasa. Cite: Shi et al., SPAR, 2025; He"
+    " et al., PaSa, 2025",
+    ("R@5", "R@20", "nDCG@10"),
+)
+
+
+@BENCHMARKS.register("beir")
+def load(path: Path, **options: str) -> Benchmark:
+    """Load a folder in BEIR's layout.
+
+    Args:
+        path: the folder.
+        options: ``qrels`` (which judgements, where there are several), ``corpus`` (another file or folder to
+            take the documents from), ``pools`` (``yes``: only judged documents are ranked, ``no``: the whole
+            collection; default: ``yes`` for instructed queries whose judgements list irrelevant documents),
+            ``seed`` (``yes``: queries are papers of the corpus, ``no``), ``name``, ``licence``, ``source``,
+            ``checksums``, ``revision``.
+
+    Raises:
+        BadInput: a file is missing, damaged, or changed under a pinned checksum.
+        UsageError: an option that cannot be understood, or several judgements and none chosen.
+    """
+    chosen = options_of("beir", options, _OPTIONS)
+    folder = Folder(path, chosen.get("checksums", ""))
+    documents = _documents(folder, chosen.get("corpus", ""))
+    queries = folder.table("queries", ("queries", "test", "dev")) or [folder.need("queries.jsonl")]
+    which, judgements = _judgements(folder, chosen.get("qrels", ""))
+    known = _known(path, which)
+
+    corpus = Corpus(lambda: (row for file in documents for row in folder.rows(file)))
+    scan = corpus.scan()
+    as_seed = _yes(chosen.get("seed", "yes" if known is _ACL else "no"), "seed")
+    topics = [
+        _topic(row, as_seed and own_id(row) in scan.ids) for file in queries for row in folder.rows(file)
+    ]
+    given: dict[str, dict[str, float]] = folder.qrels(judgements)
+    own = sum(grades.pop(query, None) is not None for query, grades in given.items())
+    kept, qrels, problems = keep_judged(topics, {"gold": given}, "gold")
+    if own:
+        problems.append(f"{counted(own, 'query is', 'queries are')} judged against themselves, left out")
+    excluded = {topic.id: frozenset([topic.id]) for topic in kept if topic.id in scan.ids}
+    if same := sum(not topic.seed for topic in kept if topic.id in excluded):
+        problems.append(
+            f"{counted(same, 'document has', 'documents have')} the id of a query: excluded for it"
+        )
+    pools = _pools(kept, qrels["gold"]) if _pooled(chosen.get("pools", ""), kept, qrels["gold"]) else None
+    return Benchmark(
+        name=chosen.get("name") or _name(path, known, which),
+        revision=chosen.get("revision") or folder.revision,
+        licence=chosen.get("licence") or (known.licence if known else "not stated in the folder"),
+        source=chosen.get("source") or (known.source if known else "not stated in the folder"),
+        papers=corpus.papers,
+        topics=kept,
+        qrels=qrels,
+        pools=pools,
+        excluded=excluded,
+        measures=known.measures if known else MEASURES,
+        audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
+    )
+
+
+def _yes(value: str, name: str) -> bool:
+    if value.casefold() not in ("yes", "no"):
+        raise UsageError(f"{name} must be yes or no, not {value!r}")
+    return value.casefold() == "yes"
+
+
+def _documents(folder: Folder, given: str) -> list[Path]:
+    if not given:
+        return folder.table("corpus", ("corpus", "test", "train")) or [folder.need("corpus.jsonl")]
+    path = Path(given)
+    if path.is_dir():
+        return Folder(path).table("corpus") or [Folder(path).need("corpus.jsonl")]
+    if not path.is_file():
+        raise BadInput(f"there is no corpus {path}", hint="check the option corpus")
+    return [path]
+
+
+def _judgements(folder: Folder, which: str) -> tuple[str, Path]:
+    """The name of the chosen judgements ("" where there is one set only) and their file."""
+    if which:
+        names = (
+            f"qrels/{which}.tsv",
+            f"qrels_{which}.tsv",
+            f"qrels.{which}.tsv",
+            f"qrels/{which}.jsonl",
+            which,
+        )
+        return which, folder.need(*names)
+    if path := folder.find("qrels.tsv", "qrels.txt", "qrels"):
+        return "", path
+    found: dict[str, Path] = {}
+    for file in [*sorted(folder.root.glob("qrels_*.tsv*")), *sorted(folder.root.glob("qrels/*.tsv*"))]:
+        found[file.name.removeprefix("qrels_").split(".")[0]] = file
+    if "test" in found or len(found) == 1:
+        name = "test" if "test" in found else next(iter(found))
+        return ("" if name == "test" else name), found[name]
+    if found:
+        raise UsageError(
+            f"{folder.root} holds several judgements", hint="name one: qrels=" + "|".join(sorted(found))
+        )
+    return "", folder.need("qrels.tsv", "qrels/test.tsv")
+
+
+def _known(path: Path, which: str) -> _Known | None:
+    folders = [part.casefold() for part in path.resolve().parts[-3:]]
+    if "birco" in folders:
+        return _BIRCO
+    if "litquery" in folders:
+        return _LITQUERY
+    return _ACL if which in ("cited", "citing") or folders[-1] == _ACL.name else None
+
+
+def _name(path: Path, known: _Known | None, which: str) -> str:
+    folder = path.resolve()
+    own = folder.parent.name if folder.name in ("dev", "test", "train") else folder.name
+    parts = [known.name if known else "beir", own, which]
+    return "/".join(part for number, part in enumerate(parts) if part and part not in parts[:number])
+
+
+def _topic(row: Row, seed: bool) -> Topic:
+    name = own_id(row)
+    text = "\n".join(filter(None, (text_of(row.get("title")), text_of(row.get("text")))))
+    instruction = next((text_of(row[n]) for n in ("instruction", "instructions") if row.get(n)), "")
+    return Topic(
+        name,
+        text,
+        seed=name if seed else "",
+        instructions={"original": instruction} if instruction else {},
+    )
+
+
+def _pooled(wanted: str, topics: Sequence[Topic], gold: Grades) -> bool:
+    if wanted:
+        return _yes(wanted, "pools")
+    negatives = any(grade <= 0 for grades in gold.values() for grade in grades.values())
+    return negatives and any(topic.instructions for topic in topics)
+
+
+def _pools(topics: Sequence[Topic], gold: Grades) -> Mapping[str, tuple[str, ...]]:
+    return {topic.id: tuple(gold[topic.id]) for topic in topics}

@@ -1,0 +1,234 @@
+"""CSFCube: faceted query by example over computer-science abstracts, graded 0 to 3 per facet.
+
+A topic is a pair of a query paper and a facet. Read are the layout of the git release and folders that hold
+only some of its pairs. The facet reaches a searcher as :attr:`Topic.aspect` (the papers bring sentence roles,
+of which the facet ``background`` covers background and objective) or, with the option ``instruction``, as
+text. p-MRR compares topics of one :attr:`Topic.group`: the same query paper under two facets.
+
+Source: Mysore, O'Gorman, McCallum, Zamani, NeurIPS Datasets and Benchmarks 2021; the variants of the
+instruction: Maheshwari, Mysore, Zamani, CHIIR 2026, section 4.2. The wording here is our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Topic
+from aspectra.lab.benchmarks._audit import Corpus, audit
+from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
+from aspectra.papers.paper import Paper
+
+__all__ = ["FACETS", "VARIANTS", "aspect_text", "facet_instruction", "load"]
+
+FACETS = ("background", "method", "result")
+_ROLES = {"background": ("background", "objective"), "method": ("method",), "result": ("result",)}
+_RATINGS = ("adju", "max", "min", "ann1", "ann2")
+_FOLDS = ("fold1_dev", "fold2_dev", "fold1_test", "fold2_test")
+
+_BASE = {
+    "background": "Find papers that work on a similar problem, against a similar background.",
+    "method": "Find papers that use a similar method.",
+    "result": "Find papers that arrive at similar findings.",
+}
+_GENERIC = "Find papers that are similar to this one."
+_DEFINITION = {
+    "background": (
+        "Find papers that resemble this one in what motivates the work. The background of a paper is the"
+        " problem it sets out to solve, why that problem matters, the task or question it states, and the"
+        " earlier work it builds on. How the problem is solved, and what came out, should not count."
+    ),
+    "method": (
+        "Find papers that resemble this one in what was done. The method of a paper is the procedure it"
+        " proposes or applies: models, algorithms, study designs, ways of collecting data, and the steps"
+        " they consist of. The problem it serves and the outcome may differ."
+    ),
+    "result": (
+        "Find papers that resemble this one in what came out. The result of a paper is what it finds or"
+        " concludes: measured outcomes, comparisons, properties shown, and what the authors learn from them."
+        " The problem and the procedure may differ."
+    ),
+}
+_PARAPHRASES = {
+    "background": (
+        "Which papers start out from much the same problem and motivation?",
+        "Retrieve work whose research question and context are close to those of this paper.",
+        "I am looking for papers that address the issue this one addresses.",
+    ),
+    "method": (
+        "Which papers go about their work in much the same way?",
+        "Retrieve work whose techniques and procedure are close to those of this paper.",
+        "I am looking for papers whose approach is like the one taken here.",
+    ),
+    "result": (
+        "Which papers come to much the same conclusions?",
+        "Retrieve work whose outcomes and findings are close to those of this paper.",
+        "I am looking for papers that report results like the ones reported here.",
+    ),
+}
+VARIANTS = ("base", "generic", "definition", "paraphrase-1", "paraphrase-2", "paraphrase-3", "aspect-subset")
+
+
+def facet_instruction(facet: str, variant: str = "base") -> str:
+    """The instruction that asks for one facet.
+
+    Args:
+        facet: ``background``, ``method`` or ``result``.
+        variant: ``base`` (short, names the facet), ``generic`` (names none), ``definition`` (says what the
+            facet is), ``paraphrase-1`` to ``-3`` of the base, or ``aspect-subset``: the base instruction, to
+            be used with :func:`aspect_text` instead of the whole abstract.
+
+    Raises:
+        UsageError: no such facet or variant.
+
+    >>> facet_instruction("method", "generic")
+    'Find papers that are similar to this one.'
+    """
+    if facet not in FACETS:
+        raise UsageError(f"there is no facet {facet!r}", why="known: " + ", ".join(FACETS))
+    if variant not in VARIANTS:
+        raise UsageError(f"there is no instruction {variant!r}", why="known: " + ", ".join(VARIANTS))
+    if variant == "generic":
+        return _GENERIC
+    if variant == "definition":
+        return _DEFINITION[facet]
+    if variant.startswith("paraphrase-"):
+        return _PARAPHRASES[facet][int(variant[-1]) - 1]
+    return _BASE[facet]
+
+
+def aspect_text(paper: Paper, facet: str) -> str:
+    """The sentences of the abstract that carry the facet, in order; "" when the source marked none."""
+    return " ".join(paper.abstract[s.start : s.end] for s in paper.sentences if s.role in _ROLES[facet])
+
+
+@BENCHMARKS.register("csfcube")
+def load(path: Path, **options: str) -> Benchmark:
+    """Load CSFCube.
+
+    Args:
+        path: folder with ``abstracts-csfcube-preds.jsonl`` and ``test-pid2anns-csfcube-FACET.json``.
+        options: ``instruction`` (one of :data:`VARIANTS`; default none: the facet is only named), ``ratings``
+            (``adju``, ``max``, ``min``, ``ann1``, ``ann2``), ``facet`` (only one), ``checksums``,
+            ``revision``.
+
+    Raises:
+        BadInput: a file is missing, damaged, or changed under a pinned checksum.
+        UsageError: an option that cannot be understood.
+    """
+    chosen = options_of("csfcube", options, ("instruction", "ratings", "facet"))
+    folder = Folder(path, chosen.get("checksums", ""))
+    ratings = chosen.get("ratings", "adju")
+    if ratings not in _RATINGS:
+        raise UsageError(f"there are no ratings {ratings!r}", why="known: " + ", ".join(_RATINGS))
+    variant = chosen.get("instruction", "")
+    facets = (chosen["facet"],) if chosen.get("facet") else FACETS
+    for facet in facets:
+        facet_instruction(facet, variant or "base")
+    abstracts = folder.need("abstracts-csfcube-preds.jsonl", "abstracts-csfcube.jsonl")
+    corpus = Corpus(lambda: folder.rows(abstracts))
+
+    gold: dict[str, Mapping[str, float]] = {}
+    pools: dict[str, tuple[str, ...]] = {}
+    topics: list[Topic] = []
+    own = 0
+    for facet in facets:
+        for seed, row in _annotations(folder, facet):
+            name = f"{seed}_{facet}"
+            grades = _grades(folder, seed, row, ratings, facet)
+            own += grades.pop(seed, None) is not None
+            gold[name] = grades
+            pools[name] = tuple(grades)
+            instructions = {"original": facet_instruction(facet, variant)} if variant else {}
+            topics.append(
+                Topic(name, "", seed, facet, instructions=instructions, group=seed, labels={"facet": facet})
+            )
+    scan = corpus.scan()
+    problems = []
+    if own:
+        problems.append(f"{own} pools hold the query paper itself: taken out of pool and judgements")
+    if lost := sum(topic.seed not in scan.ids for topic in topics):
+        problems.append(f"{lost} query papers are not in the corpus")
+    if variant == "aspect-subset":
+        topics, without = _subsets(topics, corpus)
+        if without:
+            problems.append(f"{without} query papers have no sentence of their facet: text left empty")
+    folds, note = _folds(folder, {topic.id for topic in topics}, facets)
+    if note:
+        problems.append(note)
+    return Benchmark(
+        name="csfcube",
+        revision=chosen.get("revision") or folder.revision,
+        licence="CC BY-NC 4.0 (non-commercial use, with attribution)",
+        source=(
+            "github.com/iesl/CSFCube. Cite: Mysore, O'Gorman, McCallum, Zamani, CSFCube - A Test Collection"
+            " of Computer Science Papers for Faceted Query by Example, NeurIPS Datasets and Benchmarks 2021"
+        ),
+        papers=corpus.papers,
+        topics=tuple(topics),
+        qrels={"gold": gold},
+        pools=pools,
+        excluded={topic.id: frozenset([topic.seed]) for topic in topics},
+        measures=("NDCG%20", "nDCG@20"),
+        folds=folds,
+        audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
+    )
+
+
+def _annotations(folder: Folder, facet: str) -> Iterator[tuple[str, Row]]:
+    path = folder.need(f"test-pid2anns-csfcube-{facet}.json")
+    for seed, row in folder.object(path).items():
+        if not isinstance(row, dict) or not isinstance(row.get("cands"), list):
+            raise BadInput(f"{path}, query {seed}: no list of candidates (cands)", hint="fetch it again")
+        yield text_of(seed), row
+
+
+def _grades(folder: Folder, seed: str, row: Row, ratings: str, facet: str) -> dict[str, float]:
+    given: Any = row.get(f"relevance_{ratings}")
+    place = f"{folder.root}, {facet}, query {seed}"
+    if not isinstance(given, list) or len(given) != len(row["cands"]):
+        count = len(given) if isinstance(given, list) else "no"
+        raise BadInput(f"{place}: {count} ratings for {len(row['cands'])} candidates", hint="fetch it again")
+    try:
+        return {text_of(cand): float(grade) for cand, grade in zip(row["cands"], given, strict=True)}
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{place}: a rating is no number", why=str(error), hint="fetch it again") from error
+
+
+def _subsets(topics: list[Topic], corpus: Corpus) -> tuple[list[Topic], int]:
+    seeds = {topic.seed for topic in topics}
+    held = {paper.id: paper for paper in corpus.papers() if paper.id in seeds}
+    out = []
+    for topic in topics:
+        paper = held.get(topic.seed)
+        text = aspect_text(paper, topic.aspect) if paper else ""
+        out.append(
+            Topic(topic.id, text, topic.seed, topic.aspect, topic.instructions, topic.group, topic.labels)
+        )
+    return out, sum(not topic.text for topic in out)
+
+
+def _folds(
+    folder: Folder, topics: set[str], facets: tuple[str, ...]
+) -> tuple[dict[str, tuple[str, ...]], str]:
+    """Folds of the release, or of a folder with the development half only.
+
+    ``fold1_test`` holds the same pairs as ``fold2_dev``, and the other way round, so that the mean over all
+    four fold means is the mean over the two test folds.
+    """
+    named: dict[str, Any] = {}
+    if path := folder.find("evaluation_splits.json"):
+        value = folder.object(path).get("all")
+        named = {name: value[name] for name in _FOLDS if name in value} if isinstance(value, dict) else {}
+    elif path := folder.find("split.json"):
+        named = {"fold1_dev": folder.object(path).get("all", [])}
+    folds = {}
+    absent: set[str] = set()
+    for fold, pairs in named.items():
+        wanted = [text_of(pair) for pair in pairs if text_of(pair).rpartition("_")[2] in facets]
+        absent |= set(wanted) - topics
+        folds[fold] = tuple(pair for pair in wanted if pair in topics)
+    note = f"{len(absent)} pairs of the folds have no judgements here" if absent else ""
+    return folds, note

@@ -1,0 +1,186 @@
+"""InfoSearch: the same query without, with, and with the opposite of an instruction about the document.
+
+Read are the local form of its code (one folder to a dimension: ``corpus.jsonl``, ``queries.jsonl``,
+``qrels_og|qrels_changed|qrels_reversed/test.tsv``), downloads of its data sets, a folder that holds several
+dimensions, and collections of that layout that share one corpus a level up. The data set ``Clarity-v1`` is
+the dimension the paper calls Keyword.
+
+Source: Beyond Content Relevance: Evaluating Instruction Following in Retrieval Models, ICLR 2025.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Grades, Topic
+from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._files import Folder, Row, options_of
+from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
+
+__all__ = ["HUB", "MEASURES", "dimension_of", "instruction_negatives", "load"]
+
+MEASURES = ("WISE@20", "SICR", "p-MRR", "Robustness@10", "nDCG@10", "MRR@1")
+# The hub shows one hash for both Language and Length, so that Length is not pinned.
+HUB = tuple(
+    HubSet(f"jianqunZ/{name}-v1", revision, name.lower())
+    for name, revision in (
+        ("Audience", "9bc73db6"),
+        ("Clarity", "4c1892c8"),
+        ("Format", "63b53c9e"),
+        ("Language", "d4915806"),
+        ("Length", ""),
+        ("Source", "67dad894"),
+    )
+)
+_ALIASES = {"clarity": "keyword"}
+
+
+def dimension_of(folder: str) -> str:
+    """The paper's name of a dimension, from the name of a folder or data set.
+
+    >>> dimension_of("Clarity-v1"), dimension_of("language")
+    ('keyword', 'language')
+    """
+    name = re.sub(r"[-_]v\d+$", "", folder.casefold())
+    return _ALIASES.get(name, name)
+
+
+@BENCHMARKS.register("infosearch")
+def load(path: Path, **options: str) -> Benchmark:
+    """Load one dimension, or all of a folder as one benchmark with the label ``dimension``.
+
+    Dimensions that bring corpora of their own keep them: ids of documents and topics then begin with the
+    dimension, and a topic's pool is its dimension's corpus.
+
+    Args:
+        path: folder of one dimension, or of several.
+        options: ``dimension`` (only this one), ``checksums``, ``revision``.
+
+    Raises:
+        BadInput: a file is missing, damaged, or changed under a pinned checksum.
+        UsageError: an option that cannot be understood.
+    """
+    chosen = options_of("infosearch", options, ("dimension",))
+    folder = Folder(path, chosen.get("checksums", ""))
+    wanted = dimension_of(chosen.get("dimension", ""))
+    found = _dimensions(folder)
+    if wanted and wanted not in found:
+        raise UsageError(f"{path} has no dimension {wanted!r}", why="found: " + ", ".join(sorted(found)))
+    under = {wanted: found[wanted]} if wanted else found
+    parts = {name: read_part(folder, at, MODES, {"dimension": name}) for name, at in under.items()}
+
+    corpora = {part.corpus for part in parts.values()}
+    apart = len(corpora) > 1
+    if apart:
+        parts = {name: _prefixed(part, name) for name, part in parts.items()}
+    corpus = _corpus(folder, parts, apart)
+    scan = corpus.scan()
+    topics = [topic for part in parts.values() for topic in part.topics]
+    merged: dict[str, Grades] = {
+        mode: {query: grades for part in parts.values() for query, grades in part.qrels[mode].items()}
+        for mode in MODES
+    }
+    kept, qrels, problems = keep_judged(topics, merged, "original")
+    problems += _instructions(kept, qrels)
+    pools = None
+    if apart:
+        of_dimension = {
+            name: tuple(sorted(i for i in scan.ids if i.startswith(f"{name}/"))) for name in parts
+        }
+        pools = {topic.id: of_dimension[topic.labels["dimension"]] for topic in kept}
+    ours = folder.find("corpus_meta.jsonl", "../corpus_meta.jsonl") is not None
+    only = next(iter(parts)) if len(parts) == 1 else ""
+    return Benchmark(
+        name="/".join(filter(None, ["attribute-docs" if ours else "infosearch", only])),
+        revision=chosen.get("revision") or folder.revision,
+        licence=_OURS_LICENCE if ours else "as the data sets' cards state on the hub (none was pinned here)",
+        source=_OURS_SOURCE if ours else _SOURCE,
+        papers=corpus.papers,
+        topics=kept,
+        qrels=qrels,
+        modes=MODES,
+        pools=pools,
+        measures=MEASURES,
+        audit=audit(folder, scan, kept, qrels, problems=problems),
+    )
+
+
+_SOURCE = (
+    "huggingface.co/jianqunZ. Cite: Beyond Content Relevance: Evaluating Instruction Following in Retrieval"
+    " Models (InfoSearch), ICLR 2025"
+)
+_OURS_LICENCE = (
+    "by source: tldr-pages CC BY 4.0, linux-command MIT, cheat CC0 1.0, Learn X in Y minutes CC BY-SA 3.0"
+)
+_OURS_SOURCE = "tldr-pages, linux-command, cheat and Learn X in Y minutes, and their contributors"
+
+
+def _dimensions(folder: Folder) -> dict[str, str]:
+    """Dimension -> folder under the root, "" for the root itself."""
+    if folder.table("queries"):
+        return {dimension_of(folder.root.resolve().name): ""}
+    found: dict[str, str] = {}
+    for child in sorted(folder.root.iterdir()):
+        if child.is_dir() and folder.table(f"{child.name}/queries"):
+            name = dimension_of(child.name)
+            if name in found:
+                raise BadInput(
+                    f"{folder.root} has the dimension {name} twice", why=f"{found[name]}, {child.name}"
+                )
+            found[name] = child.name
+    if not found:
+        raise BadInput(
+            f"{folder.root} has no queries.jsonl",
+            why="neither there nor in a folder of it",
+            hint="name the folder of one dimension, or the folder that holds them",
+        )
+    return found
+
+
+def _prefixed(part: Part, name: str) -> Part:
+    topics = tuple(replace(topic, id=f"{name}/{topic.id}") for topic in part.topics)
+    qrels = {
+        mode: {
+            f"{name}/{query}": {f"{name}/{document}": grade for document, grade in of_query.items()}
+            for query, of_query in grades.items()
+        }
+        for mode, grades in part.qrels.items()
+    }
+    return Part(topics, qrels, part.corpus)
+
+
+def _corpus(folder: Folder, parts: Mapping[str, Part], apart: bool) -> Corpus:
+    if not apart:
+        files = next(iter(parts.values())).corpus
+        return Corpus(lambda: (row for path in files for row in folder.rows(path)))
+
+    def rows() -> Iterator[Row]:
+        for name, part in parts.items():
+            for path in part.corpus:
+                for row in folder.rows(path):
+                    yield {**row, "_id": f"{name}/{own_id(row)}"}
+
+    return Corpus(rows)
+
+
+def _instructions(topics: tuple[Topic, ...], qrels: Mapping[str, Grades]) -> list[str]:
+    problems = []
+    for mode in MODES[1:]:
+        if without := sum(mode not in topic.instructions for topic in topics):
+            problems.append(f"{counted(without, 'topic has', 'topics have')} no {mode} instruction")
+    outside = sum(
+        grade > 0 and qrels["original"].get(query, {}).get(document, 0) <= 0
+        for query, of_query in qrels["instructed"].items()
+        for document, grade in of_query.items()
+    )
+    if outside:
+        problems.append(f"{counted(outside, 'judgement', 'judgements')} relevant under the instruction only")
+    negatives = instruction_negatives(qrels["original"], qrels["instructed"])
+    if none := sum(not documents for documents in negatives.values()):
+        problems.append(f"{counted(none, 'topic has', 'topics have')} no instruction negative")
+    return problems

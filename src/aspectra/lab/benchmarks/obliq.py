@@ -1,0 +1,136 @@
+"""OBLIQ-Bench: searches for what a text does not say, with gold and pooled judgements.
+
+Read is the layout of the raw files of one task, ``corpus/corpus.jsonl`` and ``queries+qrels/`` with
+``queries.jsonl``, ``qrels.tsv``, perhaps ``qrels_pool.tsv`` and ``per_query_excluded_ids.json``; the same
+files side by side in one folder; and the whole release, of which the option ``task`` names a part. The corpus
+is streamed: the largest has 507,729 documents and 2.1 GB of text.
+
+Source: OBLIQ-Bench, arXiv 2605.06235.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Grades, Topic
+from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._files import Folder, options_of, text_of
+from aspectra.lab.benchmarks._hub import HubSet
+
+__all__ = ["HUB", "MEASURES", "TASKS", "load"]
+
+MEASURES = ("nDCG@10", "nDCG@50", "R@10", "R@50", "R@100")
+HUB = (HubSet("dianetc/OBLIQ-Bench", "4ebee29f"),)
+TASKS = {
+    "math": "analogues/math",
+    "writing": "analogues/writing",
+    "twitter": "descriptive/twitter",
+    "wildchat": "descriptive/wildchat",
+    "congress": "tip-of-tongue/congress",
+}
+_SOURCE = "huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235"
+# Collections of our own making in the same layout: told by a file of theirs.
+_KIN = {
+    "groups.jsonl": (
+        "theorem-analogue",
+        "MIT",
+        "github.com/TIGER-AI-Lab/TheoremQA. Cite: Chen et al., TheoremQA: A Theorem-driven Question Answering"
+        " Dataset, EMNLP 2023",
+    ),
+    "authors.jsonl": (
+        "style-authorship",
+        "texts in the public domain in most countries; the collection carries no licence file",
+        "github.com/computationalstylistics/100_english_novels. Cite: Computational Stylistics Group, 100"
+        " English Novels, ver. 1.4",
+    ),
+}
+
+
+@BENCHMARKS.register("obliq")
+def load(path: Path, **options: str) -> Benchmark:
+    """Load one task.
+
+    Args:
+        path: folder of the task, or of the release.
+        options: ``task`` (one of :data:`TASKS`; needed for the release), ``checksums``, ``revision``.
+
+    Raises:
+        BadInput: a file is missing, damaged, or changed under a pinned checksum.
+        UsageError: an option that cannot be understood, or the release without a task.
+    """
+    chosen = options_of("obliq", options, ("task",))
+    name, root = _task(path, chosen.get("task", ""))
+    folder = Folder(root, chosen.get("checksums", ""))
+    documents = folder.need("corpus/corpus.jsonl", "corpus.jsonl")
+    at = "queries+qrels/"
+    queries = folder.need(f"{at}queries.jsonl", "queries.jsonl")
+    given: dict[str, Grades] = {"gold": folder.qrels(folder.need(f"{at}qrels.tsv", "qrels.tsv"))}
+    problems = []
+    if pool := folder.find(f"{at}qrels_pool.tsv", "qrels_pool.tsv"):
+        given["pooled"] = folder.qrels(pool)
+        problems += _not_pooled(given)
+    topics = [Topic(own_id(row), text_of(row.get("text"))) for row in folder.rows(queries)]
+    kept, qrels, left_out = keep_judged(topics, given, "gold")
+    excluded, unknown = _excluded(folder, at, {topic.id for topic in kept})
+    if unknown:
+        problems.append(f"{counted(unknown, 'query', 'queries')} with excluded ids not among the topics")
+
+    corpus = Corpus(lambda: folder.rows(documents))
+    scan = corpus.scan()
+    licence, source = "CC BY 4.0", _SOURCE
+    for file, (kin, its_licence, its_source) in _KIN.items():
+        if folder.find(file):
+            name, licence, source = kin, its_licence, its_source
+    return Benchmark(
+        name=name,
+        revision=chosen.get("revision") or folder.revision,
+        licence=licence,
+        source=source,
+        papers=corpus.papers,
+        topics=kept,
+        qrels=qrels,
+        excluded=excluded,
+        measures=MEASURES,
+        audit=audit(folder, scan, kept, qrels, excluded=excluded, problems=[*left_out, *problems]),
+    )
+
+
+def _task(path: Path, task: str) -> tuple[str, Path]:
+    if task and task not in TASKS:
+        raise UsageError(f"OBLIQ-Bench has no task {task!r}", why="known: " + ", ".join(TASKS))
+    here = [name for name, under in TASKS.items() if (path / under).is_dir()]
+    if task and task in here:
+        return f"obliq/{task}", path / TASKS[task]
+    if here and not task:
+        raise UsageError(f"{path} holds several tasks", hint="name one: task=" + "|".join(here))
+    if here:
+        raise BadInput(f"{path} has no folder {TASKS[task]}", why="found: " + ", ".join(here))
+    folder = path.resolve()
+    known = next((name for name, under in TASKS.items() if folder.as_posix().endswith(under)), "")
+    return f"obliq/{task or known or folder.name}", path
+
+
+def _not_pooled(given: dict[str, Grades]) -> list[str]:
+    lost = sum(
+        grade > 0 and given["pooled"].get(query, {}).get(document, 0) <= 0
+        for query, grades in given["gold"].items()
+        for document, grade in grades.items()
+    )
+    return (
+        [f"{counted(lost, 'gold judgement is', 'gold judgements are')} not in the pooled set"] if lost else []
+    )
+
+
+def _excluded(folder: Folder, at: str, topics: set[str]) -> tuple[dict[str, frozenset[str]], int]:
+    path = folder.find(f"{at}per_query_excluded_ids.json", "per_query_excluded_ids.json")
+    if path is None:
+        return {}, 0
+    given = folder.object(path)
+    out = {}
+    for query, documents in given.items():
+        if not isinstance(documents, list):
+            raise BadInput(f"{path}, query {query}: not a list of ids", hint="fetch the file again")
+        if query in topics:
+            out[query] = frozenset(map(text_of, documents))
+    return out, len(given) - len(out)
