@@ -334,3 +334,18 @@ def test_cosine_of_an_encoder_that_does_not_normalise(library, settings):
     build_index(library, settings, load=lambda _: plain, rebuild=True)
     assert found[0].id == "mice"
     assert max(h.score for h in found) <= 1.0001
+
+
+def test_full_text_plan_quotes_the_body(searcher):
+    ranking = searcher.search("windows of text are pooled", planner="fulltext")
+    assert ranking.ids[0] == "full"
+    quote = ranking[0].evidence[0]
+    assert (quote.field, quote.quote) == ("section:1", "Windows of text are pooled.")
+    assert field_text(searcher.library.get("full"), "section:1")[quote.start : quote.end] == quote.quote
+
+
+def test_windows_too_long_for_the_encoder_are_halved(library, settings):
+    short = FakeEncoder(max_tokens=16)  # windows are sized for 300 words to 512 tokens
+    report = build_index(library, settings, load=lambda _: short)
+    assert report.truncated["chunks-60w@fake"] == 0
+    assert any(len(text.split()) > 5 for text in short.encoded)

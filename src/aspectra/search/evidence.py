@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aspectra.papers.paper import Paper, field_text
-from aspectra.papers.rows import text_hash
+from aspectra.papers.rows import full_hash, text_hash
+from aspectra.papers.text import split_sentences
 from aspectra.search.plan import Plan
 from aspectra.search.ranking import Evidence
 from aspectra.views.dense import DenseView
 from aspectra.views.index import Index
 from aspectra.views.lexical import LexicalView
 from aspectra.views.units import Units
-from aspectra.views.view import Floats, Probe
+from aspectra.views.view import Floats, Positions, Probe
 
 __all__ = ["Quoter"]
 
@@ -24,8 +26,22 @@ _WORD_BONUS = 0.25
 _LONG_QUERY = 24
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence that may be quoted; its vector is found or made later."""
+
+    field: str
+    start: int
+    end: int
+    text: str
+    vector: Floats | None = None
+
+
 class Quoter:
     """Finds the best-matching sentences of hits under one plan.
+
+    Sentences of the abstract have stored vectors. Where the plan asks chunks of full text, the sentences of
+    each hit's best chunk compete too; those are encoded on the spot.
 
     Args:
         index: the generation searched.
@@ -38,6 +54,7 @@ class Quoter:
         positive = [p for p in plan.probes if p.weight > 0]
         self._dense = _strongest(index, positive, "dense")
         self._lexical = _strongest(index, positive, "lexical")
+        self._chunk = next((p for p in positive if p.view.startswith("chunks-")), None)
         self._vectors: Floats | None = None
         self._weights: dict[int, float] = {}
         if self._dense:
@@ -46,8 +63,7 @@ class Quoter:
                 self._vectors = view.query_vectors(self._dense)
         if self._lexical:
             lexical = self._words()
-            terms = set(lexical.terms(lexical.query_text(self._lexical)))
-            self._weights = lexical.rarity(terms)
+            self._weights = lexical.rarity(set(lexical.terms(lexical.query_text(self._lexical))))
 
     def _words(self) -> LexicalView:
         view = self._index.view("abstract@bm25")
@@ -55,40 +71,113 @@ class Quoter:
             raise TypeError("abstract@bm25 is not lexical")
         return view
 
-    def _overlap(self, quotes: Sequence[str]) -> Floats:
-        """Share of the query's word rarity that each sentence holds, 0 to 1."""
+    def _overlap(self, text: str) -> float:
+        """Share of the query's word rarity that a sentence holds, 0 to 1."""
         total = sum(self._weights.values())
-        out = np.zeros(len(quotes), dtype=np.float32)
-        if total:
-            words = self._words()
-            for number, quote in enumerate(quotes):
-                held = self._weights.keys() & set(words.terms(quote))
-                out[number] = sum(self._weights[t] for t in held) / total
-        return out
+        if not total:
+            return 0.0
+        held = self._weights.keys() & set(self._words().terms(text))
+        return sum(self._weights[t] for t in held) / total
 
-    def quotes(self, position: int, paper: Paper) -> tuple[Evidence, ...] | None:
-        """The best sentences of a paper, best first; None when its text changed since it was indexed."""
-        if bytes.fromhex(text_hash(paper)) != self._index.text_hashes[position].tobytes():
-            return None
+    def quotes(self, positions: Positions, papers: Sequence[Paper]) -> list[tuple[Evidence, ...] | None]:
+        """Per hit the best sentences, best first; None where the text changed since it was indexed.
+
+        Args:
+            positions: of the hits in the generation.
+            papers: the hits; with sections where the plan asks chunks or the abstract is empty.
+        """
+        candidates: list[list[_Candidate] | None] = []
+        chunks = self._best_chunks(positions)
+        for position, paper, chunk in zip(positions, papers, chunks, strict=True):
+            if bytes.fromhex(text_hash(paper)) != self._index.text_hashes[position].tobytes():
+                candidates.append(None)
+                continue
+            held = self._abstract(int(position), paper)
+            if chunk is not None and full_hash(paper):
+                held += self._in_chunk(paper, *chunk)
+            candidates.append(held)
+        self._encode(candidates)
+        return [None if held is None else self._choose(held) for held in candidates]
+
+    def _abstract(self, position: int, paper: Paper) -> list[_Candidate]:
         table = self._index.units("sentences")
         low, high = int(table.offsets[position]), int(table.offsets[position + 1])
         spans = [(Units.field_name(int(f)), int(a), int(b)) for f, a, b in table.spans[low:high]]
         body = [i for i, (field, _, _) in enumerate(spans) if field != "title"]
-        chosen = body or list(range(len(spans)))  # a paper of a title alone is quoted by its title
-        if not chosen:
-            return ()
-        texts = [field_text(paper, spans[i][0])[spans[i][1] : spans[i][2]] for i in chosen]
-        score = self._overlap(texts)
-        if self._vectors is not None and self._dense is not None:
+        rows = None
+        if self._dense:
             view = self._index.view(f"sentences@{self._dense.view.partition('@')[2]}")
             if isinstance(view, DenseView):
-                rows = view.vectors[low:high][chosen]
+                rows = view.vectors[low:high].astype(np.float32)
+        # A paper of a title alone is quoted by its title.
+        return [
+            _Candidate(
+                *spans[i],
+                field_text(paper, spans[i][0])[spans[i][1] : spans[i][2]],
+                None if rows is None else rows[i],
+            )
+            for i in (body or range(len(spans)))
+        ]
+
+    def _best_chunks(self, positions: Positions) -> list[tuple[str, int, int] | None]:
+        """Per hit (field, start, end) of the chunk that matches the plan's chunk probe best."""
+        if self._chunk is None:
+            return [None] * len(positions)
+        view = self._index.view(self._chunk.view)
+        scored = view.score(self._chunk, positions)
+        out: list[tuple[str, int, int] | None] = []
+        for number in range(len(positions)):
+            unit = -1 if scored.units is None else int(scored.units[number])
+            if unit < 0 or view.units is None:
+                out.append(None)
+            else:
+                code, start, end = (int(v) for v in view.units.spans[unit])
+                out.append((Units.field_name(code), start, end))
+        return out
+
+    @staticmethod
+    def _in_chunk(paper: Paper, field: str, start: int, end: int) -> list[_Candidate]:
+        try:
+            text = field_text(paper, field)
+        except KeyError:  # the full text changed since it was indexed
+            return []
+        return [
+            _Candidate(field, start + a, start + b, text[start + a : start + b])
+            for a, b in split_sentences(text[start:end])
+        ]
+
+    def _encode(self, candidates: list[list[_Candidate] | None]) -> None:
+        """Give every candidate without a vector one, in one call."""
+        if self._dense is None:
+            return
+        view = self._index.view(self._dense.view)
+        if not isinstance(view, DenseView):
+            return
+        bare = [(held, i) for held in candidates if held for i, c in enumerate(held) if c.vector is None]
+        if not bare:
+            return
+        vectors = view.query.encoder.encode([held[i].text for held, i in bare]).vectors
+        for (held, i), vector in zip(bare, vectors, strict=True):
+            c = held[i]
+            held[i] = _Candidate(c.field, c.start, c.end, c.text, vector)
+
+    def _choose(self, held: list[_Candidate]) -> tuple[Evidence, ...]:
+        if not held:
+            return ()
+        score = np.array([self._overlap(c.text) for c in held], dtype=np.float32)
+        if self._vectors is not None and self._dense is not None:
+            view = self._index.view(self._dense.view)
+            rows = np.array([c.vector for c in held], dtype=np.float32)
+            if isinstance(view, DenseView):
                 cosine = view.compare(rows, self._vectors, Probe(view.name, text="-")).max(axis=1)
-                bonus = _WORD_BONUS * min(1.0, _LONG_QUERY / (4 * max(len(self._weights), 1)))
-                score = cosine + bonus * score
-        best = sorted(range(len(chosen)), key=lambda i: (-float(score[i]), i))[: self._count]
+                score = cosine + _WORD_BONUS * score * min(
+                    1.0, _LONG_QUERY / (4 * max(len(self._weights), 1))
+                )
+        best = sorted(range(len(held)), key=lambda i: (-float(score[i]), i))[: self._count]
         return tuple(
-            Evidence(texts[i], *spans[chosen[i]], score=float(score[i])) for i in best if texts[i].strip()
+            Evidence(held[i].text, held[i].field, held[i].start, held[i].end, score=float(score[i]))
+            for i in best
+            if held[i].text.strip()
         )
 
 

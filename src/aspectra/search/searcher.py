@@ -20,7 +20,7 @@ from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
 from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
 from aspectra.search.query import Filters, Query
-from aspectra.search.ranking import Hit, ProbeScore, Ranking
+from aspectra.search.ranking import Evidence, Hit, ProbeScore, Ranking
 from aspectra.views.encoder import Encoder, load_encoder
 from aspectra.views.index import Index
 from aspectra.views.view import Floats, Positions, top_positions
@@ -251,28 +251,25 @@ class Searcher:
         positions = fused.papers[order]
         ids = [index.ids[p] for p in positions]
         papers = self.library.get_many(ids, full=False)
+        if len(papers) < len(ids):  # removed between the two reads
+            kept = [n for n, paper_id in enumerate(ids) if paper_id in papers]
+            order, positions, ids = order[kept], positions[kept], [ids[n] for n in kept]
         warnings = self._warnings(plan)
-        quoter = Quoter(index, plan) if plan.evidence and ids else None
+        found = self._quotes(plan, positions, [papers[i] for i in ids])
         hits = []
-        stale = 0
-        for place, (at, position, paper_id) in enumerate(zip(order, positions, ids, strict=True), start=1):
-            paper = papers.get(paper_id)
-            if paper is None:  # removed between the two reads
-                continue
-            quotes = quoter.quotes(int(position), self._with_lead(paper)) if quoter else ()
-            stale += quotes is None
+        for place, (at, paper_id, quotes) in enumerate(zip(order, ids, found, strict=True), start=1):
             hits.append(
                 Hit(
                     paper_id,
                     place,
                     float(fused.scores[at]),
-                    paper,
+                    papers[paper_id],
                     quotes or (),
                     _probe_scores(plan, fused, int(at), explain),
                     tuple(versions.get(paper_id, ())),
                 )
             )
-        if stale:
+        if stale := found.count(None):
             warnings.append(
                 f"{stale} hit(s) changed since they were indexed and are not quoted: aspectra index"
             )
@@ -294,9 +291,15 @@ class Searcher:
                 seen.update(twins.get(paper_id, ()))
         return np.array(chosen[: plan.limit], dtype=np.int64), twins
 
-    def _with_lead(self, paper: Paper) -> Paper:
-        """With sections where the abstract is empty, since the lead of the text is quoted then."""
-        return paper if paper.abstract.strip() else self.library.get(paper.id)
+    def _quotes(
+        self, plan: Plan, positions: Positions, papers: list[Paper]
+    ) -> list[tuple[Evidence, ...] | None]:
+        if not plan.evidence or not papers:
+            return [()] * len(papers)
+        whole = any(p.view.startswith("chunks-") for p in plan.probes)
+        # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
+        bodies = self.library.get_many(p.id for p in papers if whole or not p.abstract.strip())
+        return Quoter(self.index, plan).quotes(positions, [bodies.get(p.id, p) for p in papers])
 
     def _warnings(self, plan: Plan) -> list[str]:
         gone, new = self._changed()

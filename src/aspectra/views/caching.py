@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper
@@ -214,24 +215,27 @@ def encode_chunks(
     return done
 
 
-def _encode_long(
-    encoder: Encoder, texts: Sequence[str]
-) -> tuple[Vectors, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """(texts, dimensions) unit vectors, and per text whether any window was still too long."""
-    parts: list[str] = []
-    owner: list[int] = []
+def _encode_long(encoder: Encoder, texts: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+    """(texts, dimensions) unit vectors, and per text whether any window was still too long.
+
+    Windows are sized for ordinary prose; where one turns out too long (formulas have many word pieces to a
+    word) it is halved and encoded again.
+    """
     words = max(8, _WINDOW_WORDS * encoder.max_tokens // 512)
-    for number, text in enumerate(texts):
-        cut = windows(text, words)
-        parts.extend(cut)
-        owner.extend([number] * len(cut))
+    waiting = [(number, part) for number, text in enumerate(texts) for part in windows(text, words)]
     out = np.zeros((len(texts), encoder.dimensions), dtype=np.float32)
     truncated = np.zeros(len(texts), dtype=np.bool_)
-    if parts:
-        coded = encoder.encode(parts)
-        lengths = np.array([len(part) for part in parts], dtype=np.float32)[:, None]
-        np.add.at(out, owner, coded.vectors * lengths)
-        np.logical_or.at(truncated, owner, coded.truncated)
-        norms = np.linalg.norm(out, axis=1, keepdims=True)
-        out /= np.where(norms > 0, norms, 1.0)
+    while waiting:
+        coded = encoder.encode([part for _, part in waiting])
+        halves: list[tuple[int, str]] = []
+        for (number, part), vector, cut in zip(waiting, coded.vectors, coded.truncated, strict=True):
+            count = len(part.split())
+            if cut and count > 1:
+                halves.extend((number, half) for half in windows(part, -(-count // 2)))
+            else:
+                out[number] += vector * len(part)
+                truncated[number] |= cut
+        waiting = halves
+    norms = np.linalg.norm(out, axis=1, keepdims=True)
+    out /= np.where(norms > 0, norms, 1.0)
     return out, truncated
