@@ -210,6 +210,35 @@ def test_wrong_encoding_is_read_and_said(run, home):
     assert "Windows-1252" in err
 
 
+def test_the_demo_does_not_mix_with_other_papers(run, library):
+    code, _, err = run("init", "--demo")
+    assert code == 2
+    assert "already holds papers" in err
+
+
+def test_a_library_inside_a_folder_is_not_read_as_papers(run, home, papers):
+    run("init", "--library", home / "in" / "lib")
+    (home / "in" / "p.jsonl").write_text(papers.read_text("utf-8"), "utf-8")
+    code, out, err = run("add", home / "in", "--library", home / "in" / "lib", "-v")
+    assert code == 0
+    assert "Added 3 records" in out
+    assert "an Aspectra library" in err
+
+
+def test_progress_lines_and_bars(capsys, monkeypatch):
+    from aspectra.app import progress
+
+    ticks = iter([0.0, 0.0, 11.0, 22.0, 33.0])
+    monkeypatch.setattr(progress, "monotonic", lambda: next(ticks))
+    with progress.ProgressShown(True) as shown:
+        shown("encoding", 0, 400)
+        shown("encoding", 110, 400)
+        shown("encoding", 220, 400)
+        shown("encoding", 400, 400)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["encoding: 110 of 400, 10/s, 29 s left", "encoding: 220 of 400, 10/s, 18 s left"]
+
+
 def test_add_with_a_wrong_format_name(run, papers):
     run("init")
     code, _, err = run("add", papers, "--as", "bibtx")

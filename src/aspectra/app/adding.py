@@ -99,7 +99,9 @@ def _walk(folder: Path, root: Path, depth: int) -> Iterator[Found]:
             continue
         path = folder / name
         kind = _kind(path, root)
-        if kind == "folder" and depth < _MAX_DEPTH:
+        if kind == "folder" and (path / "library.db").is_file():
+            yield Found(path, False, "an Aspectra library, not a folder of papers")
+        elif kind == "folder" and depth < _MAX_DEPTH:
             yield from _walk(path, root, depth + 1)
         elif kind == "file" and name.lower().split(".")[0] in _ABOUT:
             yield Found(path, False, "describes the folder; name it to add it")
@@ -160,6 +162,7 @@ class Adding:
         as_: format to read everything as; detected where None.
         options: limits for the sources.
         again: read files even when they are known.
+        progress: called with (what is read, records so far, 0: nobody knows how many there are).
     """
 
     def __init__(
@@ -170,12 +173,14 @@ class Adding:
         as_: str | None = None,
         options: ReadOptions | None = None,
         again: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self._library = library
         self._writer = writer
         self._as = as_
         self._options = options or ReadOptions()
         self._again = again
+        self._progress = progress or (lambda step, done, total: None)
         self._held: set[str] | None = None
 
     def run(self, paths: Iterable[Path], tell: Callable[[FileReport], None]) -> list[FileReport]:
@@ -189,6 +194,9 @@ class Adding:
 
     def _one(self, found: Found) -> FileReport:
         report = FileReport(found.path, named=found.named)
+        if found.problem and found.named:
+            self._failed(report, BadInput(f"{found.path} {found.problem}"))
+            return report
         if found.problem:
             report.passed_over = found.problem
             return report
@@ -224,7 +232,10 @@ class Adding:
         hashes: list[str] = []
 
         def noted() -> Iterator[Paper | Remark]:
-            for record in read_papers(path, report.source, self._options):
+            step = f"reading {path.name}"
+            for number, record in enumerate(read_papers(path, report.source, self._options)):
+                if number % 100 == 0:
+                    self._progress(step, number, 0)
                 if isinstance(record, Paper) and len(hashes) <= _MOST_REMEMBERED:
                     hashes.append(record.content_hash)
                 yield record

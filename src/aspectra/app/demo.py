@@ -15,14 +15,26 @@ __all__ = ["fill"]
 
 
 def fill(library: Library, session: Session) -> None:
-    """Add the demo papers and index them with the default encoder."""
+    """Add the demo papers and index them with the default encoder.
+
+    Raises:
+        UsageError: the library holds other papers.
+    """
     from aspectra.app.progress import ProgressShown, duration
+    from aspectra.base.errors import UsageError
     from aspectra.papers.detect import read_papers
+    from aspectra.papers.paper import Paper
     from aspectra.views.build import build_index
 
     resource = resources.files("aspectra") / "data" / "demo.jsonl"
     with resources.as_file(resource) as path:
         records = list(read_papers(path, "jsonl"))
+    if set(library.ids()) - {record.id for record in records if isinstance(record, Paper)}:
+        raise UsageError(
+            f"the library at {library.folder} already holds papers",
+            why="the demo papers would mix with them",
+            hint="aspectra init --demo --library demo.lib",
+        )
     with library.writing("init") as writer:
         report = writer.add(records, path="demo.jsonl", source="jsonl")
     with ProgressShown(session.config["progress"] and not session.quiet) as shown:

@@ -109,7 +109,7 @@ def _report(error: Exception) -> int:
         if error.errno == errno.EPIPE:
             return _pipe_closed()
         where = f" {error.filename}" if error.filename else ""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
             _say(
                 f"the disk is full{' while writing' + where if where else ''}",
                 why="nothing of the interrupted step was kept; everything before it is safe",

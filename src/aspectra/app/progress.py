@@ -7,9 +7,12 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+from aspectra.app.output import safe
+
 __all__ = ["ProgressShown", "duration"]
 
 _EVERY = 10.0  # seconds between lines where no terminal is looking
+_SOON = 1.0  # seconds before a step of unknown length is shown
 
 
 def duration(seconds: float) -> str:
@@ -29,12 +32,15 @@ def duration(seconds: float) -> str:
 class ProgressShown:
     """A callback ``(step, done, total)`` that shows a bar on a terminal and now and then a line elsewhere.
 
+    A total of 0 means that nobody knows it. Steps that are over at once are not shown.
+
     Args:
         wanted: False shows nothing.
     """
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
+        self._terminal = sys.stderr.isatty()
         self._bar: Any = None
         self._task: Any = None
         self._step = ""
@@ -42,46 +48,58 @@ class ProgressShown:
         self._from = 0
 
     def __enter__(self) -> ProgressShown:
-        if self._wanted and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(compact=True),
-                console=Console(stderr=True),
-                transient=True,
-                refresh_per_second=4,
-            )
-            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the bar away, so that something else can be written; the next call brings it back."""
+        self._step = ""
         if self._bar is not None:
             self._bar.stop()
+            self._bar = self._task = None
 
     def __call__(self, step: str, done: int, total: int) -> None:
         if not self._wanted:
             return
         now = monotonic()
         if step != self._step:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+                self._task = None
             self._step, self._began, self._spoke, self._from = step, now, now, done
-            if self._bar is not None:
-                if self._task is not None:
-                    self._bar.remove_task(self._task)
-                self._task = self._bar.add_task(step, total=total, rate="")
         passed = now - self._began
         rate = (done - self._from) / passed if passed > 0.5 else 0.0
-        if self._bar is not None:
-            shown = f"{rate:,.0f}/s" if rate else ""
-            self._bar.update(self._task, completed=done, total=total, rate=shown)
-        elif now - self._spoke >= _EVERY and done < total:
+        if self._terminal:
+            if passed > _SOON or total:
+                self._draw(step, done, total, rate)
+        elif now - self._spoke >= _EVERY and (done < total or not total):
             self._spoke = now
-            left = f", {duration((total - done) / rate)} left" if rate else ""
-            sys.stderr.write(f"{step}: {done:,} of {total:,}, {rate:,.0f}/s{left}\n")
+            left = f", {duration((total - done) / rate)} left" if rate and total else ""
+            of = f" of {total:,}" if total else ""
+            sys.stderr.write(f"{step}: {done:,}{of}, {rate:,.0f}/s{left}\n")
             sys.stderr.flush()
+
+    def _draw(self, step: str, done: int, total: int, rate: float) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=24),
+                TextColumn("{task.fields[count]}"),
+                TimeRemainingColumn(compact=True),
+                console=Console(stderr=True),
+                transient=True,
+                refresh_per_second=4,
+            )
+            self._bar.start()
+        if self._task is None:
+            self._task = self._bar.add_task(safe(step, one_line=True)[:40], total=total or None, count="")
+        of = f" of {total:,}" if total else ""
+        count = f"{done:,}{of}{f'  {rate:,.0f}/s' if rate else ''}"
+        self._bar.update(self._task, completed=done, count=count)

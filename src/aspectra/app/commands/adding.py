@@ -43,14 +43,23 @@ def add(
     Example:  aspectra add library.bib papers/
     """
     from aspectra.app.adding import Adding
+    from aspectra.app.progress import ProgressShown
     from aspectra.papers.source import SOURCES
 
     if as_ is not None:
         SOURCES.get(as_)  # a wrong name is an error before anything is read
     with session.open_library() as library:
         with library.writing("add") as writer:
-            adding = Adding(library, writer, as_=as_, options=_options(session), again=again)
-            reports = adding.run(paths, lambda report: _tell(session, report))
+            with ProgressShown(session.config["progress"] and not session.quiet) as shown:
+
+                def tell(report: FileReport) -> None:
+                    shown.clear()
+                    _tell(session, report)
+
+                adding = Adding(
+                    library, writer, as_=as_, options=_options(session), again=again, progress=shown
+                )
+                reports = adding.run(paths, tell)
             writer.checkpoint()
         groups = library.summary()["version_groups"]
     _sum_up(session, reports, groups)
