@@ -1,0 +1,393 @@
+"""Scoring runs: per-topic values first, means second, and everything that was left out said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.benchmark import Grades
+from aspectra.lab.evaluation import Counts, Evaluation, Labels, Score, nested_mean
+from aspectra.lab.judged import Array, Judged, judge
+from aspectra.lab.measure import Arity, Measure
+from aspectra.lab.measures.gap import Pools
+from aspectra.lab.presets import Preset, get_preset
+
+__all__ = ["evaluate"]
+
+_SHOWN = 5
+
+
+def evaluate(
+    measures: Sequence[str | Measure],
+    qrels: Grades | Mapping[str, Grades] | None = None,
+    runs: Grades | Mapping[str, Grades] | None = None,
+    *,
+    preset: str | Preset = "paper",
+    groups: Mapping[str, str] | None = None,
+    labels: Labels | None = None,
+    average: Sequence[str] | None = None,
+    excluded: Mapping[str, Collection[str]] | None = None,
+    missing: str = "declared",
+    incomplete: bool = False,
+    vectors: Mapping[str, Array] | None = None,
+    pools: Pools | None = None,
+) -> Evaluation:
+    """Score a run, or one run per mode.
+
+    Args:
+        measures: spellings, read under the preset, or measures, taken as they are.
+        qrels: topic -> document -> grade, or mode -> the same.
+        runs: topic -> document -> score, or mode -> the same.
+        preset: see :mod:`aspectra.lab.presets`.
+        groups: topic -> core query, for measures of a query's variants.
+        labels: unit -> name -> label, for breakdowns and nested means.
+        average: labels to average within first, finest first; None takes the preset's, where labels exist.
+        excluded: topic -> documents dropped from its ranking and judgements.
+        missing: a judged topic without a ranking scores the measure's ``declared`` value, or is ``skip``-ped.
+        incomplete: let modes cover different topics; a topic that lacks a mode counts as missing.
+        vectors: topic -> (documents, dimensions), for measures of vectors.
+        pools: runs of retrievers and verifiers, for the gap.
+
+    Returns:
+        Scores in the order asked for; measures of one ranking once per mode.
+
+    Raises:
+        UsageError: no such measure or preset, or something that a measure needs was not given.
+        BadInput: empty judgements, scores that are no numbers, modes that cover different topics, no judged
+            topic ranked at all.
+    """
+    chosen = get_preset(preset) if isinstance(preset, str) else preset
+    if missing not in ("declared", "skip"):
+        raise UsageError(f"missing must be declared or skip, not {missing!r}")
+    asked = {text if isinstance(text, str) else str(text): _resolve(text, chosen) for text in measures}
+    wanted = list(dict.fromkeys(asked.values()))
+    if not wanted:
+        raise UsageError("no measure was asked for", hint="as " + " ".join(chosen.measures))
+    job = _Job(chosen, _modes(qrels, "judgements"), _modes(runs, "runs"), excluded or {}, missing, groups, [])
+    _check_needs(wanted, job, vectors, pools)
+    if job.runs:
+        job.check_coverage(incomplete)
+    label_names = {name for unit in (labels or {}).values() for name in unit}
+    keys = tuple(average if average is not None else chosen.average)
+    if average is None and keys and not set(keys) <= label_names:
+        job.remarks.append(
+            f"the preset averages within {', '.join(keys)}, which no labels name: plain mean over topics"
+        )
+        keys = ()
+    values = _all_values(wanted, job, vectors)
+    known_labels = _with_groups(labels or {}, groups)
+    means: dict[tuple[Measure, str], Score] = {}
+
+    def mean_of(measure: Measure, mode: str) -> Score:
+        if (measure, mode) not in means:
+            own, lost = values[measure, mode]
+            defined = {unit: v for unit, v in own.items() if v is not None}
+            undefined = tuple(sorted(unit for unit, v in own.items() if v is None))
+            if measure.family.combine and measure.family.of:
+                parts = tuple(mean_of(part, mode).mean for part in measure.family.of(measure))
+                mean = None if None in parts else measure.family.combine(measure, cast("Any", parts))
+            else:
+                mean = nested_mean(defined, known_labels, keys)
+            means[measure, mode] = Score(measure, mode, defined, mean, undefined, tuple(sorted(lost)))
+        return means[measure, mode]
+
+    scores = []
+    for measure in wanted:
+        if measure.arity is Arity.POOLS:
+            scores.append(_pooled(measure, cast("Pools", pools), job, labels, keys))
+        else:
+            scores += [mean_of(measure, mode) for known, mode in values if known == measure]
+    return Evaluation(
+        preset=chosen.name,
+        scores=tuple(scores),
+        counts=job.counts(),
+        average=keys,
+        labels=known_labels,
+        asked=asked,
+        remarks=tuple(job.remarks),
+    )
+
+
+def _resolve(given: str | Measure, preset: Preset) -> Measure:
+    return given if isinstance(given, Measure) else preset.parse(given)
+
+
+def _modes(given: Grades | Mapping[str, Grades] | None, what: str) -> dict[str, Grades]:
+    """Mode -> mapping; a plain mapping is the mode ""."""
+    if given is None:
+        return {}
+    for by_topic in given.values():
+        if not isinstance(by_topic, Mapping):
+            raise UsageError(f"{what} must map topics to documents to numbers")
+        first = next(iter(by_topic.values()), None)
+        if isinstance(first, Mapping):
+            return dict(cast("Mapping[str, Grades]", given))
+        if first is not None:
+            break
+    return {"": cast("Grades", given)}
+
+
+def _check_needs(
+    wanted: Sequence[Measure], job: _Job, vectors: Mapping[str, Array] | None, pools: Pools | None
+) -> None:
+    """Everything a measure needs was given."""
+    for measure in wanted:
+        arity = measure.arity
+        if arity is Arity.VECTORS:
+            if vectors is None:
+                raise UsageError(
+                    f"{measure} needs vectors", hint="give the vectors of each topic's documents"
+                )
+            continue
+        if not job.qrels:
+            raise UsageError(f"{measure} needs judgements")
+        if arity is Arity.POOLS:
+            if pools is None:
+                raise UsageError(f"{measure} needs runs of retrievers and of verifiers")
+        elif not job.runs:
+            raise UsageError(f"{measure} needs a run")
+        if arity is Arity.GROUP and job.groups is None:
+            raise UsageError(
+                f"{measure} needs to know which topics are variants of one query", hint="groups=..."
+            )
+        if arity is Arity.MODES:
+            for kind, given in (("a run", job.runs), ("judgements", job.qrels)):
+                if lacking := [mode for mode in measure.modes if mode not in given]:
+                    raise UsageError(
+                        f"{measure} needs {kind} for the modes {', '.join(dict.fromkeys(measure.modes))}",
+                        why=f"there is none for {', '.join(dict.fromkeys(lacking))}",
+                    )
+
+
+def _with_groups(labels: Labels, groups: Mapping[str, str] | None) -> Labels:
+    """Labels of topics, and of core queries where all their variants agree."""
+    out = {unit: dict(named) for unit, named in labels.items()}
+    for topic, group in sorted((groups or {}).items()):
+        if topic in labels and group not in labels:
+            own = dict(labels[topic])
+            known = out.setdefault(group, own)
+            for name in [name for name in known if own.get(name) != known[name]]:
+                del known[name]
+    return out
+
+
+class _Job:
+    """The inputs of one evaluation, by mode, and what is to be remarked on."""
+
+    def __init__(
+        self,
+        preset: Preset,
+        qrels: dict[str, Grades],
+        runs: dict[str, Grades],
+        excluded: Mapping[str, Collection[str]],
+        missing: str,
+        groups: Mapping[str, str] | None,
+        remarks: list[str],
+    ) -> None:
+        self.preset = preset
+        self.qrels = qrels
+        self.runs = runs
+        self.excluded = excluded
+        self.missing = missing
+        self.groups = groups
+        self.remarks = remarks
+        self.without_relevant: dict[str, int] = {}
+
+    def judged_by(self, mode: str) -> Grades:
+        """The judgements of a mode; one set serves all modes where it is the only one."""
+        return self.qrels[mode] if mode in self.qrels else self.qrels[""]
+
+    def check_coverage(self, incomplete: bool) -> None:
+        """Runs and judgements are there, meet, and modes cover the same topics."""
+        for mode in self.runs:
+            name = f" of mode {mode!r}" if mode else ""
+            if mode not in self.qrels and "" not in self.qrels:
+                raise UsageError(
+                    f"there are no judgements for mode {mode!r}", why="there are: " + ", ".join(self.qrels)
+                )
+            judged = self.judged_by(mode)
+            if not any(judged.values()):
+                raise BadInput(f"the judgements{name} are empty", hint="check the file and its layout")
+            ranked = {topic for topic, docs in self.runs[mode].items() if docs}
+            if not ranked & set(judged):
+                raise BadInput(
+                    f"the run{name} ranks documents for none of the {len(judged):,} judged topics",
+                    why=f"it has {_some(ranked)}; judged are {_some(judged)}",
+                    hint="check that both use the same topic ids",
+                )
+        if len(self.runs) < 2 or incomplete:
+            return
+        every: set[str] = set().union(*(self.judged_by(mode) for mode in self.runs))
+        covered = {m: {t for t, docs in run.items() if docs} & every for m, run in self.runs.items()}
+        union: set[str] = set().union(*covered.values())
+        if short := {mode: union - topics for mode, topics in covered.items() if topics != union}:
+            raise BadInput(
+                "the modes cover different topics",
+                why="; ".join(f"{mode} lacks {_some(topics)}" for mode, topics in short.items()),
+                hint="run all modes on the same topics, or say that incomplete modes are meant",
+            )
+
+    def judged_topic(self, mode: str, topic: str, docs: Sequence[str] | None = None) -> Judged:
+        """Places of the judged documents of a topic (of ``docs``, where several modes share them)."""
+        graded = self.judged_by(mode).get(topic, {})
+        dropped = self.excluded.get(topic, ())
+        if docs is None:
+            if dropped:
+                graded = {doc: grade for doc, grade in graded.items() if doc not in dropped}
+            docs = list(graded)
+            grades: Array = np.fromiter(graded.values(), np.float64, len(docs))
+        else:
+            grades = np.array([graded.get(doc, np.nan) for doc in docs], np.float64)
+        return judge(
+            self.runs[mode].get(topic, {}),
+            docs,
+            grades,
+            order=self.preset.order,
+            precision=self.preset.precision,
+            excluded=dropped,
+            topic=topic,
+        )
+
+    def counts(self) -> dict[str, Counts]:
+        """Per mode, what was scored and what was not; adds remarks for what was not."""
+        out = {}
+        for mode, run in self.runs.items():
+            judged = {topic for topic, docs in self.judged_by(mode).items() if docs}
+            ranked = {topic for topic, docs in run.items() if docs}
+            lost, extra = judged - ranked, ranked - judged
+            counts = Counts(
+                len(judged & ranked), len(judged), len(lost), len(extra), self.without_relevant.get(mode, 0)
+            )
+            out[mode] = counts
+            name = f"mode {mode}: " if mode else ""
+            if lost:
+                how = "left out" if self.missing == "skip" else "score each measure's declared value"
+                self.remarks.append(
+                    f"{name}{len(lost):,} judged topics have no ranking and {how}: {_some(lost)}"
+                )
+            if extra:
+                self.remarks.append(f"{name}{len(extra):,} ranked topics are not judged: {_some(extra)}")
+            if counts.without_relevant:
+                self.remarks.append(f"{name}{counts.without_relevant:,} topics have no relevant document")
+        return out
+
+
+def _some(topics: Collection[str]) -> str:
+    shown = sorted(topics)[:_SHOWN]
+    rest = len(topics) - len(shown)
+    return (", ".join(shown) or "none") + (f" and {rest:,} more" if rest else "")
+
+
+Values = dict[tuple[Measure, str], tuple[dict[str, float | None], set[str]]]
+
+
+def _all_values(wanted: Sequence[Measure], job: _Job, vectors: Mapping[str, Array] | None) -> Values:
+    """(measure, mode) -> (unit -> value, units without a ranking)."""
+    every = list(wanted)
+    for measure in wanted:
+        if measure.family.combine and measure.family.of:
+            every += [part for part in measure.family.of(measure) if part not in every]
+    kinds = {arity: [m for m in every if m.arity is arity] for arity in Arity}
+    out: Values = {}
+    if kinds[Arity.RANKING] or kinds[Arity.GROUP]:
+        for mode in job.runs:
+            _score_rankings(kinds[Arity.RANKING], kinds[Arity.GROUP], mode, job, out)
+    if kinds[Arity.MODES]:
+        _score_modes(kinds[Arity.MODES], job, out)
+    for measure in kinds[Arity.VECTORS]:
+        out[measure, ""] = ({t: measure.score(v) for t, v in sorted((vectors or {}).items())}, set())
+    return out
+
+
+def _score_rankings(
+    singles: Sequence[Measure], grouped: Sequence[Measure], mode: str, job: _Job, out: Values
+) -> None:
+    run = job.runs[mode]
+    judged = job.judged_by(mode)
+    slots: list[tuple[Measure, dict[str, float | None]]] = [(m, {}) for m in singles]
+    lost: set[str] = set()
+    members: dict[str, list[Judged]] = {}
+    for topic in sorted(judged):
+        if not judged[topic]:
+            continue
+        absent = not run.get(topic)
+        if absent:
+            lost.add(topic)
+            if job.missing == "skip":
+                continue
+        place = job.judged_topic(mode, topic)
+        if not place.count(np.nextafter(0, 1)):
+            job.without_relevant[mode] = job.without_relevant.get(mode, 0) + 1
+        for measure, values in slots:
+            values[topic] = measure.family.missing if absent else measure.family.score(measure, place)
+        if grouped and job.groups is not None:
+            members.setdefault(job.groups.get(topic, topic), []).append(place)
+    for measure, values in slots:
+        out[measure, mode] = (values, lost)
+    for measure in grouped:
+        out[measure, mode] = (
+            {group: measure.score(places) for group, places in sorted(members.items())},
+            set(),
+        )
+
+
+def _score_modes(measures: Sequence[Measure], job: _Job, out: Values) -> None:
+    modes = list(dict.fromkeys(mode for measure in measures for mode in measure.modes))
+    judged = [{t for t, docs in job.judged_by(mode).items() if docs} for mode in modes]
+    topics = sorted(set().union(*judged))
+    if partly := [topic for topic in topics if not all(topic in known for known in judged)]:
+        job.remarks.append(
+            f"{len(partly):,} topics are judged in some modes only; the others count as all irrelevant: "
+            + _some(partly)
+        )
+    for measure in measures:
+        out[measure, ""] = ({}, set())
+    uneven = 0
+    for topic in topics:
+        dropped = job.excluded.get(topic, ())
+        seen = dict.fromkeys(doc for mode in modes for doc in job.judged_by(mode).get(topic, {}))
+        docs = [doc for doc in seen if doc not in dropped]
+        places = {mode: job.judged_topic(mode, topic, docs) for mode in modes}
+        uneven += len({place.length for place in places.values()}) > 1
+        for measure in measures:
+            values, lost = out[measure, ""]
+            if any(not places[mode].length for mode in measure.modes):
+                lost.add(topic)
+                if job.missing == "declared":
+                    values[topic] = measure.family.missing
+            else:
+                values[topic] = measure.score(places)
+    if uneven:
+        job.remarks.append(
+            f"{uneven:,} topics have rankings of different length by mode, so that the place of an unranked "
+            "document differs too"
+        )
+
+
+def _pooled(measure: Measure, pools: Pools, job: _Job, labels: Labels | None, keys: Sequence[str]) -> Score:
+    """A measure of means over several systems."""
+    (inner,) = measure.family.of(measure) if measure.family.of else ()
+    means: dict[str, dict[str, float]] = {}
+    units = {topic: 0.0 for topic, docs in job.judged_by("").items() if docs}
+    for role in ("retrievers", "verifiers", "lower", "agents"):
+        for name, run in sorted(getattr(pools, role).items()):
+            found = evaluate(
+                [inner],
+                job.judged_by(""),
+                run,
+                preset=job.preset,
+                labels=labels,
+                average=keys,
+                excluded=job.excluded,
+                missing=job.missing,
+            )
+            mean = found[inner].mean
+            if mean is not None:
+                means.setdefault(role, {})[name] = mean
+            job.remarks += [
+                f"{role[:-1] if role != 'lower' else role} {name}: {said}" for said in found.remarks
+            ]
+    return Score(measure, "", {}, measure.score(means), systems=means, over=len(units))

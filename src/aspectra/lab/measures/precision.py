@@ -1,0 +1,47 @@
+"""Precision, R-precision and success."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aspectra.lab.judged import Judged
+from aspectra.lab.measure import Measure, measure
+from aspectra.lab.measures._common import REL, UNJUDGED, topic_of
+
+__all__ = ["precision", "r_precision", "success"]
+
+
+@measure("P", cut="required", params=(REL, UNJUDGED))
+def precision(measure: Measure, topic: Judged) -> float:
+    """Precision: relevant documents in the top k, over k (also where fewer are ranked).
+
+    Range [0, 1]. Source: trec_eval ``P``.
+
+    >>> from aspectra.lab.evaluate import evaluate
+    >>> evaluate(["P@5"], {"q": {"a": 1}}, {"q": {"a": 1.0}})["P@5"].mean
+    0.2
+    """
+    cut = measure.cut or 1
+    hits = topic_of(measure, topic).hits(measure["rel"])
+    return int(np.searchsorted(hits, cut, "right")) / cut
+
+
+@measure("R-precision", params=(REL, UNJUDGED))
+def r_precision(measure: Measure, topic: Judged) -> float:
+    """R-precision: precision at the number of relevant documents.
+
+    Range [0, 1]; 0 where nothing is relevant. Source: trec_eval ``Rprec``. CSFCube's tool means something
+    else by the name: ``csfcube_r_precision``.
+    """
+    topic = topic_of(measure, topic)
+    relevant = topic.count(measure["rel"])
+    if not relevant:
+        return 0.0
+    return int(np.searchsorted(topic.hits(measure["rel"]), relevant, "right")) / relevant
+
+
+@measure("Success", cut="required", params=(REL, UNJUDGED))
+def success(measure: Measure, topic: Judged) -> float:
+    """Success: 1 when a relevant document is in the top k, else 0. Source: trec_eval ``success``."""
+    hits = topic_of(measure, topic).hits(measure["rel"])
+    return float(len(hits) > 0 and hits[0] <= (measure.cut or 1))
