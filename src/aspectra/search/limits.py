@@ -21,7 +21,7 @@ def _coded(index: Index, column: str, wanted: tuple[str, ...]) -> NDArray[np.boo
 
 
 def allowed_mask(
-    index: Index, filters: Filters, exclude: tuple[str, ...], gone: set[str]
+    index: Index, filters: Filters, exclude: tuple[str, ...], gone: set[str], within: tuple[str, ...] = ()
 ) -> NDArray[np.bool_] | None:
     """True where a paper may be ranked; None when every paper may.
 
@@ -30,11 +30,15 @@ def allowed_mask(
         filters: hard limits.
         exclude: ids never shown.
         gone: ids removed from the library since the generation was built.
+        within: where given, only these ids.
     """
     hidden = [i for i in (*exclude, *gone) if i in index.positions]
-    if not filters and not hidden:
+    if not filters and not hidden and not within:
         return None
     mask = np.ones(len(index), dtype=np.bool_)
+    if within:
+        mask[:] = False
+        mask[[index.positions[i] for i in within if i in index.positions]] = True
     if filters.since is not None:
         mask &= index.years >= filters.since
     if filters.until is not None:

@@ -57,6 +57,7 @@ class Plan:
         fusion: how answers are combined.
         filters: hard limits.
         exclude: ids never shown (the seeds of a seed query).
+        within: where given, only these ids are ranked (a pool, or a first stage's best).
         limit, evidence, versions: as in :class:`Query`.
     """
 
@@ -68,6 +69,7 @@ class Plan:
     limit: int = 10
     evidence: int = 1
     versions: str = "best"
+    within: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -101,6 +103,8 @@ class Plan:
         }
         if self.exclude:
             out["exclude"] = list(self.exclude)
+        if self.within:
+            out["within"] = list(self.within)
         if self.filters:
             out["filters"] = self.filters.to_dict()
         out["probes"] = [p.to_dict() for p in self.probes]
@@ -126,6 +130,7 @@ class Plan:
                 fusion=Fusion(**data.get("fusion", {})),
                 filters=Filters.from_dict(dict(data.get("filters", {}))),
                 exclude=tuple(data.get("exclude", ())),
+                within=tuple(data.get("within", ())),
                 limit=int(data.get("limit", 10)),
                 evidence=int(data.get("evidence", 1)),
                 versions=str(data.get("versions", "best")),
@@ -189,6 +194,8 @@ class Plan:
             lines.append(f"  fused by {how}")
         for name, value in self.filters.to_dict().items():
             lines.append(f"  only {name} {', '.join(value) if isinstance(value, list) else value}")
+        if self.within:
+            lines.append(f"  ranks only {len(self.within)} given papers")
         if self.exclude:
             lines.append(f"  never shows {', '.join(self.exclude)}")
         return "\n".join(lines)

@@ -64,6 +64,7 @@ class Query:
     Attributes:
         text: free words, or "".
         seeds: ids of seed papers (resolved).
+        instruction: what the papers should be like, in free words, or "".
         filters: hard limits.
         limit: papers wanted, 0 or more.
         evidence: sentences quoted per paper, 0 for none.
@@ -76,6 +77,7 @@ class Query:
     limit: int = 10
     evidence: int = 1
     versions: str = "best"
+    instruction: str = ""
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:

@@ -160,7 +160,7 @@ class Searcher:
         if exclude and plan.versions == "best":
             twins = self.library.versions(exclude)
             exclude = (*exclude, *(v for versions in twins.values() for v in versions))
-        return allowed_mask(self.index, plan.filters, exclude, gone)
+        return allowed_mask(self.index, plan.filters, exclude, gone, plan.within)
 
     def _changed(self) -> tuple[set[str], int]:
         """(ids removed since the generation was built, number of papers added since)."""

@@ -1,0 +1,179 @@
+"""Recipes: the query-free part of a plan, as a value with a hash, written in TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest
+from aspectra.search.plan import Fusion, Plan
+from aspectra.search.planner import PLANNERS, ViewNames, bind
+from aspectra.search.query import Query
+from aspectra.views.view import Probe
+
+__all__ = ["ProbeRecipe", "Recipe"]
+
+Instruction = Literal["ignore", "concat", "encoder"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRecipe:
+    """A probe without its question.
+
+    Attributes:
+        view: name of the view; ``{encoder}`` stands for the library's default encoder.
+        weight, pooling, metric: as in :class:`Probe`.
+    """
+
+    view: str
+    weight: float = 1.0
+    pooling: str = "max"
+    metric: str = "cosine"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to search, whatever is asked.
+
+    Attributes:
+        name: what tables call it.
+        planner: who plans, when no probes are given.
+        probes: probes that every query asks with its text and seeds, instead of a planner.
+        fusion: of these probes.
+        instruction: what becomes of a query's instruction: ``ignore`` it, ``concat`` it to the text (the
+            plain baseline of every retriever), or hand it to the ``encoder`` (those trained for it).
+        first: another recipe whose best ``top`` papers are all that is ranked, or None.
+        top: how many.
+    """
+
+    name: str
+    planner: str = "hybrid"
+    probes: tuple[ProbeRecipe, ...] = ()
+    fusion: Fusion = Fusion()
+    instruction: Instruction = "concat"
+    first: Recipe | None = None
+    top: int = 200
+
+    def __post_init__(self) -> None:
+        if self.instruction not in get_args(Instruction):
+            raise UsageError(
+                f"unknown use of instructions {self.instruction!r}", why="known: ignore, concat, encoder"
+            )
+        if not self.probes and self.planner not in PLANNERS:
+            PLANNERS.get(self.planner)  # raises with suggestions
+        if self.top < 1:
+            raise UsageError("a recipe's top must be 1 or more")
+
+    @property
+    def hash(self) -> str:
+        """Changes with anything but the name."""
+        return digest({k: v for k, v in self.to_dict().items() if k != "name"})[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON and TOML form."""
+        out: dict[str, Any] = {"name": self.name, "instruction": self.instruction}
+        if self.probes:
+            out["fusion"] = {f.name: getattr(self.fusion, f.name) for f in fields(Fusion)}
+            out["probes"] = [{f.name: getattr(p, f.name) for f in fields(ProbeRecipe)} for p in self.probes]
+        else:
+            out["planner"] = self.planner
+        if self.first is not None:
+            out["top"] = self.top
+            out["first"] = self.first.to_dict()
+        return out
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Recipe:
+        """Inverse of :meth:`to_dict`.
+
+        Raises:
+            UsageError: a field is unknown or of the wrong kind.
+        """
+        known = {f.name for f in fields(cls)}
+        if unknown := set(data) - known:
+            raise UsageError(
+                f"unknown field in a recipe: {', '.join(sorted(unknown))}",
+                why="known: " + ", ".join(sorted(known)),
+            )
+        try:
+            values = dict(data)
+            values["probes"] = tuple(ProbeRecipe(**p) for p in data.get("probes", ()))
+            values["fusion"] = Fusion(**data.get("fusion", {}))
+            if "first" in values:
+                values["first"] = cls.from_dict(dict(values["first"]))
+            return cls(**values)
+        except TypeError as error:
+            raise UsageError("the recipe cannot be read", why=str(error)) from error
+
+    @classmethod
+    def parse(cls, spec: str) -> Recipe:
+        """From the command line: a TOML file, or planner names as in ``bm25`` or ``bm25>200>hybrid``.
+
+        >>> Recipe.parse("bm25>100>dense").first.planner
+        'bm25'
+        """
+        if spec.endswith(".toml"):
+            try:
+                return cls.from_dict(tomlkit.parse(Path(spec).read_text("utf-8")).unwrap())
+            except (OSError, UnicodeDecodeError, TOMLKitError) as error:
+                raise UsageError(f"the recipe {spec} cannot be read", why=str(error)) from error
+        parts = spec.split(">")
+        made = cls(parts[0], planner=parts[0])
+        rest = parts[1:]
+        if len(rest) % 2:
+            raise UsageError(f"{spec!r} is no recipe", why="write first>number>second, as in bm25>200>hybrid")
+        for number, name in zip(rest[::2], rest[1::2], strict=True):
+            if not number.isdigit():
+                raise UsageError(f"{number!r} in {spec!r} is not a number of papers")
+            made = cls(spec, planner=name, first=made, top=int(number))
+        return made
+
+    def to_toml(self) -> str:
+        """As TOML."""
+        return tomlkit.dumps(self.to_dict())
+
+    def plan(self, query: Query, views: ViewNames) -> Plan:
+        """Bound to a query. The first stage is not part of it: see :meth:`order`."""
+        asked = query
+        if query.instruction and self.instruction == "concat":
+            asked = replace(query, text=f"{query.text} {query.instruction}".strip())
+        if not self.probes:
+            plan = PLANNERS.get(self.planner)(asked, views)
+        else:
+            probes = [
+                Probe(
+                    p.view.replace("{encoder}", views.encoder),
+                    text=asked.text,
+                    seeds=asked.seeds,
+                    weight=p.weight,
+                    pooling=p.pooling,  # type: ignore[arg-type]  # checked by Probe
+                    metric=p.metric,  # type: ignore[arg-type]
+                )
+                for p in self.probes
+            ]
+            plan = bind(self.name, asked, probes, self.fusion)
+        if query.instruction and self.instruction == "encoder":
+            plan = replace(plan, probes=tuple(replace(p, instruction=query.instruction) for p in plan.probes))
+        return plan
+
+    def order(
+        self, query: Query, views: ViewNames, run: Callable[[Plan], list[str]], within: tuple[str, ...] = ()
+    ) -> Plan:
+        """The last stage's plan, after its first stages have been run.
+
+        Args:
+            query: what is asked.
+            views: the views there are.
+            run: ids of a plan's papers, best first; called for each first stage.
+            within: a pool that every stage is held to, or ().
+        """
+        if self.first is not None:
+            before = self.first.order(query.with_limit(self.top), views, run, within)
+            within = tuple(run(before)) or ("",)
+        return replace(self.plan(query, views), within=within)
