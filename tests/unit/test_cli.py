@@ -588,6 +588,15 @@ def test_flags_may_stand_before_the_command(run, library, home):
     assert str(home / "other") in err
 
 
+def test_printed_commands_reach_the_library_that_was_named(run, home, papers):
+    lib = home / "my lib"
+    flag = ["--library", str(lib)]
+    run("init", *flag)
+    assert f"next: aspectra index --library '{lib}'" in run("add", papers, *flag)[2]
+    assert f"next: aspectra index --library '{lib}'" in run("search", "x", *flag)[2]
+    assert f"aspectra index --library '{lib}'" in run("status", *flag)[1]
+
+
 def test_offline_reaches_the_encoders(run, library, monkeypatch):
     monkeypatch.setitem(os.environ, "ASPECTRA_OFFLINE", "")
     run("search", "retrieval", "--offline")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from aspectra.app.commands import adding, configuring, doctor, export, indexing, library, searching
 from aspectra.app.session import Session, common
 
-__all__ = ["app"]
+__all__ = ["app", "root"]
 
 app = typer.Typer(
     name="aspectra",
@@ -58,3 +58,21 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(configuring.app, name="config")
+
+
+def root() -> Any:
+    """The parsed command tree, with arguments named as people name them."""
+    from typer.main import get_command
+
+    tree = get_command(app)
+    _plain_arguments(tree)
+    return tree
+
+
+def _plain_arguments(command: Any) -> None:
+    # Typer writes Python types ("<list[Path]>") beside arguments; the names say enough.
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: None
+    for inner in getattr(command, "commands", {}).values():
+        _plain_arguments(inner)

@@ -55,15 +55,14 @@ def _before_dashes(arguments: list[str]) -> list[str]:
 
 def _run(arguments: list[str]) -> int:
     import typer
-    from typer.main import get_command
 
-    from aspectra.app.cli import app
+    from aspectra.app.cli import app, root
     from aspectra.app.session import Degraded
 
     if "_ASPECTRA_COMPLETE" in os.environ:  # the shell asks for completions
         app(arguments, prog_name="aspectra")
         return 0
-    command = get_command(app)
+    command = root()
     try:
         with command.make_context("aspectra", arguments) as context:
             command.invoke(context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,14 +17,16 @@ import typer
 
 from aspectra.app.settings import default_library, load_config
 from aspectra.base.config import Config
-from aspectra.base.errors import LibraryNotFound
+from aspectra.base.errors import AspectraError, LibraryNotFound
 
 if TYPE_CHECKING:
     from aspectra.app.output import Screen
     from aspectra.papers.library import Library
     from aspectra.search.searcher import Searcher
 
-__all__ = ["Degraded", "Session", "common"]
+__all__ = ["Degraded", "Session", "common", "read_stdin"]
+
+_COMMANDS = re.compile(r"\baspectra (?:add|index|search|status|show|doctor)\b(?! --library)")
 
 
 class Degraded(Exception):
@@ -84,6 +87,11 @@ class Session:
         from shlex import quote
 
         return f" --library {quote(str(self.library_flag))}"
+
+    def spell_out(self, text: str) -> str:
+        """``text`` with its commands reaching this library: they are meant to be copied."""
+        words = self.library_words().replace("\\", r"\\")
+        return _COMMANDS.sub(rf"\g<0>{words}", text) if words else text
 
     def open_library(self) -> Library:
         """The library, for reading.
@@ -161,7 +169,11 @@ def common(function: Callable[..., None]) -> Callable[..., None]:
         context = values.pop("context")
         session = _merge(context, {name: values.pop(name) for name in _COMMON})
         context.obj = session
-        function(session, **values)
+        try:
+            function(session, **values)
+        except AspectraError as error:
+            error.hint = session.spell_out(error.hint)
+            raise
 
     # Typer reads the signature; functools.wraps would show it the undecorated one.
     run.__dict__.pop("__wrapped__", None)

@@ -24,7 +24,7 @@ _SHOWN = 3  # remarks printed per file; the others are for `status --skips`
 def add(
     session: Session,
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Files and folders.", show_default=False)
+        list[Path], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)
     ],
     as_: Annotated[
         str | None,

@@ -40,6 +40,6 @@ def doctor(
             label = f"{_MARKS[check.state]}  {check.name}"
             session.screen.line(check.text, style=_STYLES[check.state], indent=16, first=label)
             if check.hint and check.state != "ok":
-                session.screen.line(f"next: {check.hint}", indent=16)
+                session.screen.line(f"next: {session.spell_out(check.hint)}", indent=16)
     if bad:
         raise Degraded(_DAMAGED)

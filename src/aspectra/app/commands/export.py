@@ -131,7 +131,7 @@ def export(
     session: Session,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[last | ID...]", help="`last`: the last search.", show_default=False),
+        typer.Argument(metavar="last|ID", help="`last`: the last search.", show_default=False),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every paper of the library.")] = False,
     format: Annotated[  # noqa: A002
@@ -189,7 +189,7 @@ def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, int]:
     with open_library(session.library_path if named else recent.library) as searcher:
         ranking = searcher.run(plan)
         for warning in ranking.warnings:
-            session.screen.warn(warning)
+            session.screen.warn(session.spell_out(warning))
         if chosen == "trec":
             return ranking.to_trec(), len(ranking)
         return _written(searcher.library.get_many(ranking.ids).values(), chosen), len(ranking)

@@ -77,7 +77,7 @@ def _write_project(session: Session, library: Path) -> None:
 def remove(
     session: Session,
     ids: Annotated[
-        list[str], typer.Argument(metavar="ID...", help="Ids, DOIs or exact titles.", show_default=False)
+        list[str], typer.Argument(metavar="ID", help="Ids, DOIs or exact titles.", show_default=False)
     ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
@@ -162,7 +162,7 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
     ]
     if index is None:
         rows.append(("index", "none yet" + (": aspectra index" if papers else "")))
-        session.screen.pairs(rows)
+        session.screen.pairs((label, session.spell_out(text)) for label, text in rows)
         return
     waiting = ", ".join(
         f"{index[name]:,} {word}"
@@ -174,7 +174,7 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
         ("waiting", f"{waiting}: aspectra index" if waiting else "nothing: the index is up to date"),
         ("BM25", ", ".join(f"{name} {value}" for name, value in index["bm25"].items())),
     ]
-    session.screen.pairs(rows)
+    session.screen.pairs((label, session.spell_out(text)) for label, text in rows)
     session.screen.line()
     table = [("view", "encoder", "fingerprint", "texts cut")]
     for name, view in index["views"].items():

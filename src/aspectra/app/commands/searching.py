@@ -143,9 +143,7 @@ def search(
     session: Session,
     text: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT...", help="What you look for; - reads standard input.", show_default=False
-        ),
+        typer.Argument(metavar="TEXT", help="What you look for; - reads standard input.", show_default=False),
     ] = None,
     limit: Limit = None,
     planner: Planner = None,
@@ -190,7 +188,7 @@ def similar(
     session: Session,
     seeds: Annotated[
         list[str],
-        typer.Argument(metavar="SEED...", help="Ids, DOIs, arXiv ids, exact titles.", show_default=False),
+        typer.Argument(metavar="SEED", help="Ids, DOIs, arXiv ids, exact titles.", show_default=False),
     ],
     text: Annotated[
         str, typer.Option("--text", metavar="TEXT", help="Further words.", show_default=False)
@@ -234,7 +232,7 @@ def plan(
     text: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TEXT...", help="What you look for; `last` for the last search.", show_default=False
+            metavar="TEXT", help="What you look for; `last` for the last search.", show_default=False
         ),
     ] = None,
     seed: Annotated[
@@ -304,7 +302,7 @@ def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way) -> None
     write_ranking(session, searcher, ranking, way.format, way.output, explain=way.explain)
     if way.format != "json":
         for warning in ranking.warnings:
-            session.screen.warn(warning)
+            session.screen.warn(session.spell_out(warning))
     if not len(ranking) and way.fail_empty:
         raise Degraded(3)
     if ranking.warnings and way.strict:
