@@ -111,7 +111,7 @@ class Family:
         """The first line of the scoring function's docstring."""
         return (self.score.__doc__ or "").strip().split("\n")[0]
 
-    def __call__(self, cut: int | None = None, **given: Value) -> Measure:
+    def __call__(self, cut: int | None = None, /, **given: Value) -> Measure:
         """A measure of this family.
 
         Raises:
