@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     | (?P<space>\\[ ,;:!/@-]|\\(?=\n))
     | (?P<accent>\\[`'^"~=.](?:\{\\[ij]\}|\{[A-Za-z]\}|\\[ij](?![A-Za-z])(?:[ ]|\{\})?|[ ]*[A-Za-z])
                 |\\[uvHtcdbkr](?:\{\\[ij]\}|\{[A-Za-z]\}|[ ]+[A-Za-z]))
+    | (?P<logo>\\(?:LaTeXe?|BibTeX|TeX)(?![A-Za-z])(?:\{\})?)
     | (?P<letter>\\(?:ss|aa|AA|ae|AE|oe|OE|o|O|l|L|i|j|dh|DH|th|TH|dj|DJ|ng|NG)(?![A-Za-z])(?:\{\}|[ ]+)?)
     | (?P<style>\\(?:emph|text(?:it|bf|sc|tt|rm|sf|sl|up|md)?|mbox|uppercase)[ ]*(?=\{)
                |\\(?:it|bf|sc|tt|rm|em|sl)(?![A-Za-z])[ ]*|\\noopsort\{[^{}]*\})
@@ -52,6 +53,8 @@ def latex_to_text(value: str) -> str:
 
     >>> latex_to_text(r"{\"U}ber {BERT} \& Co -- 50% of $\alpha$")
     'Über BERT & Co – 50% of α'
+    >>> latex_to_text(r"{\LaTeX} and \BibTeX{} keys")
+    'LaTeX and BibTeX keys'
     """
     if _SPECIAL.search(value) is None:
         return value
@@ -65,6 +68,8 @@ def latex_to_text(value: str) -> str:
                 return _SIGNS[found[1:].rstrip("{} ")]
             case "escaped":
                 return found[1]
+            case "logo":
+                return found[1:].rstrip("{}")
             case "accent" | "letter" | "math":
                 return _snippet(found.rstrip(" ") if kind == "letter" else found)
             case "ligature":
