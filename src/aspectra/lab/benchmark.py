@@ -86,6 +86,8 @@ class Benchmark:
         measures: canonical names of the measures its paper reports.
         folds: fold name -> topic ids, where the benchmark defines folds.
         audit: what was found on load.
+        seeds: query papers that the corpus need not hold (:attr:`Topic.seed`), streaming, or None where every
+            seed is in the corpus.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Benchmark:
     measures: tuple[str, ...] = ()
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit)
+    seeds: Callable[[], Iterator[Paper]] | None = None
 
 
 class Loader(Protocol):

@@ -171,7 +171,7 @@ def load(path: Path, **options: str) -> Benchmark:
         qrels={"gold": gold},
         pools=pools,
         excluded={topic.id: frozenset([topic.seed]) for topic in topics},
-        measures=("NDCG%20", "nDCG@20"),
+        measures=("NDCG%20", "nDCG@20", "AP(rel=2)"),
         folds=folds,
         audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
     )

@@ -1,0 +1,90 @@
+"""FollowIR: TREC queries with an original and an altered instruction, the altered one narrowing relevance.
+
+Read is one folder to a collection (Core17, News21, Robust04): ``corpus.jsonl``, ``queries.jsonl`` with
+``instruction_og`` and ``instruction_changed``, ``qrels_og`` and ``qrels_changed``, and ``top_ranked`` with
+the documents to re-rank. p-MRR looks at the documents that the altered instruction makes irrelevant.
+
+Source: Weller et al., FollowIR: Evaluating and Teaching Information Retrieval Models to Follow
+Instructions, 2024.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark
+from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
+from aspectra.lab.benchmarks._files import Folder, options_of, text_of
+from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
+
+__all__ = ["HUB", "MEASURES", "load"]
+
+MEASURES = ("p-MRR", "nDCG@5", "AP")
+_MODES = ("original", "instructed")
+# Which revision the paper used is not known.
+HUB = tuple(HubSet(f"jhu-clsp/{name}-instructions", "", name) for name in ("core17", "news21", "robust04"))
+
+
+@BENCHMARKS.register("followir")
+def load(path: Path, **options: str) -> Benchmark:
+    """Load one collection.
+
+    Args:
+        path: its folder.
+        options: ``pools`` (``yes``, the default: re-rank ``top_ranked`` where it is there; ``no``),
+            ``checksums``, ``revision``.
+
+    Raises:
+        BadInput: a file is missing, damaged, or changed under a pinned checksum.
+        UsageError: an option that cannot be understood.
+    """
+    chosen = options_of("followir", options, ("pools",))
+    folder = Folder(path, chosen.get("checksums", ""))
+    part = read_part(folder, "", _MODES, {})
+    corpus = Corpus(lambda: (row for file in part.corpus for row in folder.rows(file)))
+    scan = corpus.scan()
+    kept, qrels, problems = keep_judged(part.topics, part.qrels, "original")
+    for mode in _MODES:
+        if without := sum(mode not in topic.instructions for topic in kept):
+            problems.append(f"{counted(without, 'topic has', 'topics have')} no {mode} instruction")
+    negatives = instruction_negatives(qrels["original"], qrels["instructed"])
+    if none := sum(not documents for documents in negatives.values()):
+        problems.append(f"{counted(none, 'topic has', 'topics have')} no document that loses relevance")
+    pools = _top_ranked(folder) if chosen.get("pools", "yes") != "no" else None
+    if pools is not None:
+        pools = {topic.id: pools[topic.id] for topic in kept if topic.id in pools}
+        if without := len(kept) - len(pools):
+            problems.append(f"{counted(without, 'topic has', 'topics have')} no documents to re-rank")
+    name = path.resolve().name.casefold().removesuffix("-instructions")
+    return Benchmark(
+        name=f"followir/{name}",
+        revision=chosen.get("revision") or folder.revision,
+        licence="MIT (instructions); the TREC collections have licences of their own",
+        source=(
+            "huggingface.co/jhu-clsp. Cite: Weller et al., FollowIR: Evaluating and Teaching Information"
+            " Retrieval Models to Follow Instructions, 2024"
+        ),
+        papers=corpus.papers,
+        topics=kept,
+        qrels=qrels,
+        modes=_MODES,
+        pools=pools,
+        measures=MEASURES,
+        audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
+    )
+
+
+def _top_ranked(folder: Folder) -> dict[str, tuple[str, ...]] | None:
+    """Query -> documents, from rows of one pair (``qid``, ``pid``) or of one query with a list."""
+    files = folder.table("top_ranked", ("test", "top_ranked"))
+    if not files:
+        return None
+    found: dict[str, dict[str, None]] = {}
+    for file in files:
+        for row in folder.rows(file):
+            query = text_of(next((row[n] for n in ("qid", "query-id", "query_id") if n in row), ""))
+            given = next((row[n] for n in ("pid", "corpus-ids", "corpus-id", "corpus_id") if n in row), "")
+            for document in given if isinstance(given, list) else [given]:
+                found.setdefault(query, {})[text_of(document)] = None
+    return {query: tuple(documents) for query, documents in found.items()}

@@ -1,0 +1,246 @@
+"""SciFullBench: from a full paper to the papers it refers to, and to those that cite it.
+
+Read is the unpacked data set: ``Benchmark/VENUE/TASK/ID.json`` with the query paper and its relevant papers,
+``Target_Corpus/*/corpus.json``, and the queries' texts ``ID.mmd``. The tool knows no ids: a document is the
+string of its title and abstract, and relevance is equality of strings. Here the id is a hash of that string,
+so that the judgements are the same ones.
+
+Source: PRISM / Chain of Retrieval with SciFullBench. Recall and nDCG are binary; the two directions are
+references (what the query cites) and citations (what cites the query).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.hashing import digest_texts
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Topic
+from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
+from aspectra.lab.benchmarks._files import Folder, Row, options_of
+from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.papers.paper import Paper, Section
+from aspectra.papers.reading import clean
+from aspectra.papers.source import ReadOptions
+from aspectra.papers.sources.markdown import Markdown
+
+__all__ = ["HUB", "MEASURES", "document_id", "load"]
+
+MEASURES = ("R@100", "R@200", "R@300", "MRR@50", "nDCG@10")
+HUB = (HubSet("Jackson0018/Paper2PaperRetrievalBench", ""),)
+_TEXTS = ("title-abstract", "chunks", "full")
+_FULL = ("Full_Papers_remove_citations_True_remove_mentions_True", "Full_Papers", "Full_Paper")
+_BASES = (
+    "",
+    "Final_Dataset_w_citations_mentions_removed",
+    "SciFullBench/Final_Dataset_w_citations_mentions_removed",
+    "Paper2PaperRetrievalBench/SciFullBench/Final_Dataset_w_citations_mentions_removed",
+)
+
+
+def document_id(title: object, abstract: object) -> str:
+    """The id of a document that has none: a hash of the very string the tool compares.
+
+    >>> document_id("T", "A") == document_id("T", "A "), len(document_id("T", "A"))
+    (False, 18)
+    """
+    return "p:" + digest_texts([f"Title: {title}\nAbstract: {abstract}"])[:16]
+
+
+@dataclass(frozen=True)
+class _Query:
+    topic: str
+    venue: str
+    task: str
+    file: Path
+    row: Row
+
+
+@BENCHMARKS.register("scifullbench")
+def load(path: Path, **options: str) -> Benchmark:
+    """Load venues and directions as one benchmark with labels ``venue`` and ``direction``.
+
+    Args:
+        path: the unpacked data set, or any folder of it down to the one that holds ``Benchmark``.
+        options: ``venue`` (only this one), ``direction`` (``references``, ``citations`` or a folder's name),
+            ``text`` (``title-abstract``, the default; ``chunks``: the corpus file's segments; ``full``: the
+            corpus's full-text files), ``checksums``, ``revision``. Queries bring their full text anyway.
+
+    Raises:
+        BadInput: a file is missing, damaged, or changed under a pinned checksum.
+        UsageError: an option that cannot be understood.
+    """
+    chosen = options_of("scifullbench", options, ("venue", "direction", "text"))
+    texts = chosen.get("text", _TEXTS[0])
+    if texts not in _TEXTS:
+        raise UsageError(f"text must be one of {', '.join(_TEXTS)}, not {texts!r}")
+    root = next((path / base for base in _BASES if (path / base / "Benchmark").is_dir()), path)
+    folder = Folder(root, chosen.get("checksums", ""))
+    queries = list(_queries(folder, chosen.get("venue", ""), chosen.get("direction", "")))
+    file = next(iter(sorted((root / "Target_Corpus").rglob("corpus.json*"))), None)
+    file = file or folder.need("Target_Corpus/corpus.json", "corpus.json")
+
+    def convert(row: Row) -> Paper:
+        return _document(row, texts, root)
+
+    def rows() -> Iterator[Row]:
+        yield from folder.rows(file)
+
+    corpus = Corpus(rows, convert, key=_key)
+    scan = corpus.scan()
+    gold: dict[str, dict[str, float]] = {}
+    topics: list[Topic] = []
+    twice = untold = 0
+    for query in queries:
+        relevant = [_key(item) for item in _candidates(query)]
+        if relevant:
+            gold[query.topic] = dict.fromkeys(relevant, 1.0)
+            twice += len(relevant) - len(gold[query.topic])
+        topics.append(_topic(query))
+        untold += _full_text(root, query.file) is None
+    kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
+    if twice:
+        problems.append(f"{counted(twice, 'relevant paper is', 'relevant papers are')} listed twice")
+    if untold:
+        problems.append(f"{counted(untold, 'query paper has', 'query papers have')} no full text (.mmd)")
+    if inside := sum(topic.seed in scan.ids for topic in kept):
+        problems.append(
+            f"{counted(inside, 'query paper is', 'query papers are')} in the corpus and not excluded"
+        )
+    return Benchmark(
+        name="scifullbench",
+        revision=chosen.get("revision") or folder.revision,
+        licence="as the data set's card states on the hub; texts belong to their authors",
+        source=(
+            "huggingface.co/datasets/Jackson0018/Paper2PaperRetrievalBench. Cite: the PRISM paper that"
+            " introduces SciFullBench"
+        ),
+        papers=corpus.papers,
+        topics=kept,
+        qrels=qrels,
+        measures=MEASURES,
+        audit=audit(folder, scan, kept, qrels, problems=problems),
+        seeds=lambda: _seeds(folder, queries),
+    )
+
+
+def _key(row: Row) -> str:
+    return document_id(row.get("title", ""), row.get("abstract", ""))
+
+
+def direction_of(task: str) -> str:
+    """References or citations, from the name of a task's folder; unknown names stay as they are.
+
+    >>> direction_of("Cited_Papers"), direction_of("Citing_Papers"), direction_of("Other")
+    ('references', 'citations', 'Other')
+    """
+    name = task.casefold()
+    if "cited" in name or "reference" in name:
+        return "references"
+    return "citations" if "citing" in name or "citation" in name else task
+
+
+def _queries(folder: Folder, venue: str, direction: str) -> Iterator[_Query]:
+    """Queries of all venues and tasks: the folders are listed, because their names are not all published."""
+    found: list[str] = []
+    count = 0
+    base = folder.root / "Benchmark"
+    if not base.is_dir():
+        raise BadInput(f"{folder.root} has no folder Benchmark", hint="name the unpacked data set")
+    for place in sorted(base.iterdir()):
+        tasks = sorted(task for task in place.iterdir() if task.is_dir()) if place.is_dir() else []
+        for task in tasks:
+            files = sorted(
+                file for file in task.iterdir() if file.name.endswith((".json", ".json.gz", ".json.zst"))
+            )
+            if not files:
+                continue
+            found.append(f"{place.name}/{task.name}")
+            if venue and place.name.casefold() != venue.casefold():
+                continue
+            if direction and direction not in (task.name, direction_of(task.name)):
+                continue
+            for file in files:
+                row = folder.object(file)
+                own = clean(row.get("id")) or file.name.split(".json")[0]
+                count += 1
+                yield _Query(f"{place.name}/{task.name}/{own}", place.name, task.name, file, row)
+    if not count:
+        raise BadInput(
+            f"{base} holds no query for {venue or 'any venue'}, {direction or 'any direction'}",
+            why="found: " + ", ".join(found) if found else "no folder VENUE/TASK with JSON files",
+        )
+
+
+def _candidates(query: _Query) -> list[dict[str, Any]]:
+    given = query.row.get("Candidate")
+    if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
+        raise BadInput(f"{query.file}: no list of relevant papers (Candidate)", hint="fetch the file again")
+    return given
+
+
+def _paper_of_query(query: _Query) -> dict[str, Any]:
+    given = query.row.get("Query")
+    if not isinstance(given, dict):
+        raise BadInput(f"{query.file}: no query paper (Query)", hint="fetch the file again")
+    return given
+
+
+def _topic(query: _Query) -> Topic:
+    paper = _paper_of_query(query)
+    title, abstract = paper.get("title", ""), paper.get("abstract", "")
+    seed = document_id(title, abstract)
+    return Topic(
+        query.topic,
+        clean(f"Title: {title}\nAbstract: {abstract}"),
+        seed,
+        group=seed,
+        labels={"venue": query.venue, "task": query.task, "direction": direction_of(query.task)},
+    )
+
+
+def _full_text(root: Path, file: Path) -> Path | None:
+    """``Benchmark/NAME/ID.mmd`` or ``Benchmark/VENUE/NAME/ID.mmd``: its scripts build both."""
+    name = file.name.split(".json")[0]
+    venue = file.parent.parent
+    places = [place / folder / f"{name}.mmd" for folder in _FULL for place in (venue, venue.parent)]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _seeds(folder: Folder, queries: list[_Query]) -> Iterator[Paper]:
+    seen: set[str] = set()
+    for query in queries:
+        given = _paper_of_query(query)
+        title, abstract = given.get("title", ""), given.get("abstract", "")
+        name = document_id(title, abstract)
+        if name in seen:
+            continue
+        seen.add(name)
+        paper = Paper(name, clean(title), clean(abstract))
+        file = _full_text(folder.root, query.file)
+        yield replace(paper, sections=_sections(file)) if file else paper
+
+
+def _sections(file: Path) -> tuple[Section, ...]:
+    found = [item for item in Markdown().read(file, ReadOptions()) if isinstance(item, Paper)]
+    return found[0].sections if found else ()
+
+
+def _document(row: Row, texts: str, root: Path) -> Paper:
+    paper = Paper(_key(row), clean(row.get("title")), clean(row.get("abstract")))
+    if texts == "chunks":
+        parts = next(
+            (v for k, v in row.items() if k.startswith("chunked_sections") and isinstance(v, list)), []
+        )
+        return replace(paper, sections=tuple(Section("", clean(part)) for part in parts))
+    if texts == "full" and isinstance(row.get("full_paper_directory"), str):
+        relative = row["full_paper_directory"]
+        # Given relative to the folder above the data set's; never followed out of it.
+        for base in (root.parent, root):
+            file = (base / relative).resolve()
+            if file.is_relative_to(base.resolve()) and file.is_file():
+                return replace(paper, sections=_sections(file))
+    return paper
