@@ -31,10 +31,10 @@ def group_versions(db: sqlite3.Connection, pos: int, title_key: str, paper: Pape
             others.update(row[0] for row in rows)
     if title_key.count(" ") + 1 >= _TITLE_WORDS:
         families = {author_keys(name)[1] for name in paper.authors}
-        rows = db.execute(
+        titled = db.execute(
             "SELECT pos, year FROM papers WHERE title_key = ? AND pos != ? LIMIT 50", (title_key, pos)
         ).fetchall()
-        for other, year in rows:
+        for other, year in titled:
             if year and paper.year and abs(year - paper.year) > _YEARS_APART:
                 continue
             theirs = {r[0] for r in db.execute("SELECT family FROM authors WHERE pos = ?", (other,))}

@@ -22,7 +22,8 @@ _MAX_LINE = 256 * 1024 * 1024
 # What decompressors raise on damaged data.
 _DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 # Control characters other than tab, newline and carriage return: they carry no text and break terminals.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# A terminal sequence goes whole: its letters ("[31m") are no text either.
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def open_bytes(path: Path) -> IO[bytes]:

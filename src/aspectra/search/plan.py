@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
@@ -144,14 +142,16 @@ class Plan:
 
     def to_toml(self) -> str:
         """As TOML."""
+        import tomlkit  # slow to import, and only needed to write
+
         return tomlkit.dumps(self.to_dict())
 
     @classmethod
     def loads(cls, text: str) -> Plan:
         """From JSON or TOML, told by the first character."""
         try:
-            loaded = json.loads(text) if text.lstrip()[:1] == "{" else tomlkit.parse(text).unwrap()
-        except (ValueError, TOMLKitError) as error:
+            loaded = json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
+        except ValueError as error:
             raise UsageError("the plan is neither JSON nor TOML", why=str(error)) from error
         return cls.from_dict(loaded)
 

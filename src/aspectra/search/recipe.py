@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
@@ -120,8 +118,8 @@ class Recipe:
         """
         if spec.endswith(".toml"):
             try:
-                return cls.from_dict(tomlkit.parse(Path(spec).read_text("utf-8")).unwrap())
-            except (OSError, UnicodeDecodeError, TOMLKitError) as error:
+                return cls.from_dict(tomllib.loads(Path(spec).read_text("utf-8")))
+            except (OSError, ValueError) as error:
                 raise UsageError(f"the recipe {spec} cannot be read", why=str(error)) from error
         parts = spec.split(">")
         made = cls(parts[0], planner=parts[0])
@@ -136,6 +134,8 @@ class Recipe:
 
     def to_toml(self) -> str:
         """As TOML."""
+        import tomlkit  # slow to import, and only needed to write
+
         return tomlkit.dumps(self.to_dict())
 
     def plan(self, query: Query, views: ViewNames) -> Plan:

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.views.tokens import Tokeniser, TokenSettings
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
-__all__ = ["LexicalSettings", "LexicalView", "build_lexical"]
+__all__ = ["METHODS", "LexicalSettings", "LexicalView", "build_lexical"]
+
+
+METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,12 @@ class LexicalSettings:
     b: float = 0.75
     method: str = "lucene"
     tokens: TokenSettings = TokenSettings()
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(f"unknown BM25 variant {self.method!r}", why="known: " + ", ".join(METHODS))
+        if self.k1 < 0 or not 0 <= self.b <= 1:
+            raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
 
 
 def build_lexical(texts: Iterable[str], settings: LexicalSettings, folder: Path) -> int:

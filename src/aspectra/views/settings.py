@@ -64,8 +64,6 @@ class IndexSettings:
             ChunkSize.parse(size)
         if not 1 <= self.batch <= 100_000:
             raise UsageError("index.batch must be from 1 to 100000")
-        if self.lexical.k1 < 0 or not 0 <= self.lexical.b <= 1:
-            raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import Stemmer
 
+from aspectra.base.errors import UsageError
+
 __all__ = ["TokenSettings", "Tokeniser"]
 
 # Letters and digits; Han, kana and hangul characters are words of one character, since they are written
@@ -39,6 +41,12 @@ class TokenSettings:
 
     stemmer: str = "english"
     stopwords: bool = True
+
+    def __post_init__(self) -> None:
+        if self.stemmer and self.stemmer not in Stemmer.algorithms():
+            raise UsageError(
+                f"unknown stemmer {self.stemmer!r}", why="known: " + ", ".join(sorted(Stemmer.algorithms()))
+            )
 
 
 @lru_cache(maxsize=8)

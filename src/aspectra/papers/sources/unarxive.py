@@ -18,6 +18,7 @@ from typing import Any
 
 from aspectra.papers.fields import assemble, identifiers_of, one_line, year_in
 from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.latex import latex_to_text
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.papers.reading import clean
 from aspectra.papers.references import cited_title
@@ -97,7 +98,10 @@ def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator
         own_id=arxiv,
         title=one_line(record.get("title") or inner.get("title")),
         abstract=_with_formulas(clean(abstract or inner.get("abstract")), formulas),
-        authors=authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed")),
+        authors=tuple(
+            latex_to_text(name)
+            for name in authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed"))
+        ),
         year=year_in(record.get("year")) or _year(inner) or arxiv_year(identifiers.get("arxiv", "")),
         venue=one_line(inner.get("journal-ref")),
         identifiers=identifiers,
