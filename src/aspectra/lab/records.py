@@ -1,0 +1,130 @@
+"""The append-only record of an experiment: every finished (recipe, topic, mode, repeat), once."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from aspectra.base.errors import AspectraError, BadInput
+
+__all__ = ["Record", "Records"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One ranking.
+
+    Attributes:
+        cell: hash of recipe, benchmark revision, library state and protocol: what the ranking depends on.
+        topic, mode, repeat: which one.
+        ids, scores: best first, tie-free order.
+        seconds: time of this ranking.
+        cost: what it cost beside time: calls, tokens, money; empty where nothing is paid for.
+        missing: judged or pooled documents that the recipe did not rank, appended or not.
+        facts: counts worth keeping: repairs, truncations.
+    """
+
+    cell: str
+    topic: str
+    mode: str
+    repeat: int
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    seconds: float
+    cost: dict[str, float]
+    missing: int = 0
+    facts: dict[str, float] | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What makes a record unique."""
+        return self.cell, self.topic, self.mode, self.repeat
+
+
+class Records:
+    """A JSON Lines file of records, flushed to disk one by one.
+
+    A line cut off by a kill is dropped when the file is opened, and made again by the run.
+
+    Args:
+        path: the file; made when it does not exist.
+
+    Raises:
+        BadInput: a line in the middle is damaged, so that the file was changed by something else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._records: dict[tuple[str, str, str, int], Record] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = self._read()
+        try:
+            self._stream = path.open("ab")
+            self._stream.truncate(whole)
+        except OSError as error:
+            raise AspectraError(f"cannot write {path}", why=error.strerror or str(error)) from error
+
+    def _read(self) -> int:
+        """Load finished records; returns the length of the undamaged part in bytes."""
+        if not self.path.exists():
+            return 0
+        whole = 0
+        with self.path.open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    if not line.endswith(b"\n"):
+                        raise ValueError("cut off")
+                    record = _load(json.loads(line))
+                except (ValueError, KeyError, TypeError) as error:
+                    if stream.read(1):
+                        raise BadInput(
+                            f"line {number} of {self.path} is damaged",
+                            why=str(error),
+                            hint="remove that line; its ranking will be made again",
+                        ) from error
+                    break
+                self._records[record.key] = record
+                whole += len(line)
+        return whole
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get(self, cell: str, topic: str, mode: str, repeat: int) -> Record | None:
+        """The finished record, or None."""
+        return self._records.get((cell, topic, mode, repeat))
+
+    def of(self, cell: str) -> list[Record]:
+        """All records of one cell."""
+        return [r for r in self._records.values() if r.cell == cell]
+
+    def add(self, record: Record) -> None:
+        """Keep a record; it is on disk when this returns."""
+        line = json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":")) + "\n"
+        self._stream.write(line.encode())
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._records[record.key] = record
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _load(data: dict[str, Any]) -> Record:
+    values = dict(data)
+    values["ids"] = tuple(values["ids"])
+    values["scores"] = tuple(values["scores"])
+    return Record(**values)
