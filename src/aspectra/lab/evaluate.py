@@ -18,6 +18,8 @@ from aspectra.lab.presets import Preset, get_preset
 __all__ = ["evaluate"]
 
 _SHOWN = 5
+# Whose judgements a measure over modes looks at; of the other modes only the rankings count.
+_JUDGED_MODES = ("original", "instructed")
 
 
 def evaluate(
@@ -154,10 +156,11 @@ def _check_needs(
                 f"{measure} needs to know which topics are variants of one query", hint="groups=..."
             )
         if arity is Arity.MODES:
-            for kind, given in (("a run", job.runs), ("judgements", job.qrels)):
-                if lacking := [mode for mode in measure.modes if mode not in given]:
+            judged = [mode for mode in measure.modes if mode in _JUDGED_MODES]
+            for kind, given, modes in (("a run", job.runs, measure.modes), ("judgements", job.qrels, judged)):
+                if lacking := [mode for mode in modes if mode not in given]:
                     raise UsageError(
-                        f"{measure} needs {kind} for the modes {', '.join(dict.fromkeys(measure.modes))}",
+                        f"{measure} needs {kind} for the modes {', '.join(dict.fromkeys(modes))}",
                         why=f"there is none for {', '.join(dict.fromkeys(lacking))}",
                     )
 
@@ -198,16 +201,15 @@ class _Job:
 
     def judged_by(self, mode: str) -> Grades:
         """The judgements of a mode; one set serves all modes where it is the only one."""
-        return self.qrels[mode] if mode in self.qrels else self.qrels[""]
+        return self.qrels[mode] if mode in self.qrels else self.qrels.get("", {})
 
     def check_coverage(self, incomplete: bool) -> None:
         """Runs and judgements are there, meet, and modes cover the same topics."""
         for mode in self.runs:
             name = f" of mode {mode!r}" if mode else ""
             if mode not in self.qrels and "" not in self.qrels:
-                raise UsageError(
-                    f"there are no judgements for mode {mode!r}", why="there are: " + ", ".join(self.qrels)
-                )
+                self.remarks.append(f"there are no judgements for mode {mode}: its rankings alone are used")
+                continue
             judged = self.judged_by(mode)
             if not any(judged.values()):
                 raise BadInput(f"the judgements{name} are empty", hint="check the file and its layout")
@@ -220,7 +222,7 @@ class _Job:
                 )
         if len(self.runs) < 2 or incomplete:
             return
-        every: set[str] = set().union(*(self.judged_by(mode) for mode in self.runs))
+        every: set[str] = set().union(*self.qrels.values())
         covered = {m: {t for t, docs in run.items() if docs} & every for m, run in self.runs.items()}
         union: set[str] = set().union(*covered.values())
         if short := {mode: union - topics for mode, topics in covered.items() if topics != union}:
@@ -256,6 +258,8 @@ class _Job:
         out = {}
         for mode, run in self.runs.items():
             judged = {topic for topic, docs in self.judged_by(mode).items() if docs}
+            if not judged:
+                continue
             ranked = {topic for topic, docs in run.items() if docs}
             lost, extra = judged - ranked, ranked - judged
             counts = Counts(
@@ -293,7 +297,7 @@ def _all_values(wanted: Sequence[Measure], job: _Job, vectors: Mapping[str, Arra
     kinds = {arity: [m for m in every if m.arity is arity] for arity in Arity}
     out: Values = {}
     if kinds[Arity.RANKING] or kinds[Arity.GROUP]:
-        for mode in job.runs:
+        for mode in [mode for mode in job.runs if mode in job.qrels or "" in job.qrels]:
             _score_rankings(kinds[Arity.RANKING], kinds[Arity.GROUP], mode, job, out)
     if kinds[Arity.MODES]:
         _score_modes(kinds[Arity.MODES], job, out)
@@ -336,19 +340,19 @@ def _score_rankings(
 
 def _score_modes(measures: Sequence[Measure], job: _Job, out: Values) -> None:
     modes = list(dict.fromkeys(mode for measure in measures for mode in measure.modes))
-    judged = [{t for t, docs in job.judged_by(mode).items() if docs} for mode in modes]
-    topics = sorted(set().union(*judged))
-    if partly := [topic for topic in topics if not all(topic in known for known in judged)]:
+    judged = [{t for t, docs in job.judged_by(mode).items() if docs} for mode in _JUDGED_MODES]
+    topics = sorted(set.intersection(*judged))
+    if partly := set.union(*judged) - set(topics):
         job.remarks.append(
-            f"{len(partly):,} topics are judged in some modes only; the others count as all irrelevant: "
-            + _some(partly)
+            f"{len(partly):,} topics are not judged in both of {' and '.join(_JUDGED_MODES)}; measures over modes "
+            f"leave them out: {_some(partly)}"
         )
     for measure in measures:
         out[measure, ""] = ({}, set())
     uneven = 0
     for topic in topics:
         dropped = job.excluded.get(topic, ())
-        seen = dict.fromkeys(doc for mode in modes for doc in job.judged_by(mode).get(topic, {}))
+        seen = dict.fromkeys(doc for mode in _JUDGED_MODES for doc in job.judged_by(mode)[topic])
         docs = [doc for doc in seen if doc not in dropped]
         places = {mode: job.judged_topic(mode, topic, docs) for mode in modes}
         uneven += len({place.length for place in places.values()}) > 1

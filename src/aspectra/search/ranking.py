@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Plan
+from aspectra.search.trec import trec_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,14 +159,7 @@ class Ranking(Sequence[Hit]):
 
         White space in ids is written as ``_``, since the format has no quoting.
         """
-        lines = []
-        last = float("inf")
-        for hit in self.hits:
-            # Ties would be broken differently by every tool: the written score is nudged below the last.
-            score = min(hit.score, last - max(abs(last), 1e-3) * 1e-6) if last != float("inf") else hit.score
-            last = score
-            lines.append(f"{query_id} Q0 {'_'.join(hit.id.split())} {hit.rank} {score:.9g} {tag}\n")
-        return "".join(lines)
+        return trec_lines(query_id, self.ids, [hit.score for hit in self.hits], tag)
 
     def to_bibtex(self) -> str:
         """BibTeX of the hits, keys kept."""
