@@ -344,8 +344,8 @@ def _score_modes(measures: Sequence[Measure], job: _Job, out: Values) -> None:
     topics = sorted(set.intersection(*judged))
     if partly := set.union(*judged) - set(topics):
         job.remarks.append(
-            f"{len(partly):,} topics are not judged in both of {' and '.join(_JUDGED_MODES)}; measures over modes "
-            f"leave them out: {_some(partly)}"
+            f"{len(partly):,} topics lack judgements in one of {' and '.join(_JUDGED_MODES)}; measures over "
+            f"modes leave them out: {_some(partly)}"
         )
     for measure in measures:
         out[measure, ""] = ({}, set())

@@ -25,7 +25,7 @@ def falling(scores: Sequence[float]) -> list[float]:
     rounded = np.clip(np.asarray(scores, np.float64), -3.0e38, 3.0e38).astype(np.float32).astype(np.float64)
     if float(np.abs(rounded).max()) > 1e38:
         return [-float(rank) for rank in range(1, len(scores) + 1)]
-    out = rounded.tolist()
+    out: list[float] = rounded.tolist()
     last = out[0]
     for i in range(1, len(out)):
         if out[i] >= last:
