@@ -27,7 +27,7 @@ from aspectra.papers.reading import clean
 from aspectra.papers.source import ReadOptions
 from aspectra.papers.sources.markdown import Markdown
 
-__all__ = ["HUB", "MEASURES", "document_id", "load"]
+__all__ = ["HUB", "MEASURES", "direction_of", "document_id", "load"]
 
 MEASURES = ("R@100", "R@200", "R@300", "MRR@50", "nDCG@10")
 HUB = (HubSet("Jackson0018/Paper2PaperRetrievalBench", ""),)
