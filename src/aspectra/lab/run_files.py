@@ -41,7 +41,7 @@ Data = dict[str, dict[str, float]]
 TOPIC_KEYS = ("query-id", "query_id", "qid", "query", "topic", "topic_id", "q_id", "query id")
 DOCUMENT_KEYS = ("corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id")
 _NUMBER_KEYS = ("score", "grade", "relevance", "rel", "label", "sim")
-_BLOCK = 1 << 24
+_BLOCK = 1 << 19  # small enough for its words to stay in the cache
 _DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
@@ -173,7 +173,7 @@ _LAYOUT = {"run": "topic Q0 document rank score name", "judgements": "topic 0 do
 
 
 def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
-    """Many lines of a run at once, where all are plain; False (and nothing kept) where each must be looked at.
+    """Many lines of a run at once; False (and nothing kept) where each must be looked at.
 
     Uneven lines would shift some other column into the second one.
     """
@@ -189,10 +189,11 @@ def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
     docs = words[2::6]
     start = 0
     for topic, group in groupby(words[::6]):
-        end = start + sum(1 for _ in group)
+        end = start + len(list(group))
         found = dict(zip(docs[start:end], scores[start:end], strict=True))
-        if len(found) == end - start and topic not in filling.data:
-            filling.data[topic] = found
+        known = filling.data.setdefault(topic, {})
+        if len(found) == end - start and known.keys().isdisjoint(found):
+            known.update(found)
         else:
             for i in range(start, end):
                 filling.add(f"line {number + i + 1}", topic, docs[i], scores[i])
