@@ -66,7 +66,8 @@ def cold_search(folder: Path, query: str) -> tuple[float, float]:
     code = (
         "import resource, subprocess, sys, time; t = time.perf_counter();"
         "p = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
-        "print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000, p.returncode)"
+        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000;"
+        "print(time.perf_counter() - t, peak, p.returncode)"
     )
     command = [sys.executable, "-m", "aspectra", "search", query, "--library", str(folder)]
     out = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
@@ -93,7 +94,9 @@ def subset(source: Library, count: int, folder: Path) -> Library:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="*", default=[2000, 10_000, 30_000])
@@ -149,7 +152,9 @@ def main() -> None:
 
     for name, inputs, goal in (("title", titles, 40), ("abstract", abstracts, 60)):
         time = p50(lambda text: searcher.search(text, limit=10), inputs)
-        rows.append((f"hybrid with evidence, {name} as query, p50", f"{time:.1f} ms", f"<= {goal} ms", time <= goal))
+        rows.append(
+            (f"hybrid with evidence, {name} as query, p50", f"{time:.1f} ms", f"<= {goal} ms", time <= goal)
+        )
     time = p50(lambda seed: searcher.similar(seed, limit=10), chosen)
     rows.append(("seed query with evidence, p50", f"{time:.1f} ms", "", None))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -182,7 +187,9 @@ def main() -> None:
         seconds = perf_counter() - clock
         if report.changed:
             raise SystemExit("an index without changes was built again")
-        rows.append((f"index without changes, {len(ten):,} papers", f"{seconds:.2f} s", "<= 5 s", seconds <= 5))
+        rows.append(
+            (f"index without changes, {len(ten):,} papers", f"{seconds:.2f} s", "<= 5 s", seconds <= 5)
+        )
 
         fresh = Library.create(Path(temporary) / "fresh")
         clock = perf_counter()

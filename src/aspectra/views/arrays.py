@@ -19,7 +19,8 @@ def load_array(path: Path) -> Any:
         LibraryCorrupt: it is missing or damaged.
     """
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        # A plain array over the map: the memmap class costs time at every operation.
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError, EOFError) as error:
         raise LibraryCorrupt(
             f"{path.name} of the index cannot be read", why=str(error), hint="aspectra index --rebuild"

@@ -114,7 +114,8 @@ class DenseView:
     def compare(self, rows: NDArray[np.floating], query: Floats, probe: Probe) -> Floats:
         """(rows, m) scores of stored vectors against query vectors, under the probe's metric."""
         block = rows.astype(np.float32, copy=False)
-        product: Floats = block @ query.T
+        # One query: matrix times vector runs at the speed of memory, matrix times matrix does not.
+        product: Floats = (block @ query[0])[:, None] if len(query) == 1 else block @ query.T
         if probe.metric == "cosine":
             if not self.unit_length:
                 product = product / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-12)
