@@ -35,6 +35,8 @@ def test_protocol(layout, packed, tmp_path):
     assert names
     assert len(set(names)) == len(names)
     assert all(topic.text.strip() or topic.seed for topic in bench.topics)
+    ids = {paper.id for paper in bench.papers()}
+    assert {topic.seed for topic in bench.topics} - {""} <= ids
     assert bench.licence
     assert bench.source
     assert bench.revision

@@ -73,6 +73,8 @@ class TestCsfcube:
         texts = {topic.id: topic.text for topic in bench.topics}
         assert texts["100_method"] == "We count them by ear."
         assert texts["100_background"] == "Birds of kind 0 sing."
+        assert not any(topic.seed for topic in bench.topics)
+        assert bench.excluded["100_background"] == {"100"}
         with pytest.raises(UsageError):
             load("csfcube", tmp_path, instruction="shouted")
         with pytest.raises(UsageError):
@@ -214,7 +216,8 @@ class TestScifullbench:
         assert set(topics) == {"ACL/Cited_Papers/a1", "ICLR/Citing_Papers/i1"}
         topic = topics["ACL/Cited_Papers/a1"]
         assert topic.labels == {"venue": "ACL", "task": "Cited_Papers", "direction": "references"}
-        assert topic.seed == document_id("Query a1", "What a1 is about.")
+        assert topic.group == document_id("Query a1", "What a1 is about.")
+        assert (topic.seed, topic.text) == ("", "Query a1\nWhat a1 is about.")
         relevant = bench.qrels["gold"][topic.id]
         assert set(relevant) == {document_id(f"Owl study {n}", f"We study owl {n}.") for n in (0, 1)}
         assert problem(bench, "1 judged document is not in the corpus")
@@ -224,10 +227,22 @@ class TestScifullbench:
     def test_seeds_bring_their_full_text_from_both_places(self, tmp_path):
         bench = load("scifullbench", scifullbench(tmp_path))
         seeds = {paper.title: paper for paper in bench.seeds()}
-        assert {topic.seed for topic in bench.topics} == {paper.id for paper in seeds.values()}
+        assert {topic.group for topic in bench.topics} == {paper.id for paper in seeds.values()}
         assert [s.heading for s in seeds["Query a1"].sections] == ["Method"]
         assert seeds["Query i1"].sections[0].text == "We ask owls."
         assert not problem(bench, "full text")
+
+    def test_query_paper_in_the_corpus(self, tmp_path):
+        scifullbench(tmp_path)
+        path = tmp_path / "Benchmark" / "ACL" / "Cited_Papers" / "a1.json"
+        value = json.loads(path.read_text())
+        value["Query"] = {"title": "Owl study 4", "abstract": "We study owl 4."}
+        path.write_text(json.dumps(value))
+        bench = load("scifullbench", tmp_path)
+        topic = bench.topics[0]
+        assert topic.seed == topic.group == document_id("Owl study 4", "We study owl 4.")
+        assert bench.excluded == {topic.id: {topic.seed}}
+        assert problem(bench, "1 query paper is in the corpus: excluded for itself")
 
     def test_parts(self, tmp_path):
         scifullbench(tmp_path)

@@ -30,8 +30,8 @@ class Topic:
 
     Attributes:
         id: unique in the benchmark.
-        text: the query text, or "".
-        seed: id of the seed paper, or "".
+        text: the query text; "" where the seed says it all.
+        seed: id of the seed paper, which is in the corpus, or "".
         aspect: the aspect asked for (``background``, ``method``, ``result``), or "".
         instructions: mode -> instruction text; modes that a topic lacks are absent.
         group: the core query this is a variant of (all instructed variants of one query, all aspects of one
@@ -86,8 +86,8 @@ class Benchmark:
         measures: canonical names of the measures its paper reports.
         folds: fold name -> topic ids, where the benchmark defines folds.
         audit: what was found on load.
-        seeds: query papers that the corpus need not hold (:attr:`Topic.seed`), streaming, or None where every
-            seed is in the corpus.
+        seeds: where queries are papers that the corpus need not hold: those papers with all their text,
+            streaming, under the ids in :attr:`Topic.group`; else None.
     """
 
     name: str

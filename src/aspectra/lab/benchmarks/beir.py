@@ -66,8 +66,8 @@ def load(path: Path, **options: str) -> Benchmark:
         options: ``qrels`` (which judgements, where there are several), ``corpus`` (another file or folder to
             take the documents from), ``pools`` (``yes``: only judged documents are ranked, ``no``: the whole
             collection; default: ``yes`` for instructed queries whose judgements list irrelevant documents),
-            ``seed`` (``yes``: queries are papers of the corpus, ``no``), ``name``, ``licence``, ``source``,
-            ``checksums``, ``revision``.
+            ``seed`` (``yes``: a query whose id is a document's is that paper, ``no``), ``name``, ``licence``,
+            ``source``, ``checksums``, ``revision``.
 
     Raises:
         BadInput: a file is missing, damaged, or changed under a pinned checksum.
@@ -177,7 +177,7 @@ def _topic(row: Row, seed: bool) -> Topic:
     instruction = next((text_of(row[n]) for n in ("instruction", "instructions") if row.get(n)), "")
     return Topic(
         name,
-        text,
+        "" if seed else text,
         seed=name if seed else "",
         instructions={"original": instruction} if instruction else {},
     )

@@ -12,6 +12,7 @@ instruction: Maheshwari, Mysore, Zamani, CHIIR 2026, section 4.2. The wording he
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,12 +150,15 @@ def load(path: Path, **options: str) -> Benchmark:
     problems = []
     if own:
         problems.append(f"{own} pools hold the query paper itself: taken out of pool and judgements")
+    excluded = {topic.id: frozenset([topic.seed]) for topic in topics}
     if lost := sum(topic.seed not in scan.ids for topic in topics):
         problems.append(f"{lost} query papers are not in the corpus")
     if variant == "aspect-subset":
         topics, without = _subsets(topics, corpus)
         if without:
-            problems.append(f"{without} query papers have no sentence of their facet: text left empty")
+            problems.append(
+                f"{without} query papers have no sentence of their facet: the whole paper is the query"
+            )
     folds, note = _folds(folder, {topic.id for topic in topics}, facets)
     if note:
         problems.append(note)
@@ -170,7 +174,7 @@ def load(path: Path, **options: str) -> Benchmark:
         topics=tuple(topics),
         qrels={"gold": gold},
         pools=pools,
-        excluded={topic.id: frozenset([topic.seed]) for topic in topics},
+        excluded=excluded,
         measures=("NDCG%20", "nDCG@20", "AP(rel=2)"),
         folds=folds,
         audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
@@ -198,15 +202,14 @@ def _grades(folder: Folder, seed: str, row: Row, ratings: str, facet: str) -> di
 
 
 def _subsets(topics: list[Topic], corpus: Corpus) -> tuple[list[Topic], int]:
+    """Topics whose query is the sentences of their facet, and how many have none and keep the whole paper."""
     seeds = {topic.seed for topic in topics}
     held = {paper.id: paper for paper in corpus.papers() if paper.id in seeds}
     out = []
     for topic in topics:
         paper = held.get(topic.seed)
         text = aspect_text(paper, topic.aspect) if paper else ""
-        out.append(
-            Topic(topic.id, text, topic.seed, topic.aspect, topic.instructions, topic.group, topic.labels)
-        )
+        out.append(replace(topic, text=text, seed="" if text else topic.seed))
     return out, sum(not topic.text for topic in out)
 
 

@@ -99,16 +99,18 @@ def load(path: Path, **options: str) -> Benchmark:
         if relevant:
             gold[query.topic] = dict.fromkeys(relevant, 1.0)
             twice += len(relevant) - len(gold[query.topic])
-        topics.append(_topic(query))
+        topics.append(_topic(query, scan.ids))
         untold += _full_text(root, query.file) is None
     kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
     if twice:
         problems.append(f"{counted(twice, 'relevant paper is', 'relevant papers are')} listed twice")
     if untold:
         problems.append(f"{counted(untold, 'query paper has', 'query papers have')} no full text (.mmd)")
-    if inside := sum(topic.seed in scan.ids for topic in kept):
+    excluded = {topic.id: frozenset([topic.seed]) for topic in kept if topic.seed}
+    if inside := len(excluded):
         problems.append(
-            f"{counted(inside, 'query paper is', 'query papers are')} in the corpus and not excluded"
+            f"{counted(inside, 'query paper is', 'query papers are')} in the corpus: excluded for itself,"
+            " though the tool ranks it"
         )
     return Benchmark(
         name="scifullbench",
@@ -121,6 +123,7 @@ def load(path: Path, **options: str) -> Benchmark:
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
+        excluded=excluded,
         measures=MEASURES,
         audit=audit(folder, scan, kept, qrels, problems=problems),
         seeds=lambda: _seeds(folder, queries),
@@ -189,15 +192,16 @@ def _paper_of_query(query: _Query) -> dict[str, Any]:
     return given
 
 
-def _topic(query: _Query) -> Topic:
+def _topic(query: _Query, corpus: frozenset[str]) -> Topic:
     paper = _paper_of_query(query)
     title, abstract = paper.get("title", ""), paper.get("abstract", "")
-    seed = document_id(title, abstract)
+    name = document_id(title, abstract)
+    known = name in corpus
     return Topic(
         query.topic,
-        clean(f"Title: {title}\nAbstract: {abstract}"),
-        seed,
-        group=seed,
+        "" if known else clean(f"{title}\n{abstract}"),
+        seed=name if known else "",
+        group=name,
         labels={"venue": query.venue, "task": query.task, "direction": direction_of(query.task)},
     )
 
