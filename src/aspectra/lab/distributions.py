@@ -58,7 +58,10 @@ def student_sf(t: float, df: float) -> float:
     """
     if math.isinf(t):
         return 0.0 if t > 0 else 1.0
-    tail = 0.5 * beta_regularised(df / (df + t * t), df / 2.0, 0.5)
+    if t * t < df:  # the tail is large: 1 minus the middle loses nothing, and a small t is not rounded away
+        tail = 0.5 - 0.5 * beta_regularised(t * t / (df + t * t), 0.5, df / 2.0)
+    else:
+        tail = 0.5 * beta_regularised(df / (df + t * t), df / 2.0, 0.5)
     return tail if t >= 0 else 1.0 - tail
 
 

@@ -225,7 +225,7 @@ def randomisation(
         greater += int((sums >= observed - slack).sum())
         less += int((sums <= observed + slack).sum())
         both += int((np.abs(sums) >= abs(observed) - slack).sum())
-    extreme = {"greater": greater, "less": less, "two-sided": both}[alternative]
+    extreme = {"greater": greater, "less": less}.get(alternative, both)
     p = extreme / total if exact else (extreme + 1) / (total + 1)
     return Comparison("randomisation", mean, mean, p, n, alternative)
 
