@@ -1,0 +1,159 @@
+"""Tables for people and programs: the same rows as Markdown, LaTeX, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aspectra.base.errors import UsageError
+
+__all__ = ["FORMATS", "Table", "render"]
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with one header.
+
+    Attributes:
+        title: what it shows.
+        columns: names.
+        rows: cells; numbers are formatted by ``digits``, None is an empty cell.
+        notes: sentences below the table: preset, units, what the marks mean, what was left out.
+        digits: decimals of floating-point cells.
+        marks: (row, column) -> mark behind a number, such as ``*``.
+        best: (row, column) printed bold.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    digits: int = 2
+    marks: Mapping[tuple[int, int], str] | None = None
+    best: frozenset[tuple[int, int]] = frozenset()
+
+    def text(self, row: int, column: int) -> str:
+        """One cell as printed, without its mark."""
+        value = self.rows[row][column]
+        if value is None:
+            return ""
+        return f"{value:.{self.digits}f}" if isinstance(value, float) else str(value)
+
+    def mark(self, row: int, column: int) -> str:
+        """The mark behind a cell, or ""."""
+        return (self.marks or {}).get((row, column), "")
+
+
+def _markdown(table: Table) -> str:
+    def clean(text: str) -> str:
+        return text.replace("|", "\\|").replace("\n", " ")
+
+    lines = [f"### {clean(table.title)}", ""] if table.title else []
+    lines.append("| " + " | ".join(map(clean, table.columns)) + " |")
+    numeric = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
+    lines.append("|" + "|".join("--:" if n else ":--" for n in numeric) + "|")
+    for i in range(len(table.rows)):
+        cells = []
+        for j in range(len(table.columns)):
+            text = clean(table.text(i, j)) + table.mark(i, j).replace("*", "\\*")
+            cells.append(f"**{text}**" if (i, j) in table.best and text else text)
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", *(f"- {note}" for note in table.notes)] if table.notes else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+_LATEX = str.maketrans(
+    {
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        ">": r"\textgreater{}",
+        "<": r"\textless{}",
+    }
+)
+
+
+def _latex(table: Table) -> str:
+    numeric = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{table.title.translate(_LATEX)}}}",
+        r"\begin{tabular}{" + "".join("r" if n else "l" for n in numeric) + "}",
+        r"\hline",
+        " & ".join(c.translate(_LATEX) for c in table.columns) + r" \\",
+        r"\hline",
+    ]
+    for i in range(len(table.rows)):
+        cells = []
+        for j in range(len(table.columns)):
+            text = table.text(i, j).translate(_LATEX)
+            text = rf"\textbf{{{text}}}" if (i, j) in table.best and text else text
+            mark = table.mark(i, j)
+            cells.append(text + (rf"$^{{{mark.translate(_LATEX)}}}$" if mark else ""))
+        lines.append(" & ".join(cells) + r" \\")
+    lines += [r"\hline", r"\end{tabular}"]
+    lines += [rf"% {note}" for note in table.notes]
+    lines.append(r"\end{table}")
+    return "\n".join(lines) + "\n"
+
+
+def _csv(table: Table) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    marked = table.marks or {}
+    writer.writerow([*table.columns, "marks"] if marked else table.columns)
+    for i, row in enumerate(table.rows):
+        cells: list[Any] = ["" if v is None else v for v in row]
+        if marked:
+            cells.append(
+                " ".join(f"{table.columns[j]}:{m}" for (r, j), m in sorted(marked.items()) if r == i)
+            )
+        writer.writerow(cells)
+    return stream.getvalue()
+
+
+def to_dict(table: Table) -> dict[str, Any]:
+    """JSON form: rows as objects with unrounded numbers."""
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+        "marks": [[i, table.columns[j], m] for (i, j), m in sorted((table.marks or {}).items())],
+        "notes": list(table.notes),
+    }
+
+
+def _json(table: Table) -> str:
+    return json.dumps(to_dict(table), ensure_ascii=False, indent=1) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Table], str]] = {
+    "markdown": _markdown,
+    "latex": _latex,
+    "csv": _csv,
+    "json": _json,
+}
+
+
+def render(table: Table, how: str) -> str:
+    """The table as ``markdown``, ``latex``, ``csv`` or ``json``.
+
+    Raises:
+        UsageError: no such format.
+    """
+    if how not in FORMATS:
+        raise UsageError(f"there is no table format {how!r}", why="known: " + ", ".join(FORMATS))
+    return FORMATS[how](table)
