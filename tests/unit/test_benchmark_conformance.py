@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -174,3 +176,36 @@ def test_unknown_option_and_no_folder(layout, tmp_path):
         build(layout, tmp_path / "data", colour="red")
     with pytest.raises(AspectraError):
         reload(layout, tmp_path / "nowhere")
+
+
+VALUES = [None, 1, 1.5, "x", [], {}, [1], ["a", None], {"a": 1}, True, "\ud800", "", -1]
+
+
+def damaged(value, rnd: random.Random):
+    """A JSON value with one part of it replaced by something else."""
+    if isinstance(value, dict) and value and rnd.random() < 0.9:
+        key = rnd.choice(list(value))
+        return {**value, key: damaged(value[key], rnd)}
+    if isinstance(value, list) and value and rnd.random() < 0.9:
+        at = rnd.randrange(len(value))
+        return [*value[:at], damaged(value[at], rnd), *value[at + 1 :]]
+    return rnd.choice(VALUES)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_fields_of_any_kind_give_a_result_or_our_error(layout, tmp_path):
+    rnd = random.Random(layout)
+    build(layout, tmp_path)
+    files = sorted(path for path in tmp_path.rglob("*.json*") if path.is_file())
+    for _ in range(25):
+        path = rnd.choice(files)
+        text = path.read_text()
+        rows = text.splitlines() if path.suffix == ".jsonl" else [text]
+        at = rnd.randrange(len(rows))
+        rows[at] = json.dumps(damaged(json.loads(rows[at]), rnd))
+        path.write_text("\n".join(rows) + "\n")
+        with contextlib.suppress(AspectraError):
+            bench = reload(layout, tmp_path)
+            assert len(list(bench.papers())) == bench.audit.documents
+            assert len({topic.id for topic in bench.topics}) == len(bench.topics)
+        path.write_text(text)

@@ -393,6 +393,12 @@ class TestBeir:
         ):
             assert problem(bench, part), part
 
+    def test_document_without_id(self, tmp_path):
+        beir(tmp_path)
+        lines(tmp_path / "corpus.jsonl", [{"_id": "b0", "text": "x"}, {"text": "owl"}])
+        with pytest.raises(BadInput, match="document 2 of the corpus has no id"):
+            load("beir", tmp_path)
+
     def test_another_corpus(self, tmp_path):
         beir(tmp_path / "a")
         beir(tmp_path / "b")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from aspectra.base.errors import BadInput
 from aspectra.lab.benchmark import Audit, Grades, Topic
 from aspectra.lab.benchmarks._files import Folder, Row, text_of
 from aspectra.papers.paper import Paper
@@ -88,14 +89,24 @@ class Corpus:
         self._scan: Scan | None = None
 
     def scan(self) -> Scan:
-        """Read all once, without keeping more than ids and short hashes of texts."""
+        """Read all once, without keeping more than ids and short hashes of texts.
+
+        Raises:
+            BadInput: a document has no id, or a file cannot be used.
+        """
         if self._scan is None:
             ids: set[str] = set()
             repeated: set[str] = set()
             texts: set[bytes] = set()
             same = empty = dropped = 0
-            for row in self._rows():
+            for number, row in enumerate(self._rows(), 1):
                 name = self._key(row)
+                if not name:
+                    raise BadInput(
+                        f"document {number} of the corpus has no id",
+                        why="its fields are " + ", ".join(list(row)[:8]),
+                        hint="check that the file is the corpus",
+                    )
                 if name in ids:
                     repeated.add(name)
                     dropped += 1

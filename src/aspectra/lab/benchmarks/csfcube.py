@@ -230,6 +230,8 @@ def _folds(
     folds = {}
     absent: set[str] = set()
     for fold, pairs in named.items():
+        if not isinstance(pairs, list):
+            raise BadInput(f"{folder.root}, fold {fold}: not a list of pairs", hint="fetch the file again")
         wanted = [text_of(pair) for pair in pairs if text_of(pair).rpartition("_")[2] in facets]
         absent |= set(wanted) - topics
         folds[fold] = tuple(pair for pair in wanted if pair in topics)

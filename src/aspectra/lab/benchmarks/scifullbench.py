@@ -241,7 +241,7 @@ def _document(row: Row, texts: str, root: Path) -> Paper:
         )
         return replace(paper, sections=tuple(Section("", clean(part)) for part in parts))
     if texts == "full" and isinstance(row.get("full_paper_directory"), str):
-        relative = row["full_paper_directory"]
+        relative = clean(row["full_paper_directory"])
         # Given relative to the folder above the data set's; never followed out of it.
         for base in (root.parent, root):
             file = (base / relative).resolve()
