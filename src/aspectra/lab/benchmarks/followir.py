@@ -20,7 +20,7 @@ from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
 
 __all__ = ["HUB", "MEASURES", "load"]
 
-MEASURES = ("p-MRR", "nDCG@5", "AP")
+MEASURES = ("p-MRR", "nDCG@5", "AP(cut=1000)")
 _MODES = ("original", "instructed")
 # Which revision the paper used is not known.
 HUB = tuple(HubSet(f"jhu-clsp/{name}-instructions", "", name) for name in ("core17", "news21", "robust04"))
