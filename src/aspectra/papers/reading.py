@@ -8,14 +8,14 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import zstandard
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.source import Remark
 
-__all__ = ["HEAD_BYTES", "clean", "cut", "open_bytes", "read_head", "read_lines", "read_text"]
+__all__ = ["HEAD_BYTES", "ZstdFrames", "clean", "cut", "open_bytes", "read_head", "read_lines", "read_text"]
 
 HEAD_BYTES = 65_536
 _MAX_LINE = 256 * 1024 * 1024
@@ -24,6 +24,62 @@ _DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 # Control characters other than tab, newline and carriage return: they carry no text and break terminals.
 # A terminal sequence goes whole: its letters ("[31m") are no text either.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+class ZstdFrames:
+    """Decompresses Zstandard frames block by block and knows whether the last one ended.
+
+    The library's own stream readers take a file that was cut off for one that ends.
+    """
+
+    def __init__(self) -> None:
+        self.ended = True
+        self._engine = zstandard.ZstdDecompressor(max_window_size=2**31)
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+
+    def feed(self, block: bytes) -> bytes:
+        """The text that a further block of the file completes."""
+        out = []
+        while block:
+            if self._frame is None:
+                self._frame = self._engine.decompressobj()
+                self.ended = False
+            out.append(self._frame.decompress(block))
+            block = b""
+            if self._frame.eof:
+                block = self._frame.unused_data
+                self._frame = None
+                self.ended = True
+        return b"".join(out)
+
+
+class _ZstdFile(io.RawIOBase):
+    """A Zstandard file as a stream; a file that was cut off raises EOFError at its end."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._frames = ZstdFrames()
+        self._held = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._held:
+            block = self._raw.read(HEAD_BYTES)
+            if not block:
+                if not self._frames.ended:
+                    raise EOFError("the compressed file was cut off")
+                return 0
+            self._held = self._frames.feed(block)
+        count = min(len(buffer), len(self._held))
+        buffer[:count] = self._held[:count]
+        self._held = self._held[count:]
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -43,10 +99,7 @@ def open_bytes(path: Path) -> IO[bytes]:
     if magic[:2] == b"\x1f\x8b":
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
     if magic == b"\x28\xb5\x2f\xfd":
-        reader = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(
-            raw, read_across_frames=True, closefd=True
-        )
-        return cast("IO[bytes]", io.BufferedReader(cast("io.RawIOBase", reader), HEAD_BYTES))
+        return cast("IO[bytes]", io.BufferedReader(_ZstdFile(raw), HEAD_BYTES))
     return raw
 
 

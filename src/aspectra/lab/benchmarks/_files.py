@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import zstandard
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.lab.benchmarks._tables import array_items, parquet_rows
-from aspectra.papers.reading import clean, read_lines, read_text
+from aspectra.papers.reading import ZstdFrames, clean, read_lines, read_text
 
 __all__ = ["Folder", "Row", "options_of", "text_of"]
 
@@ -313,15 +313,16 @@ def _pins(given: object) -> dict[str, str]:
 def _sha256(path: Path) -> str:
     """SHA-256 of the bytes on disk; a Zstandard file is unpacked on the way, to see that it is whole."""
     state = hashlib.sha256()
-    feed: Callable[[bytes], None] | None = None
-    whole = _Whole()
+    packed: bool | None = None
+    whole = ZstdFrames()
     try:
         with path.open("rb") as stream:
             while block := stream.read(_BLOCK):
-                if feed is None:
-                    feed = whole.feed if block.startswith(b"\x28\xb5\x2f\xfd") else _ignore
+                if packed is None:
+                    packed = block.startswith(b"\x28\xb5\x2f\xfd")
                 state.update(block)
-                feed(block)
+                if packed:
+                    whole.feed(block)
     except OSError as error:
         raise BadInput(f"cannot read {path}", why=error.strerror or str(error)) from error
     except zstandard.ZstdError as error:
@@ -329,28 +330,3 @@ def _sha256(path: Path) -> str:
     if not whole.ended:
         raise BadInput(f"{path} was cut short", why="its last frame has no end", hint="fetch it again")
     return state.hexdigest()
-
-
-def _ignore(block: bytes) -> None:
-    """Not compressed with Zstandard."""
-
-
-class _Whole:
-    """Whether a Zstandard stream ends where its last frame does; readers of streams do not tell."""
-
-    def __init__(self) -> None:
-        self.ended = True
-        self._reader = zstandard.ZstdDecompressor(max_window_size=2**31)
-        self._frame: Any = None
-
-    def feed(self, block: bytes) -> None:
-        while block:
-            if self._frame is None:
-                self._frame = self._reader.decompressobj()
-                self.ended = False
-            self._frame.decompress(block)
-            block = b""
-            if self._frame.eof:
-                block = self._frame.unused_data
-                self._frame = None
-                self.ended = True
