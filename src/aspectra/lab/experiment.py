@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.hashing import digest
 from aspectra.lab.benchmark import Benchmark, Topic
 from aspectra.lab.records import Record, Records
@@ -21,7 +22,18 @@ from aspectra.views.build import build_index
 from aspectra.views.encoder import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Cell", "benchmark_library", "run_cells"]
+__all__ = [
+    "BASE_MODE",
+    "Cell",
+    "Protocol",
+    "benchmark_library",
+    "library_state",
+    "modes_of",
+    "needs_full_text",
+    "needs_vectors",
+    "run_cells",
+    "topic_query",
+]
 
 Protocol = Literal["collection", "pool"]
 Progress = Callable[[str, int, int], None]
@@ -38,6 +50,8 @@ class Cell:
         protocol: ``collection`` ranks the whole collection, ``pool`` each topic's pool.
         depth: papers kept of a collection ranking; pools are kept whole.
         state: of the library searched: generation and encoder fingerprints.
+        repeats: runs asked for; a deterministic recipe is run once whatever this says.
+        deterministic: whether every run gives the same ranking.
     """
 
     recipe: Recipe
@@ -45,18 +59,63 @@ class Cell:
     protocol: Protocol
     depth: int
     state: str
+    repeats: int = 1
+    deterministic: bool = True
+
+    @cached_property
+    def key(self) -> str:
+        """Changes with whatever a ranking depends on; options may change what is asked of the same files."""
+        parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol]
+        return digest([*parts, self.depth, self.state, _asked(self.benchmark, self.protocol)])[:16]
 
     @property
-    def key(self) -> str:
-        """Changes with whatever a ranking depends on."""
-        parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol]
-        return digest([*parts, self.depth, self.state])[:16]
+    def runs(self) -> int:
+        """How often it is run."""
+        return 1 if self.deterministic else self.repeats
 
     @property
     def label(self) -> str:
         """For people: recipe, benchmark and protocol."""
         pool = " (pools)" if self.protocol == "pool" else ""
         return f"{self.recipe.name} on {self.benchmark.name}{pool}"
+
+
+def _asked(benchmark: Benchmark, protocol: Protocol) -> str:
+    """Hash of the questions, and of what may be ranked for them."""
+    rows = []
+    for topic in benchmark.topics:
+        row: list[object] = [topic.id, topic.text, topic.seed, sorted(topic.instructions.items())]
+        row.append(sorted(benchmark.excluded.get(topic.id, ())))
+        if protocol == "pool" and benchmark.pools is not None:
+            row.append(list(benchmark.pools.get(topic.id, ())))
+        rows.append(row)
+    return digest(rows)
+
+
+def needs_vectors(recipe: Recipe) -> bool:
+    """Whether the recipe, or a first stage of it, looks at more than words; True where it is not known.
+
+    >>> needs_vectors(Recipe.parse("bm25")), needs_vectors(Recipe.parse("dense>200>bm25"))
+    (False, True)
+    """
+    if recipe.probes:
+        own = any(not probe.view.endswith("@bm25") for probe in recipe.probes)
+    else:
+        own = recipe.planner != "bm25"
+    return own or (recipe.first is not None and needs_vectors(recipe.first))
+
+
+def needs_full_text(recipe: Recipe) -> bool:
+    """Whether the recipe, or a first stage of it, looks at chunks of full text; True where it is not known.
+
+    >>> needs_full_text(Recipe.parse("hybrid")), needs_full_text(Recipe.parse("fulltext"))
+    (False, True)
+    """
+    if recipe.probes:
+        own = any(probe.view.startswith("chunks") for probe in recipe.probes)
+    else:
+        own = recipe.planner not in ("bm25", "dense", "hybrid")
+    return own or (recipe.first is not None and needs_full_text(recipe.first))
 
 
 def _quiet(stage: str, done: int, total: int) -> None:
@@ -117,6 +176,7 @@ def run_cells(
     *,
     modes: Iterable[str] | None = None,
     progress: Progress = _quiet,
+    failures: list[str] | None = None,
 ) -> int:
     """Make every ranking that is not yet recorded; returns how many were made.
 
@@ -129,26 +189,56 @@ def run_cells(
         records: where finished rankings are kept and looked up.
         modes: modes to run; default: all of the benchmark.
         progress: called with (step, done, total).
+        failures: takes one sentence for each topic that could not be ranked; None lets the error through.
+
+    Raises:
+        UsageError: a mode that a benchmark does not have, or a protocol that needs pools it does not have.
+        NoSuchPaper: a seed is not in the corpus, and ``failures`` is None.
+        BadInput: a topic asks nothing, and ``failures`` is None.
     """
     made = 0
+    for cell in cells:
+        if cell.protocol == "pool" and cell.benchmark.pools is None:
+            raise UsageError(f"{cell.benchmark.name} has no pools", hint="--protocol collection")
+        _known_modes(cell.benchmark, modes)
     for name in dict.fromkeys(cell.benchmark.name for cell in cells):
         here = [cell for cell in cells if cell.benchmark.name == name]
         benchmark = here[0].benchmark
-        chosen = tuple(modes) if modes is not None else benchmark.modes
         searcher = searchers[name]
         total = len(benchmark.topics)
         for number, topic in enumerate(benchmark.topics):
             progress(f"ranking {name}", number, total)
-            shared: dict[str, list[str]] = {}
-            for mode in chosen:
-                if mode != BASE_MODE and mode not in topic.instructions:
-                    continue
-                for cell in here:
-                    if records.get(cell.key, topic.id, mode, 0) is None:
-                        records.add(_rank(cell, topic, mode, searcher, shared))
-                        made += 1
+            shared: dict[tuple[str, int], list[str]] = {}
+            for mode in modes_of(topic, _known_modes(benchmark, modes)):
+                for cell, repeat in [(one, n) for one in here for n in range(one.runs)]:
+                    if records.get(cell.key, topic.id, mode, repeat) is not None:
+                        continue
+                    try:
+                        record = _rank(cell, topic, mode, repeat, searcher, shared)
+                    except (BadInput, NoSuchPaper) as error:
+                        if failures is None:
+                            raise
+                        failures.append(f"{cell.label}, topic {topic.id}: {error.what}")
+                        continue
+                    records.add(record)
+                    made += 1
         progress(f"ranking {name}", total, total)
     return made
+
+
+def _known_modes(benchmark: Benchmark, wanted: Iterable[str] | None) -> tuple[str, ...]:
+    """The modes to run."""
+    chosen = tuple(wanted) if wanted is not None else benchmark.modes
+    if unknown := [mode for mode in chosen if mode not in benchmark.modes]:
+        raise UsageError(
+            f"{benchmark.name} has no mode {unknown[0]!r}", why="it has " + ", ".join(benchmark.modes)
+        )
+    return chosen
+
+
+def modes_of(topic: Topic, modes: Iterable[str]) -> list[str]:
+    """Those of ``modes`` that can be asked of a topic: without an instruction there is only the original."""
+    return [mode for mode in modes if mode == BASE_MODE or mode in topic.instructions]
 
 
 def topic_query(topic: Topic, mode: str, limit: int) -> Query:
@@ -163,29 +253,41 @@ def topic_query(topic: Topic, mode: str, limit: int) -> Query:
     )
 
 
-def _rank(cell: Cell, topic: Topic, mode: str, searcher: Searcher, shared: dict[str, list[str]]) -> Record:
+def _rank(
+    cell: Cell,
+    topic: Topic,
+    mode: str,
+    repeat: int,
+    searcher: Searcher,
+    shared: dict[tuple[str, int], list[str]],
+) -> Record:
     benchmark = cell.benchmark
     index = searcher.index
     dropped = benchmark.excluded.get(topic.id, frozenset())
     pool: tuple[str, ...] = ()
     if cell.protocol == "pool":
-        if benchmark.pools is None:
-            raise UsageError(f"{benchmark.name} has no pools", hint="--protocol collection")
-        pool = tuple(i for i in benchmark.pools[topic.id] if i not in dropped and i != topic.seed)
+        held = (benchmark.pools or {}).get(topic.id, ())
+        pool = tuple(i for i in held if i not in dropped and i != topic.seed)
+        if not pool:  # no pool must not mean the whole collection
+            return Record(cell.key, topic.id, mode, repeat, (), (), 0.0, {})
     depth = len(pool) or cell.depth
     clock = perf_counter()
 
     def narrowed(plan: Plan) -> Plan:
         hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
-        return Plan(**{**{f: getattr(plan, f) for f in plan.__dataclass_fields__}, "exclude": hidden})
+        return replace(plan, exclude=hidden)
 
     def first(plan: Plan) -> list[str]:
         plan = narrowed(plan)
-        if plan.hash not in shared:
-            shared[plan.hash] = [index.ids[p] for p in searcher.order(plan)[0]]
-        return shared[plan.hash]
+        key = (plan.hash, repeat)
+        if key not in shared:
+            shared[key] = [index.ids[p] for p in searcher.order(plan)[0]]
+        return shared[key]
 
-    query = topic_query(topic, mode, depth)
+    try:
+        query = topic_query(topic, mode, depth)
+    except UsageError as error:
+        raise BadInput(f"topic {topic.id} cannot be asked: {error.what}", why=error.why) from error
     plan = narrowed(cell.recipe.order(query, searcher.view_names, first, pool))
     positions, scores = searcher.order(plan)
     ids = [index.ids[p] for p in positions]
@@ -198,4 +300,5 @@ def _rank(cell: Cell, topic: Topic, mode: str, searcher: Searcher, shared: dict[
         lowest = min(values, default=0.0)
         values += [lowest - 1.0 - n for n in range(missing)]
         ids += rest
-    return Record(cell.key, topic.id, mode, 0, tuple(ids), tuple(values), perf_counter() - clock, {}, missing)
+    seconds = perf_counter() - clock
+    return Record(cell.key, topic.id, mode, repeat, tuple(ids), tuple(values), seconds, {}, missing)

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from aspectra.base.errors import AspectraError, BadInput
 
@@ -52,14 +52,20 @@ class Records:
 
     Args:
         path: the file; made when it does not exist.
+        write: False reads what is there and touches nothing.
 
     Raises:
         BadInput: a line in the middle is damaged, so that the file was changed by something else.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, write: bool = True) -> None:
         self.path = path
         self._records: dict[tuple[str, str, str, int], Record] = {}
+        self._cells: dict[str, list[Record]] = {}
+        self._stream: BinaryIO | None = None
+        if not write:
+            self._read()
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         whole = self._read()
         try:
@@ -87,9 +93,14 @@ class Records:
                             hint="remove that line; its ranking will be made again",
                         ) from error
                     break
-                self._records[record.key] = record
+                self._keep(record)
                 whole += len(line)
         return whole
+
+    def _keep(self, record: Record) -> None:
+        if record.key not in self._records:
+            self._records[record.key] = record
+            self._cells.setdefault(record.cell, []).append(record)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -100,19 +111,22 @@ class Records:
 
     def of(self, cell: str) -> list[Record]:
         """All records of one cell."""
-        return [r for r in self._records.values() if r.cell == cell]
+        return list(self._cells.get(cell, ()))
 
     def add(self, record: Record) -> None:
         """Keep a record; it is on disk when this returns."""
+        if self._stream is None:
+            raise AspectraError(f"{self.path} was opened for reading only")
         line = json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":")) + "\n"
         self._stream.write(line.encode())
         self._stream.flush()
         os.fsync(self._stream.fileno())
-        self._records[record.key] = record
+        self._keep(record)
 
     def close(self) -> None:
         """Close the file."""
-        self._stream.close()
+        if self._stream is not None:
+            self._stream.close()
 
     def __enter__(self) -> Records:
         return self

@@ -9,7 +9,7 @@ from aspectra.lab.evaluation import Score
 from aspectra.lab.scoring import Outcome
 from aspectra.lab.significance import bootstrap, compare
 from aspectra.lab.tables import Cell as TableCell
-from aspectra.lab.tables import Table
+from aspectra.lab.tables import Number, Table
 
 __all__ = ["breakdown_table", "main_table"]
 
@@ -90,12 +90,16 @@ def main_table(
                 cells.append(None)
                 continue
             scale = _scale(score)
-            text: TableCell = scale * score.mean
-            if intervals and len(score.values) > 1:
-                span = bootstrap(score.values)
-                if span is not None:
-                    text = f"{scale * score.mean:.2f} [{scale * span.low:.1f}, {scale * span.high:.1f}]"
-            cells.append(text)
+            spread = outcome.deviations.get(column)
+            span = bootstrap(score.values) if intervals and len(score.values) > 1 else None
+            cells.append(
+                Number(
+                    scale * score.mean,
+                    None if span is None else scale * span.low,
+                    None if span is None else scale * span.high,
+                    None if spread is None else scale * spread,
+                )
+            )
         cells.append(round(1000 * outcome.seconds, 1))
         cells += [round(outcome.cost.get(name, 0.0), 4) for name in paid]
         rows.append(tuple(cells))
@@ -103,9 +107,11 @@ def main_table(
         scores = [_find(o, column) for o in outcomes]
         means = [s.mean if s is not None else None for s in scores]
         known = [m for m in means if m is not None]
-        if known and column[1] not in _RAW and len(known) > 1:
+        # Nothing is best where all are equal, nor where lower or nearer may be better.
+        raw = any(s is not None and s.measure.name in _RAW for s in scores)
+        if not raw and len(set(known)) > 1:
             best.update((i, j) for i, m in enumerate(means) if m == max(known))
-        if baseline:
+        if baseline and not raw:
             marks.update(_marks(names, scores, baseline, j, test, correction))
     notes = _notes(outcomes, columns)
     if baseline:
@@ -155,6 +161,17 @@ def _notes(outcomes: Sequence[Outcome], columns: Sequence[tuple[str, str, str]])
     if any(o.appended for o in outcomes):
         late = ", ".join(f"{o.cell.recipe.name} {o.appended}" for o in outcomes if o.appended)
         notes.append(f"pool documents that share nothing with the query, placed last: {late}")
+    if any(o.deviations for o in outcomes):
+        several = ", ".join(
+            o.cell.recipe.name if o.cell.deterministic else f"{o.cell.recipe.name} ({o.cell.runs} runs)"
+            for o in outcomes
+            if o.deviations
+        )
+        notes.append(
+            f"mean ± standard deviation over runs: {several}; a deterministic recipe is run once, its "
+            "deviation is 0"
+        )
+    notes += list(dict.fromkeys(n for o in outcomes for n in o.notes))
     notes += list(dict.fromkeys(r for o in outcomes for e in o.evaluations.values() for r in e.remarks))[:6]
     notes += [f"on load: {problem}" for problem in benchmark.audit.problems[:6]]
     return notes

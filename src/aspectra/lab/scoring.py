@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmark import Benchmark, Grades
 from aspectra.lab.evaluate import evaluate
 from aspectra.lab.evaluation import Evaluation, Score
-from aspectra.lab.experiment import BASE_MODE, Cell
+from aspectra.lab.experiment import BASE_MODE, Cell, modes_of
 from aspectra.lab.measure import Arity
 from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.presets import get_preset
 from aspectra.lab.records import Record, Records
 
-__all__ = ["Outcome", "runs_of", "score_cell"]
-
-_INSTRUCTED = ("original", "instructed", "reversed")
+__all__ = ["Outcome", "labels_of", "runs_of", "score_cell"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,10 @@ class Outcome:
         seconds: median time of one ranking.
         appended: documents of pools that the recipe did not rank and that follow behind.
         cost: sums over all rankings.
+        deviations: (judgement set, measure, mode) -> standard deviation of the means of the runs, where
+            several runs were asked for: 0 for a deterministic recipe, which is run once. Values and means
+            are then means over the runs.
+        notes: measures that were left out, each one sentence.
     """
 
     cell: Cell
@@ -45,6 +48,8 @@ class Outcome:
     seconds: float
     appended: int
     cost: Mapping[str, float]
+    deviations: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def scores(self) -> list[tuple[str, Score]]:
         """(judgement set, score), in order."""
@@ -84,6 +89,7 @@ def score_cell(
     *,
     preset: str = "paper",
     measures: Sequence[str] = (),
+    modes: Sequence[str] | None = None,
     incomplete: bool = False,
 ) -> Outcome:
     """Score what is recorded of a cell.
@@ -93,64 +99,32 @@ def score_cell(
         records: its rankings.
         preset: see :mod:`aspectra.lab.presets`.
         measures: spellings; default: those the benchmark's paper reports.
-        incomplete: average although topics are missing.
+        modes: modes that were to be run; default: all of the benchmark.
+        incomplete: average although rankings are missing.
 
     Raises:
-        BadInput: topics are missing and ``incomplete`` is False.
+        BadInput: rankings are missing and ``incomplete`` is False.
     """
     benchmark = cell.benchmark
     held = records.of(cell.key)
-    runs = runs_of(held)
     judged = _judged(benchmark)
-    ranked = {topic for run in runs.values() for topic in run}
-    if (lost := judged - ranked) and not incomplete:
+    wanted_modes = tuple(modes) if modes is not None else benchmark.modes
+    wanted = {(t.id, m) for t in benchmark.topics if t.id in judged for m in modes_of(t, wanted_modes)}
+    runs = [[r for r in held if r.repeat == n and r.mode in wanted_modes] for n in range(cell.runs)]
+    found = [{(r.topic, r.mode) for r in run} & wanted for run in runs]
+    total, made = len(wanted) * cell.runs, sum(map(len, found))
+    if made < total and not incomplete:
+        lost = {topic for run in found for topic, _ in wanted - run}
         raise BadInput(
-            f"{cell.label}: {len(lost):,} of {len(judged):,} topics have no ranking",
+            f"{cell.label}: {total - made:,} of {total:,} rankings are missing, of {len(lost):,} topics",
             why="a mean over some of the topics would not be the benchmark's",
             hint="run the experiment again (finished rankings are kept), or say --incomplete",
         )
-    asked = list(measures) or list(benchmark.measures)
-    chosen = get_preset(preset)
-    parsed = {text: chosen.parse(text) for text in asked}
-    across = [t for t in asked if parsed[t].arity is Arity.MODES]
-    labels = _labels(benchmark)
-    groups = {t.id: t.group for t in benchmark.topics if t.group}
-    options: dict[str, Any] = {
-        "preset": preset,
-        "excluded": benchmark.excluded,
-        "labels": labels,
-        "incomplete": incomplete,
-        "missing": "skip" if incomplete else "declared",
-    }
-    if preset == "csfcube" and not benchmark.folds:
-        options["average"] = ()
-    out: dict[str, Evaluation] = {}
-    if len(benchmark.modes) > 1:
-        by_mode = {m: runs.get(m, {}) for m in benchmark.modes if m in runs}
-        wanted = [t for t in asked if set(parsed[t].modes) <= set(by_mode)]
-        qrels = {m: q for m, q in benchmark.qrels.items() if m in by_mode}
-        if wanted and by_mode:
-            out["modes"] = evaluate(wanted, qrels, by_mode, groups=groups, **options)
-    else:
-        single = [t for t in asked if parsed[t].arity in (Arity.RANKING, Arity.GROUP)]
-        for name, grades in benchmark.qrels.items():
-            if single and runs.get(BASE_MODE):
-                out[name] = evaluate(single, grades, runs[BASE_MODE], groups=groups, **options)
-        pairs = _pairs(benchmark, runs.get(BASE_MODE, {}))
-        if pairs is not None:
-            text = across or ["p-MRR(rel=2)"]
-            found = evaluate(
-                text,
-                pairs.qrels,
-                pairs.runs,
-                preset=preset,
-                labels=pairs.labels,
-                average=("pair", "aspect"),
-                incomplete=True,
-                missing=options["missing"],
-            )
-            if any(s.values for s in found.scores):
-                out["pairs"] = found
+    asked, notes = _asked(cell, list(measures), preset, wanted_modes)
+    if made < total:
+        notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
+    scored = [_score_run(benchmark, run, asked, preset, incomplete) for run in runs if run]
+    evaluations, deviations = _over_runs(scored, cell.repeats)
     costs: dict[str, float] = {}
     for record in held:
         for name, value in record.cost.items():
@@ -158,13 +132,122 @@ def score_cell(
     return Outcome(
         cell,
         preset,
-        out,
+        evaluations,
         len(judged),
-        len(judged & ranked),
+        len({topic for run in found for topic, _ in run}),
         statistics.median(r.seconds for r in held) if held else 0.0,
         sum(r.missing for r in held),
         costs,
+        deviations,
+        tuple(notes),
     )
+
+
+def _asked(
+    cell: Cell, measures: Sequence[str], preset: str, modes: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The measures that this cell can be scored by, and a note on each of the others."""
+    benchmark = cell.benchmark
+    chosen = get_preset(preset)
+    asked, notes = [], []
+    for text in measures or benchmark.measures:
+        measure = chosen.parse(text)
+        several = len(benchmark.modes) > 1
+        lacking = [m for m in dict.fromkeys(measure.modes) if m not in modes] if several else []
+        if measure.arity in (Arity.VECTORS, Arity.POOLS):
+            raise UsageError(
+                f"{measure} looks at {measure.arity}, which an experiment does not have",
+                hint="use aspectra.lab.evaluate from Python",
+            )
+        if measure.name.endswith("%") and cell.protocol == "collection":
+            notes.append(f"{measure} is of a whole pool: not scored where the whole collection is ranked")
+        elif lacking:
+            notes.append(f"{measure} needs the mode {' and '.join(lacking)}, which was not run")
+        elif measure.arity is Arity.MODES and not several and not any(t.aspect for t in benchmark.topics):
+            notes.append(f"{measure} needs several modes or aspects, which {benchmark.name} does not have")
+        elif measure.arity is Arity.GROUP and not any(t.group for t in benchmark.topics):
+            notes.append(f"{measure} needs variants of one query, which {benchmark.name} does not have")
+        else:
+            asked.append(text)
+    if not asked:
+        raise UsageError(f"{cell.label}: no measure is left", why="; ".join(notes), hint="--measure nDCG@10")
+    return asked, notes
+
+
+def _score_run(
+    benchmark: Benchmark, held: Sequence[Record], asked: Sequence[str], preset: str, incomplete: bool
+) -> dict[str, Evaluation]:
+    """Judgement set -> evaluation of one run over the topics."""
+    runs = runs_of(held)
+    chosen = get_preset(preset)
+    parsed = {text: chosen.parse(text) for text in asked}
+    across = [t for t in asked if parsed[t].arity is Arity.MODES]
+    groups = {t.id: t.group for t in benchmark.topics if t.group}
+    options: dict[str, Any] = {
+        "preset": preset,
+        "excluded": benchmark.excluded,
+        "labels": labels_of(benchmark),
+        "incomplete": incomplete,
+        "missing": "skip" if incomplete else "declared",
+    }
+    if preset == "csfcube" and not benchmark.folds:
+        options["average"] = ()
+    out: dict[str, Evaluation] = {}
+    if len(benchmark.modes) > 1:
+        by_mode = {m: runs[m] for m in benchmark.modes if m in runs}
+        wanted = [t for t in asked if set(parsed[t].modes) <= set(by_mode)]
+        needed = {m for t in wanted for m in parsed[t].modes} | set(by_mode)
+        qrels = {m: q for m, q in benchmark.qrels.items() if m in needed}
+        if wanted and by_mode:
+            out["modes"] = evaluate(wanted, qrels, by_mode, groups=groups, **options)
+        return out
+    single = [t for t in asked if parsed[t].arity in (Arity.RANKING, Arity.GROUP)]
+    for name, grades in benchmark.qrels.items():
+        if single and runs.get(BASE_MODE):
+            out[name] = evaluate(single, grades, runs[BASE_MODE], groups=groups, **options)
+    pairs = _pairs(benchmark, runs.get(BASE_MODE, {}))
+    if pairs is not None:
+        found = evaluate(
+            across or ["p-MRR(rel=2)"],
+            pairs.qrels,
+            pairs.runs,
+            preset=preset,
+            labels=pairs.labels,
+            average=("pair", "aspect"),
+            incomplete=True,
+            missing=options["missing"],
+        )
+        if any(s.values for s in found.scores):
+            out["pairs"] = found
+    return out
+
+
+def _over_runs(
+    scored: Sequence[dict[str, Evaluation]], repeats: int
+) -> tuple[dict[str, Evaluation], dict[tuple[str, str, str], float]]:
+    """Means over runs of values and means, and the standard deviations of the means."""
+    if not scored:
+        return {}, {}
+    out: dict[str, Evaluation] = {}
+    deviations: dict[tuple[str, str, str], float] = {}
+    for name, first in scored[0].items():
+        every = [run[name] for run in scored if name in run]
+        scores = []
+        for number, score in enumerate(first.scores):
+            same = [evaluation.scores[number] for evaluation in every]
+            means = [s.mean for s in same if s.mean is not None]
+            if repeats > 1 and means:
+                spread = statistics.stdev(means) if len(means) > 1 else 0.0
+                deviations[name, str(score.measure), score.mode] = spread
+            if len(same) > 1:
+                units = [u for u in score.values if all(u in s.values for s in same)]
+                values = {u: math.fsum(s.values[u] for s in same) / len(same) for u in units}
+                mean = math.fsum(means) / len(means) if means else None
+                score = replace(score, values=values, mean=mean)  # noqa: PLW2901
+            scores.append(score)
+        remarks = tuple(dict.fromkeys(r for evaluation in every for r in evaluation.remarks))
+        out[name] = replace(first, scores=tuple(scores), remarks=remarks)
+    return out, deviations
 
 
 def _judged(benchmark: Benchmark) -> set[str]:
@@ -173,7 +256,8 @@ def _judged(benchmark: Benchmark) -> set[str]:
     return {topic for grades in benchmark.qrels.values() for topic, docs in grades.items() if docs} & known
 
 
-def _labels(benchmark: Benchmark) -> dict[str, dict[str, str]]:
+def labels_of(benchmark: Benchmark) -> dict[str, dict[str, str]]:
+    """Topic -> label -> value, with its aspect and fold where there are any."""
     out = {t.id: {**t.labels, **({"aspect": t.aspect} if t.aspect else {})} for t in benchmark.topics}
     for fold, topics in benchmark.folds.items():
         for topic in topics:

@@ -11,9 +11,45 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["FORMATS", "Table", "render"]
+__all__ = ["FORMATS", "Cell", "Number", "Table", "render", "to_dict"]
 
-Cell = str | int | float | None
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A mean with what is known about its precision.
+
+    Attributes:
+        value: the mean.
+        low, high: bounds of its interval, or None.
+        deviation: standard deviation over runs, or None where there was one run.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    deviation: float | None = None
+
+    def text(self, digits: int) -> str:
+        """As printed.
+
+        >>> Number(53.284, 50.01, 55.0).text(2), Number(1.0, deviation=0.5).text(1)
+        ('53.28 [50.0, 55.0]', '1.0 ± 0.5')
+        """
+        out = f"{self.value:.{digits}f}"
+        if self.deviation is not None:
+            out += f" ± {self.deviation:.{digits}f}"
+        if self.low is not None and self.high is not None:
+            rough = max(0, digits - 1)
+            out += f" [{self.low:.{rough}f}, {self.high:.{rough}f}]"
+        return out
+
+    def to_dict(self) -> dict[str, float]:
+        """JSON form, unrounded; what is not known is absent."""
+        named = {"value": self.value, "low": self.low, "high": self.high, "deviation": self.deviation}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+Cell = str | int | float | Number | None
 
 
 @dataclass(frozen=True)
@@ -43,11 +79,21 @@ class Table:
         value = self.rows[row][column]
         if value is None:
             return ""
+        if isinstance(value, Number):
+            return value.text(self.digits)
         return f"{value:.{self.digits}f}" if isinstance(value, float) else str(value)
 
     def mark(self, row: int, column: int) -> str:
         """The mark behind a cell, or ""."""
         return (self.marks or {}).get((row, column), "")
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        return [
+            any(isinstance(row[i], int | float | Number) for row in self.rows)
+            for i in range(len(self.columns))
+        ]
 
 
 def _markdown(table: Table) -> str:
@@ -56,8 +102,7 @@ def _markdown(table: Table) -> str:
 
     lines = [f"### {clean(table.title)}", ""] if table.title else []
     lines.append("| " + " | ".join(map(clean, table.columns)) + " |")
-    numeric = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
-    lines.append("|" + "|".join("--:" if n else ":--" for n in numeric) + "|")
+    lines.append("|" + "|".join("--:" if n else ":--" for n in table.numeric) + "|")
     for i in range(len(table.rows)):
         cells = []
         for j in range(len(table.columns)):
@@ -87,11 +132,10 @@ _LATEX = str.maketrans(
 
 
 def _latex(table: Table) -> str:
-    numeric = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
     lines = [
         r"\begin{table}",
         rf"\caption{{{table.title.translate(_LATEX)}}}",
-        r"\begin{tabular}{" + "".join("r" if n else "l" for n in numeric) + "}",
+        r"\begin{tabular}{" + "".join("r" if n else "l" for n in table.numeric) + "}",
         r"\hline",
         " & ".join(c.translate(_LATEX) for c in table.columns) + r" \\",
         r"\hline",
@@ -111,12 +155,21 @@ def _latex(table: Table) -> str:
 
 
 def _csv(table: Table) -> str:
+    """Unrounded; what is known about a mean's precision stands in columns of its own behind the others."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     marked = table.marks or {}
-    writer.writerow([*table.columns, "marks"] if marked else table.columns)
+    parts = [
+        (j, name)
+        for j in range(len(table.columns))
+        for name in ("low", "high", "deviation")
+        if any(isinstance(v := row[j], Number) and name in v.to_dict() for row in table.rows)
+    ]
+    header = [*table.columns, *(f"{table.columns[j]} {name}" for j, name in parts)]
+    writer.writerow([*header, "marks"] if marked else header)
     for i, row in enumerate(table.rows):
-        cells: list[Any] = ["" if v is None else v for v in row]
+        cells: list[Any] = ["" if v is None else v.value if isinstance(v, Number) else v for v in row]
+        cells += [v.to_dict().get(name, "") if isinstance(v := row[j], Number) else "" for j, name in parts]
         if marked:
             cells.append(
                 " ".join(f"{table.columns[j]}:{m}" for (r, j), m in sorted(marked.items()) if r == i)
@@ -130,7 +183,13 @@ def to_dict(table: Table) -> dict[str, Any]:
     return {
         "title": table.title,
         "columns": list(table.columns),
-        "rows": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+        "rows": [
+            {
+                name: value.to_dict() if isinstance(value, Number) else value
+                for name, value in zip(table.columns, row, strict=True)
+            }
+            for row in table.rows
+        ],
         "marks": [[i, table.columns[j], m] for (i, j), m in sorted((table.marks or {}).items())],
         "notes": list(table.notes),
     }
