@@ -7,17 +7,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.lab.benchmark import Grades
-from aspectra.lab.evaluation import Counts, Evaluation, Labels, Score, nested_mean
-from aspectra.lab.judged import Array, Judged, judge
+from aspectra.lab.evaluation import Evaluation, Labels, Score, nested_mean
+from aspectra.lab.inputs import Inputs, by_mode, some
+from aspectra.lab.judged import Array, Judged
 from aspectra.lab.measure import Arity, Measure
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.presets import Preset, get_preset
 
 __all__ = ["evaluate"]
 
-_SHOWN = 5
 # Whose judgements a measure over modes looks at; of the other modes only the rankings count.
 _JUDGED_MODES = ("original", "instructed")
 
@@ -68,7 +68,9 @@ def evaluate(
     wanted = list(dict.fromkeys(asked.values()))
     if not wanted:
         raise UsageError("no measure was asked for", hint="as " + " ".join(chosen.measures))
-    job = _Job(chosen, _modes(qrels, "judgements"), _modes(runs, "runs"), excluded or {}, missing, groups, [])
+    job = Inputs(
+        chosen, by_mode(qrels, "judgements"), by_mode(runs, "runs"), excluded or {}, missing, groups, []
+    )
     _check_needs(wanted, job, vectors, pools)
     if job.runs:
         job.check_coverage(incomplete)
@@ -117,23 +119,8 @@ def _resolve(given: str | Measure, preset: Preset) -> Measure:
     return given if isinstance(given, Measure) else preset.parse(given)
 
 
-def _modes(given: Grades | Mapping[str, Grades] | None, what: str) -> dict[str, Grades]:
-    """Mode -> mapping; a plain mapping is the mode ""."""
-    if given is None:
-        return {}
-    for by_topic in given.values():
-        if not isinstance(by_topic, Mapping):
-            raise UsageError(f"{what} must map topics to documents to numbers")
-        first = next(iter(by_topic.values()), None)
-        if isinstance(first, Mapping):
-            return dict(cast("Mapping[str, Grades]", given))
-        if first is not None:
-            break
-    return {"": cast("Grades", given)}
-
-
 def _check_needs(
-    wanted: Sequence[Measure], job: _Job, vectors: Mapping[str, Array] | None, pools: Pools | None
+    wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Array] | None, pools: Pools | None
 ) -> None:
     """Everything a measure needs was given."""
     for measure in wanted:
@@ -177,118 +164,10 @@ def _with_groups(labels: Labels, groups: Mapping[str, str] | None) -> Labels:
     return out
 
 
-class _Job:
-    """The inputs of one evaluation, by mode, and what is to be remarked on."""
-
-    def __init__(
-        self,
-        preset: Preset,
-        qrels: dict[str, Grades],
-        runs: dict[str, Grades],
-        excluded: Mapping[str, Collection[str]],
-        missing: str,
-        groups: Mapping[str, str] | None,
-        remarks: list[str],
-    ) -> None:
-        self.preset = preset
-        self.qrels = qrels
-        self.runs = runs
-        self.excluded = excluded
-        self.missing = missing
-        self.groups = groups
-        self.remarks = remarks
-        self.without_relevant: dict[str, int] = {}
-
-    def judged_by(self, mode: str) -> Grades:
-        """The judgements of a mode; one set serves all modes where it is the only one."""
-        return self.qrels[mode] if mode in self.qrels else self.qrels.get("", {})
-
-    def check_coverage(self, incomplete: bool) -> None:
-        """Runs and judgements are there, meet, and modes cover the same topics."""
-        for mode in self.runs:
-            name = f" of mode {mode!r}" if mode else ""
-            if mode not in self.qrels and "" not in self.qrels:
-                self.remarks.append(f"there are no judgements for mode {mode}: its rankings alone are used")
-                continue
-            judged = self.judged_by(mode)
-            if not any(judged.values()):
-                raise BadInput(f"the judgements{name} are empty", hint="check the file and its layout")
-            ranked = {topic for topic, docs in self.runs[mode].items() if docs}
-            if not ranked & set(judged):
-                raise BadInput(
-                    f"the run{name} ranks documents for none of the {len(judged):,} judged topics",
-                    why=f"it has {_some(ranked)}; judged are {_some(judged)}",
-                    hint="check that both use the same topic ids",
-                )
-        if len(self.runs) < 2 or incomplete:
-            return
-        every: set[str] = set().union(*self.qrels.values())
-        covered = {m: {t for t, docs in run.items() if docs} & every for m, run in self.runs.items()}
-        union: set[str] = set().union(*covered.values())
-        if short := {mode: union - topics for mode, topics in covered.items() if topics != union}:
-            raise BadInput(
-                "the modes cover different topics",
-                why="; ".join(f"{mode} lacks {_some(topics)}" for mode, topics in short.items()),
-                hint="run all modes on the same topics, or say that incomplete modes are meant",
-            )
-
-    def judged_topic(self, mode: str, topic: str, docs: Sequence[str] | None = None) -> Judged:
-        """Places of the judged documents of a topic (of ``docs``, where several modes share them)."""
-        graded = self.judged_by(mode).get(topic, {})
-        dropped = self.excluded.get(topic, ())
-        if docs is None:
-            if dropped:
-                graded = {doc: grade for doc, grade in graded.items() if doc not in dropped}
-            docs = list(graded)
-            grades: Array = np.fromiter(graded.values(), np.float64, len(docs))
-        else:
-            grades = np.array([graded.get(doc, np.nan) for doc in docs], np.float64)
-        return judge(
-            self.runs[mode].get(topic, {}),
-            docs,
-            grades,
-            order=self.preset.order,
-            precision=self.preset.precision,
-            excluded=dropped,
-            topic=topic,
-        )
-
-    def counts(self) -> dict[str, Counts]:
-        """Per mode, what was scored and what was not; adds remarks for what was not."""
-        out = {}
-        for mode, run in self.runs.items():
-            judged = {topic for topic, docs in self.judged_by(mode).items() if docs}
-            if not judged:
-                continue
-            ranked = {topic for topic, docs in run.items() if docs}
-            lost, extra = judged - ranked, ranked - judged
-            counts = Counts(
-                len(judged & ranked), len(judged), len(lost), len(extra), self.without_relevant.get(mode, 0)
-            )
-            out[mode] = counts
-            name = f"mode {mode}: " if mode else ""
-            if lost:
-                how = "left out" if self.missing == "skip" else "score each measure's declared value"
-                self.remarks.append(
-                    f"{name}{len(lost):,} judged topics have no ranking and {how}: {_some(lost)}"
-                )
-            if extra:
-                self.remarks.append(f"{name}{len(extra):,} ranked topics are not judged: {_some(extra)}")
-            if counts.without_relevant:
-                self.remarks.append(f"{name}{counts.without_relevant:,} topics have no relevant document")
-        return out
-
-
-def _some(topics: Collection[str]) -> str:
-    shown = sorted(topics)[:_SHOWN]
-    rest = len(topics) - len(shown)
-    return (", ".join(shown) or "none") + (f" and {rest:,} more" if rest else "")
-
-
 Values = dict[tuple[Measure, str], tuple[dict[str, float | None], set[str]]]
 
 
-def _all_values(wanted: Sequence[Measure], job: _Job, vectors: Mapping[str, Array] | None) -> Values:
+def _all_values(wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Array] | None) -> Values:
     """(measure, mode) -> (unit -> value, units without a ranking)."""
     every = list(wanted)
     for measure in wanted:
@@ -307,7 +186,7 @@ def _all_values(wanted: Sequence[Measure], job: _Job, vectors: Mapping[str, Arra
 
 
 def _score_rankings(
-    singles: Sequence[Measure], grouped: Sequence[Measure], mode: str, job: _Job, out: Values
+    singles: Sequence[Measure], grouped: Sequence[Measure], mode: str, job: Inputs, out: Values
 ) -> None:
     run = job.runs[mode]
     judged = job.judged_by(mode)
@@ -338,14 +217,14 @@ def _score_rankings(
         )
 
 
-def _score_modes(measures: Sequence[Measure], job: _Job, out: Values) -> None:
+def _score_modes(measures: Sequence[Measure], job: Inputs, out: Values) -> None:
     modes = list(dict.fromkeys(mode for measure in measures for mode in measure.modes))
     judged = [{t for t, docs in job.judged_by(mode).items() if docs} for mode in _JUDGED_MODES]
     topics = sorted(set.intersection(*judged))
     if partly := set.union(*judged) - set(topics):
         job.remarks.append(
             f"{len(partly):,} topics lack judgements in one of {' and '.join(_JUDGED_MODES)}; measures over "
-            f"modes leave them out: {_some(partly)}"
+            f"modes leave them out: {some(partly)}"
         )
     for measure in measures:
         out[measure, ""] = ({}, set())
@@ -371,7 +250,7 @@ def _score_modes(measures: Sequence[Measure], job: _Job, out: Values) -> None:
         )
 
 
-def _pooled(measure: Measure, pools: Pools, job: _Job, labels: Labels | None, keys: Sequence[str]) -> Score:
+def _pooled(measure: Measure, pools: Pools, job: Inputs, labels: Labels | None, keys: Sequence[str]) -> Score:
     """A measure of means over several systems."""
     (inner,) = measure.family.of(measure) if measure.family.of else ()
     means: dict[str, dict[str, float]] = {}

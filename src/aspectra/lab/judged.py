@@ -166,7 +166,7 @@ def judge(
         scores = {doc: score for doc, score in scores.items() if doc not in excluded}
     length = len(scores)
     values: Array = np.fromiter(scores.values(), np.float64, length)
-    if not math.isfinite(float(values.sum())) and not np.isfinite(values).all():
+    if not np.isfinite(values).all():
         bad = next(doc for doc, score in scores.items() if not math.isfinite(score))
         raise BadInput(
             f"topic {topic!r} has a score that is not a number for {bad!r}: {scores[bad]}",

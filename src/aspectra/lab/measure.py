@@ -271,7 +271,8 @@ def parse(
     Args:
         text: as ``nDCG(gain=exp)@10``.
         defaults: family -> parameters that replace the family's defaults where the text leaves them out.
-        renames: family -> family that a preset puts in its place.
+        renames: family -> family that a preset puts in its place, unless the text gives parameters which that
+            one does not have.
 
     Raises:
         UsageError: no such measure, or parameters or a cut it does not have.
@@ -287,8 +288,6 @@ def parse(
             f"{text!r} is not the name of a measure", hint="write NAME, NAME@k or NAME(parameter=value)@k"
         )
     name = _name(shape["name"], shape["mark"] == "%")
-    name = (renames or {}).get(name, name)
-    family = MEASURES.get(name)
     given: dict[str, Value] = {}
     for part in _split(shape["params"] or ""):
         key, equals, value = part.partition("=")
@@ -297,8 +296,13 @@ def parse(
         if key.strip() in given:
             raise UsageError(f"{text!r} gives {key.strip()!r} twice")
         given[key.strip()] = value.strip()
+    if name in (renames or {}):
+        other = MEASURES.get((renames or {})[name])
+        # Parameters that only the named family has say that it is meant.
+        if set(given) <= {param.name for param in other.params}:
+            name = other.name
     cut = int(shape["cut"]) if shape["cut"] else None
-    return family(cut, **{**(defaults or {}).get(name, {}), **given})
+    return MEASURES.get(name)(cut, **{**(defaults or {}).get(name, {}), **given})
 
 
 def _name(given: str, percent: bool) -> str:

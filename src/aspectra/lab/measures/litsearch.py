@@ -6,12 +6,12 @@ import numpy as np
 
 from aspectra.lab.judged import Judged
 from aspectra.lab.measure import Measure, measure
-from aspectra.lab.measures._common import REL
+from aspectra.lab.measures._common import REL, WIDEST
 
 __all__ = ["litsearch_ndcg"]
 
 
-@measure("litsearch_ndcg", cut="required", params=(REL,))
+@measure("litsearch_ndcg", cut="optional", params=(REL,))
 def litsearch_ndcg(measure: Measure, topic: Judged) -> float:
     """Binary nDCG of LitSearch's code: discount 1/rank, and an ideal that is not cut.
 
@@ -27,5 +27,5 @@ def litsearch_ndcg(measure: Measure, topic: Judged) -> float:
     if not relevant:
         return 0.0
     hits = topic.hits(measure["rel"])
-    kept = hits[: int(np.searchsorted(hits, measure.cut or 1, "right"))]
+    kept = hits[: int(np.searchsorted(hits, measure.cut or WIDEST, "right"))]
     return float((1.0 / kept).sum()) / float((1.0 / np.arange(1, relevant + 1)).sum())
