@@ -6,7 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from aspectra.app.commands import adding, configuring, doctor, export, indexing, library, searching
+from aspectra.app.commands import (
+    adding,
+    bench,
+    configuring,
+    doctor,
+    export,
+    indexing,
+    library,
+    measuring,
+    searching,
+)
 from aspectra.app.session import Session, common
 
 __all__ = ["app", "root"]
@@ -54,9 +64,11 @@ for _command in (
     searching.plan,
     library.status,
     library.remove,
+    measuring.measure,
     doctor.doctor,
 ):
     app.command()(_command)
+app.add_typer(bench.app, name="bench")
 app.add_typer(configuring.app, name="config")
 
 

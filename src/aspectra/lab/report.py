@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from aspectra.base.errors import UsageError
@@ -11,14 +12,22 @@ from aspectra.lab.significance import bootstrap, compare
 from aspectra.lab.tables import Cell as TableCell
 from aspectra.lab.tables import Number, Table
 
-__all__ = ["breakdown_table", "main_table"]
+__all__ = ["breakdown_table", "breakdown_tables", "main_table", "scale_of"]
 
 _RAW = ("GoldRank", "NegativeRank", "RankGap", "HullVolume", "CentroidDistance", "CosineDistance", "Per")
 
 
+def scale_of(measure: str) -> float:
+    """Measures between -1 and 1 are printed x100, as the papers do; ranks and percents as they are.
+
+    >>> scale_of("nDCG"), scale_of("GoldRank")
+    (100.0, 1.0)
+    """
+    return 1.0 if measure in _RAW else 100.0
+
+
 def _scale(score: Score) -> float:
-    """Measures between -1 and 1 are printed x100, as the papers do; ranks and percents as they are."""
-    return 1.0 if score.measure.name in _RAW else 100.0
+    return scale_of(score.measure.name)
 
 
 def _columns(outcomes: Sequence[Outcome]) -> list[tuple[str, str, str]]:
@@ -160,7 +169,7 @@ def _notes(outcomes: Sequence[Outcome], columns: Sequence[tuple[str, str, str]])
     ]
     if any(o.appended for o in outcomes):
         late = ", ".join(f"{o.cell.recipe.name} {o.appended}" for o in outcomes if o.appended)
-        notes.append(f"pool documents that share nothing with the query, placed last: {late}")
+        notes.append(f"pool documents that the recipe did not rank, placed last: {late}")
     if any(o.deviations for o in outcomes):
         several = ", ".join(
             o.cell.recipe.name if o.cell.deterministic else f"{o.cell.recipe.name} ({o.cell.runs} runs)"
@@ -209,3 +218,24 @@ def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label
     counts = ", ".join(f"{v} {found[0][v][1]}" for v in values if v in found[0])
     header = ("recipe", *values, f"mean of {label}s")
     return Table(title, header, tuple(rows), (f"{measure}; units: {counts}",))
+
+
+def breakdown_tables(title: str, outcomes: Sequence[Outcome], label: str) -> list[Table]:
+    """:func:`breakdown_table` for every measure whose units have the label.
+
+    Raises:
+        UsageError: no measure's units have it.
+    """
+    spelled = dict.fromkeys(
+        f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for o in outcomes for _, s in o.scores()
+    )
+    out = []
+    for measure in spelled:
+        with contextlib.suppress(UsageError):
+            out.append(breakdown_table(f"{title}: {measure} by {label}", outcomes, measure, label))
+    if not out:
+        known = {n for o in outcomes for e in o.evaluations.values() for u in e.labels.values() for n in u}
+        raise UsageError(
+            f"no topic has the label {label!r}", why="labels: " + (", ".join(sorted(known)) or "none")
+        )
+    return out

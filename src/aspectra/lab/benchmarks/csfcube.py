@@ -22,8 +22,10 @@ from aspectra.lab.benchmarks._audit import Corpus, audit
 from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
 from aspectra.papers.paper import Paper
 
-__all__ = ["FACETS", "VARIANTS", "aspect_text", "facet_instruction", "load"]
+__all__ = ["FACETS", "LICENCE", "MEASURES", "VARIANTS", "aspect_text", "facet_instruction", "load"]
 
+LICENCE = "CC BY-NC 4.0 (non-commercial use, with attribution)"
+MEASURES = ("NDCG%20", "nDCG@20", "AP(rel=2)")
 FACETS = ("background", "method", "result")
 _ROLES = {"background": ("background", "objective"), "method": ("method",), "result": ("result",)}
 _RATINGS = ("adju", "max", "min", "ann1", "ann2")
@@ -165,7 +167,7 @@ def load(path: Path, **options: str) -> Benchmark:
     return Benchmark(
         name="csfcube",
         revision=chosen.get("revision") or folder.revision,
-        licence="CC BY-NC 4.0 (non-commercial use, with attribution)",
+        licence=LICENCE,
         source=(
             "github.com/iesl/CSFCube. Cite: Mysore, O'Gorman, McCallum, Zamani, CSFCube - A Test Collection"
             " of Computer Science Papers for Faceted Query by Example, NeurIPS Datasets and Benchmarks 2021"
@@ -175,7 +177,7 @@ def load(path: Path, **options: str) -> Benchmark:
         qrels={"gold": gold},
         pools=pools,
         excluded=excluded,
-        measures=("NDCG%20", "nDCG@20", "AP(rel=2)"),
+        measures=MEASURES,
         folds=folds,
         audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
     )

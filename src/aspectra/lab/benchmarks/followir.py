@@ -18,8 +18,9 @@ from aspectra.lab.benchmarks._files import Folder, options_of, text_of
 from aspectra.lab.benchmarks._hub import HubSet
 from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
 
-__all__ = ["HUB", "MEASURES", "load"]
+__all__ = ["HUB", "LICENCE", "MEASURES", "load"]
 
+LICENCE = "MIT (instructions); the TREC collections have licences of their own"
 MEASURES = ("p-MRR", "nDCG@5", "AP(cut=1000)")
 _MODES = ("original", "instructed")
 # Which revision the paper used is not known.
@@ -60,7 +61,7 @@ def load(path: Path, **options: str) -> Benchmark:
     return Benchmark(
         name=f"followir/{name}",
         revision=chosen.get("revision") or folder.revision,
-        licence="MIT (instructions); the TREC collections have licences of their own",
+        licence=LICENCE,
         source=(
             "huggingface.co/jhu-clsp. Cite: Weller et al., FollowIR: Evaluating and Teaching Information"
             " Retrieval Models to Follow Instructions, 2024"

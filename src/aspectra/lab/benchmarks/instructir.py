@@ -18,8 +18,9 @@ from aspectra.lab.benchmarks._files import Folder, options_of, text_of
 from aspectra.lab.benchmarks._hub import HubSet
 from aspectra.lab.benchmarks._modes import group_of
 
-__all__ = ["HUB", "MEASURES", "load"]
+__all__ = ["HUB", "LICENCE", "MEASURES", "load"]
 
+LICENCE = "MIT (instructions); passages under the terms of MS MARCO"
 MEASURES = ("Robustness@10", "nDCG@10")
 HUB = (HubSet("mteb/InstructIR-mteb", "42c3afabe480643b755a7099dbf0f9ebeedaf6ca"),)
 _MARK = "[SEP]"
@@ -56,7 +57,7 @@ def load(path: Path, **options: str) -> Benchmark:
     return Benchmark(
         name="instructir",
         revision=chosen.get("revision") or folder.revision,
-        licence="MIT (instructions); passages under the terms of MS MARCO",
+        licence=LICENCE,
         source=(
             "github.com/kaistAI/InstructIR. Cite: Oh et al., InstructIR: A Benchmark for Instruction"
             " Following of Information Retrieval Models, 2024"

@@ -20,8 +20,9 @@ from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
 from aspectra.lab.benchmarks._hub import HubSet
 from aspectra.papers.paper import Paper
 
-__all__ = ["HUB", "MEASURES", "load"]
+__all__ = ["HUB", "LICENCE", "MEASURES", "load"]
 
+LICENCE = "MIT (data set); abstracts and texts belong to their authors"
 MEASURES = ("R@5", "R@20", "nDCG@10")
 HUB = (HubSet("princeton-nlp/LitSearch", "9573fb28", only=("query/*", "corpus_clean/*", "README.md")),)
 _TEXTS = ("title-abstract", "full")
@@ -78,7 +79,7 @@ def load(path: Path, **options: str) -> Benchmark:
     return Benchmark(
         name="litsearch",
         revision=chosen.get("revision") or folder.revision,
-        licence="MIT (data set); abstracts and texts belong to their authors",
+        licence=LICENCE,
         source=(
             "huggingface.co/datasets/princeton-nlp/LitSearch. Cite: Ajith, Xia, Chevalier, Goyal, Chen, Gao,"
             " LitSearch: A Retrieval Benchmark for Scientific Literature Search, EMNLP 2024"

@@ -27,8 +27,9 @@ from aspectra.papers.reading import clean
 from aspectra.papers.source import ReadOptions
 from aspectra.papers.sources.markdown import Markdown
 
-__all__ = ["HUB", "MEASURES", "direction_of", "document_id", "load"]
+__all__ = ["HUB", "LICENCE", "MEASURES", "direction_of", "document_id", "load"]
 
+LICENCE = "as the data set's card states on the hub; texts belong to their authors"
 MEASURES = ("R@100", "R@200", "R@300", "MRR@50", "nDCG@10")
 HUB = (HubSet("Jackson0018/Paper2PaperRetrievalBench", ""),)
 _TEXTS = ("title-abstract", "chunks", "full")
@@ -115,7 +116,7 @@ def load(path: Path, **options: str) -> Benchmark:
     return Benchmark(
         name="scifullbench",
         revision=chosen.get("revision") or folder.revision,
-        licence="as the data set's card states on the hub; texts belong to their authors",
+        licence=LICENCE,
         source=(
             "huggingface.co/datasets/Jackson0018/Paper2PaperRetrievalBench. Cite: the PRISM paper that"
             " introduces SciFullBench"

@@ -1,0 +1,281 @@
+"""``measure``: scores of any run, without a library and without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aspectra.app.lab import TABLE_FORMATS, write_tables
+from aspectra.app.session import Session, common
+from aspectra.base.errors import BadInput, UsageError
+
+if TYPE_CHECKING:
+    from aspectra.lab.checks import Checks
+    from aspectra.lab.evaluation import Evaluation
+    from aspectra.lab.run import Qrels, Run
+    from aspectra.lab.tables import Table
+
+__all__ = ["measure"]
+
+_PAIR = re.compile(r",(?=[a-z]+=)")
+_BASE = "original"
+
+
+@common
+def measure(
+    session: Session,
+    run: Annotated[
+        Path | None,
+        typer.Argument(metavar="RUN", help="TREC, BEIR or JSONL; csv with --titles.", show_default=False),
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Argument(metavar="QRELS", help="TREC, BEIR or JSONL.", show_default=False)
+    ] = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure", "-m", metavar="NAME", help="As nDCG@10; again for more.", show_default=False
+        ),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose reading of the measures [paper].")
+    ] = "paper",
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=RUN", help="A run by mode: original, instructed, reversed.", show_default=False
+        ),
+    ] = None,
+    judged: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=QRELS", help="Judgements of a mode.", show_default=False),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Labels of topics: csv, tsv or JSON.", show_default=False),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Means by the values of a label.", show_default=False)
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="The label that names the core query.", show_default=False),
+    ] = None,
+    excluded: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Ids dropped, by topic: JSON or tsv.", show_default=False),
+    ] = None,
+    titles: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The corpus; matches ids or titles.", show_default=False),
+    ] = None,
+    topic: Annotated[str, typer.Option(metavar="ID", help="The topic of an export without one.")] = "",
+    duplicates: Annotated[
+        str, typer.Option(metavar="HOW", help="A document twice: error or first [error].")
+    ] = "error",
+    missing: Annotated[
+        str, typer.Option(metavar="HOW", help="Unranked topics: declared or skip [declared].")
+    ] = "declared",
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="Modes may cover different topics.")
+    ] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", help="One row a topic.")] = False,
+    format: Annotated[  # noqa: A002
+        str, typer.Option("--format", metavar="NAME", help=", ".join(TABLE_FORMATS) + ".", show_default=False)
+    ] = "markdown",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, unrounded.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
+    ] = None,
+) -> None:
+    """Score a run against judgements, whichever engine made it.
+
+    Example:  aspectra measure my.run qrels.tsv -m nDCG@10 -m R@100 --per-query
+
+    Modes:  aspectra measure og.run og.tsv --mode instructed=new.run --judged instructed=new.tsv -m p-MRR
+
+    An export:  aspectra measure results.csv qrels.tsv --titles corpus.jsonl
+    """
+    from aspectra.app.lab_files import read_excluded, read_labels, read_titles
+    from aspectra.lab.checks import Checks, check_run
+    from aspectra.lab.evaluate import evaluate
+    from aspectra.lab.presets import get_preset
+
+    chosen = get_preset(preset)
+    asked = list(measures or chosen.measures)
+    for text in asked:
+        chosen.parse(text)
+    run_files = _by_mode(run, mode, "--mode")
+    qrels_files = _by_mode(qrels, judged, "--judged")
+    if not run_files or not qrels_files:
+        raise UsageError(
+            "a run and judgements are needed", hint="aspectra measure RUN QRELS, or --mode NAME=RUN"
+        )
+    known = read_titles(titles) if titles else None
+    runs = {m: _run(path, known, topic, duplicates) for m, path in run_files.items()}
+    sets = {m: _qrels(path, duplicates) for m, path in qrels_files.items()}
+    named = read_labels(labels) if labels else {}
+    for flag, label in (("--by", by), ("--group", group)):
+        if label is not None and not any(label in held for held in named.values()):
+            have = ", ".join(sorted({n for held in named.values() for n in held}))
+            raise UsageError(
+                f"{flag} {label}: no topic has that label",
+                why=f"labels: {have}" if have else "",
+                hint="name a file with --labels",
+            )
+    found = evaluate(
+        asked,
+        {m: q.data for m, q in sets.items()}
+        if len(sets) > 1 or len(runs) > 1
+        else sets[next(iter(sets))].data,
+        {m: r.data for m, r in runs.items()} if len(runs) > 1 else next(iter(runs.values())).data,
+        preset=chosen,
+        groups={t: held[group] for t, held in named.items() if group in held} if group else None,
+        labels=named or None,
+        excluded=read_excluded(excluded) if excluded else None,
+        missing=missing,
+        incomplete=incomplete,
+    )
+    notes = []
+    for m, held in runs.items():
+        checks = held.checks
+        own = sets.get(m) or (next(iter(sets.values())) if len(sets) == 1 else None)
+        if own is not None:
+            checks = checks + own.checks + _odd(check_run(held.data, own.data, corpus=known))
+            checks = checks + _unknown(held, own) if known is None else checks
+        elif checks == Checks():
+            continue
+        notes += [f"{m}: {line}" if len(runs) > 1 else line for line in checks.lines()]
+    if as_json or format == "json":
+        import json
+
+        value = {**found.to_dict(per_unit=True), "checks": notes}
+        session.screen.data(json.dumps(value, ensure_ascii=False, indent=1) + "\n", output)
+        return
+    tables = [_per_query(found) if per_query else _means(found, notes)]
+    if by is not None:
+        tables.append(_broken_down(found, by))
+    write_tables(session, tables, format, output)
+
+
+def _by_mode(first: Path | None, others: Sequence[str] | None, flag: str) -> dict[str, Path]:
+    """Mode -> file; one file alone has no mode."""
+    out: dict[str, Path] = {}
+    for words in others or ():
+        for word in _PAIR.split(words):
+            name, equals, path = word.partition("=")
+            if not equals or not name or not path:
+                raise UsageError(f"{flag} {word}: it is not NAME=FILE", hint=f"{flag} instructed=FILE")
+            if name in out:
+                raise UsageError(f"{flag} names the mode {name} twice")
+            out[name] = Path(path)
+    if first is not None:
+        if _BASE in out:
+            raise UsageError(f"{first} and {flag} {_BASE}=... are both of the mode {_BASE}")
+        out = {_BASE: first, **out}
+    return out
+
+
+def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: str) -> Run:
+    from aspectra.lab.exports import read_export
+    from aspectra.lab.run import Run
+
+    _there(path)
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    if titles is None:
+        if name.endswith(".csv"):
+            raise UsageError(
+                f"{path} is an export, and there is no corpus", hint="name it with --titles FILE"
+            )
+        return Run.read(path, duplicates=duplicates)
+    if not name.endswith(_EXPORTS):
+        return Run.read(path, duplicates=duplicates)
+    try:
+        return read_export(path, titles, topic=topic)
+    except BadInput:
+        if name.endswith(".csv"):
+            raise
+        return Run.read(path, duplicates=duplicates)  # BEIR and JSONL runs have such names too
+
+
+_EXPORTS = (".csv", ".tsv", ".jsonl", ".json")
+
+
+def _qrels(path: Path, duplicates: str) -> Qrels:
+    from aspectra.lab.run import Qrels
+
+    _there(path)
+    return Qrels.read(path, duplicates=duplicates)
+
+
+def _there(path: Path) -> None:
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}", hint="check the path")
+
+
+def _odd(checks: Checks) -> Checks:
+    """Without what the evaluation remarks on itself."""
+    from aspectra.lab.checks import Checks
+
+    said = (
+        "judged topics without a ranking",
+        "ranked topics without judgements",
+        "topics judged without a relevant document",
+    )
+    return Checks(
+        {what: n for what, n in checks.counts.items() if what not in said},
+        {what: places for what, places in checks.examples.items() if what not in said},
+    )
+
+
+def _unknown(run: Run, qrels: Qrels) -> Checks:
+    """Topics none of whose ranked documents is judged: perhaps the ids are of another kind."""
+    from aspectra.lab.checks import Checks
+
+    both = [t for t, docs in qrels.items() if docs and run.get(t)]
+    lost = [t for t in both if not any(doc in qrels[t] for doc in run[t])]
+    what = "topics rank no judged document"
+    if both and len(lost) == len(both):
+        what += ": no topic ranks any, so check that both files use the same document ids"
+    return Checks.of({what: lost})
+
+
+def _means(found: Evaluation, notes: Sequence[str]) -> Table:
+    from aspectra.lab.tables import Table
+
+    modes = any(score.mode for score in found.scores)
+    header = ["measure", *(["mode"] if modes else []), "mean", "units", "missing", "undefined"]
+    rows = []
+    for score in found.scores:
+        cells: list[str | int | float | None] = [str(score.measure)]
+        if modes:
+            cells.append(score.mode)
+        rows.append((*cells, score.mean, score.units, len(score.missing), len(score.undefined)))
+    said = [f"preset {found.preset}"]
+    if found.average:
+        said.append("means of the means by " + ", ".join(found.average))
+    return Table("", tuple(header), tuple(rows), (*said, *found.remarks, *notes), 4)
+
+
+def _per_query(found: Evaluation) -> Table:
+    from aspectra.lab.tables import Table
+
+    units = sorted({unit for score in found.scores for unit in score.values})
+    header = [f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for s in found.scores]
+    rows = [(unit, *(s.values.get(unit) for s in found.scores)) for unit in units]
+    rows.append(("mean", *(s.mean for s in found.scores)))
+    return Table("", ("topic", *header), tuple(rows), (f"preset {found.preset}", *found.remarks), 4)
+
+
+def _broken_down(found: Evaluation, label: str) -> Table:
+    from aspectra.lab.tables import Table
+
+    rows = []
+    for score in found.scores:
+        spelled = f"{score.measure}{f' [{score.mode}]' if score.mode else ''}"
+        rows += [(spelled, v or "–", m, n) for v, (m, n) in score.by(found.labels, label).items()]
+    return Table("", ("measure", label, "mean", "units"), tuple(rows), (), 4)
