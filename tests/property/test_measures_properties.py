@@ -86,7 +86,7 @@ def shuffled(table: dict[str, dict[str, Any]], seed: int) -> dict[str, dict[str,
 
 
 def settled(qrels: Any) -> Any:
-    """With a document of grade 0 a topic: trec_eval's nDCG never ends where all grades are negative."""
+    """With a document of grade 0 a topic: where all grades are negative, pytrec_eval may never end."""
     return {topic: {**docs, "another": 0} for topic, docs in qrels.items()}
 
 
