@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
-_COMMAND = re.compile(r"^(?:\.venv/bin/)?aspectra ([a-z]+)(.*)$", re.M)
+_COMMAND = re.compile(r"^(?:\.venv/bin/)?aspectra ((?:bench |config )?[a-z-]+)(.*)$", re.M)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -28,7 +28,7 @@ def test_commands_and_flags_exist():
             for verb, rest in _COMMAND.findall(block):
                 if verb not in helps:
                     out = subprocess.run(
-                        [sys.executable, "-m", "aspectra", verb, "--help"],
+                        [sys.executable, "-m", "aspectra", *verb.split(), "--help"],
                         capture_output=True,
                         text=True,
                         check=False,
@@ -53,3 +53,53 @@ def test_the_source_in_contributing_works(tmp_path):
         assert [p.title for p in read_papers(file)] == ["A title"]
     finally:
         SOURCES._members.pop("endnote")
+
+
+def _code(first_line: str) -> str:
+    text = (ROOT / "docs" / "lab.md").read_text("utf-8")
+    found = re.search(rf"```python\n({re.escape(first_line)}.*?)```", text, re.S)
+    assert found
+    return found.group(1)
+
+
+def test_the_measure_in_the_lab_page_works():
+    from aspectra.lab.evaluate import evaluate
+    from aspectra.lab.measure import MEASURES, parse
+
+    exec(compile(_code("# src/aspectra/lab/measures/rbp.py"), "rbp", "exec"), {})
+    try:
+        found = evaluate(["RBP(p=0.5)"], {"q": {"a": 1, "b": 1}}, {"q": {"a": 3.0, "c": 2.0, "b": 1.0}})
+        assert found["RBP(p=0.5)"].mean == 0.5 * (1 + 0.25)
+        assert str(parse("rbp(p=0.8)")) == "RBP"
+    finally:
+        MEASURES._members.pop("RBP")
+
+
+def test_the_benchmark_in_the_lab_page_works(tmp_path, capsys):
+    from aspectra.app.main import main
+    from aspectra.lab.benchmark import BENCHMARKS
+    from benchmark_fixtures import lines
+
+    lines(tmp_path / "papers.jsonl", [{"_id": f"p{n}", "title": f"Owl {n}"} for n in range(3)])
+    question = {"_id": "q", "question": "owl 1", "answers": ["p1", "p9"], "level": "easy"}
+    lines(tmp_path / "questions.jsonl", [question])
+    exec(compile(_code("# src/aspectra/lab/benchmarks/quiz.py"), "quiz", "exec"), {})
+    try:
+        loaded = BENCHMARKS.get("quiz")(tmp_path)
+        assert loaded.topics[0].labels == {"level": "easy"}
+        assert any("not in the corpus" in problem for problem in loaded.audit.problems)
+        out = tmp_path / "out"
+        places = ["--out", str(out), "--libraries", str(tmp_path / "libraries")]
+        assert main(["bench", "run", f"quiz={tmp_path}", "-r", "bm25", *places]) == 0
+        assert "| bm25 |" in capsys.readouterr().out
+    finally:
+        BENCHMARKS._members.pop("quiz")
+
+
+def test_the_study_in_the_lab_page_works(tmp_path, monkeypatch, capsys):
+    from benchmark_fixtures import beir
+
+    monkeypatch.chdir(tmp_path)
+    beir(tmp_path / "data" / "owls")
+    exec(compile(_code("from pathlib import Path"), "study", "exec"), {})
+    assert "| bm25>20>bm25 |" in capsys.readouterr().out
