@@ -117,6 +117,21 @@ def test_a_truncated_folder(run, owls):
     assert "corpus.jsonl" in err
 
 
+def test_fetch(run, home, monkeypatch):
+    fetched = []
+    monkeypatch.setattr(
+        "aspectra.lab.benchmarks._hub.fetch", lambda sets, folder: fetched.append((sets[0].repo, folder))
+    )
+    code, _, _ = run("bench", "fetch", "litsearch", home / "lit")
+    assert code == 0
+    assert fetched == [("princeton-nlp/LitSearch", home / "lit")]
+    assert run("bench", "fetch", "litsearch", home / "lit", "--offline")[0] == 2
+    code, _, err = run("bench", "fetch", "csfcube", home / "cube")
+    assert code == 2
+    assert "no hub that holds csfcube is known" in err
+    assert len(fetched) == 1
+
+
 # bench run
 
 

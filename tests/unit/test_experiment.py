@@ -221,10 +221,10 @@ def test_breakdowns_and_manifest(csfcube):
         run_cells([cell], csfcube.searchers, records)
         outcome = score_cell(cell, records)
         facts = manifest([outcome], records, csfcube.searchers)
-    tables = breakdown_tables("x", [outcome], "facet")
+    tables = breakdown_tables([outcome], "facet")
     assert tables[0].columns == ("recipe", "background", "method", "result", "mean of facets")
     with pytest.raises(UsageError, match="no topic has the label 'colour'"):
-        breakdown_tables("x", [outcome], "colour")
+        breakdown_tables([outcome], "colour")
     assert facts["cells"][0]["cell"] == cell.key
     held = facts["benchmarks"]["csfcube"]
     assert held["checksums"]

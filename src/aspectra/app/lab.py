@@ -14,6 +14,7 @@ from aspectra.base.errors import AspectraError, UsageError
 if TYPE_CHECKING:
     from aspectra.app.session import Session
     from aspectra.lab.benchmark import Benchmark
+    from aspectra.lab.benchmarks._hub import HubSet
     from aspectra.lab.run import Run
     from aspectra.lab.study import Opened, Source
     from aspectra.lab.tables import Table
@@ -24,6 +25,7 @@ __all__ = [
     "audited",
     "benchmarks_of",
     "described",
+    "hub_sets",
     "library_home",
     "show_facts",
     "sources_of",
@@ -111,6 +113,24 @@ def described() -> list[dict[str, str]]:
             }
         )
     return out
+
+
+def hub_sets(name: str) -> tuple[HubSet, ...]:
+    """What is to be downloaded of a benchmark.
+
+    Raises:
+        UsageError: it is on no hub.
+    """
+    from aspectra.lab.benchmark import BENCHMARKS
+
+    module = sys.modules.get(getattr(BENCHMARKS.get(name), "__module__", ""))
+    sets: tuple[HubSet, ...] = getattr(module, "HUB", ())
+    if not sets:
+        raise UsageError(
+            f"no hub that holds {name} is known",
+            hint=f"download its files, then: aspectra bench audit {name} FOLDER",
+        )
+    return sets
 
 
 def _spelled(module: object, name: str) -> str:

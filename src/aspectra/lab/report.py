@@ -220,19 +220,20 @@ def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label
     return Table(title, header, tuple(rows), (f"{measure}; units: {counts}",))
 
 
-def breakdown_tables(title: str, outcomes: Sequence[Outcome], label: str) -> list[Table]:
-    """:func:`breakdown_table` for every measure whose units have the label.
+def breakdown_tables(outcomes: Sequence[Outcome], label: str) -> list[Table]:
+    """:func:`breakdown_table` for every benchmark, protocol and measure whose units have the label.
 
     Raises:
-        UsageError: no measure's units have it.
+        UsageError: none of them has it.
     """
-    spelled = dict.fromkeys(
-        f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for o in outcomes for _, s in o.scores()
-    )
     out = []
-    for measure in spelled:
-        with contextlib.suppress(UsageError):
-            out.append(breakdown_table(f"{title}: {measure} by {label}", outcomes, measure, label))
+    for name, protocol in dict.fromkeys((o.cell.benchmark.name, o.cell.protocol) for o in outcomes):
+        here = [o for o in outcomes if (o.cell.benchmark.name, o.cell.protocol) == (name, protocol)]
+        scores = [score for outcome in here for _, score in outcome.scores()]
+        for measure in dict.fromkeys(f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for s in scores):
+            with contextlib.suppress(UsageError):
+                title = f"{name} ({protocol}): {measure} by {label}"
+                out.append(breakdown_table(title, here, measure, label))
     if not out:
         known = {n for o in outcomes for e in o.evaluations.values() for u in e.labels.values() for n in u}
         raise UsageError(

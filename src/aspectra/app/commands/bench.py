@@ -124,6 +124,30 @@ def audit(
 
 @app.command()
 @common
+def fetch(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="See bench list.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to put it.", show_default=False)],
+) -> None:
+    """Download a benchmark from its hub, at the revision that is pinned here.
+
+    Needs a network and the extra `hub`; look at the licence first (bench list).
+
+    Example:  aspectra bench fetch litsearch ~/data/litsearch
+    """
+    from aspectra.app.lab import hub_sets
+    from aspectra.lab.benchmarks._hub import fetch as download
+
+    sets = hub_sets(name)
+    if session.config["offline"]:
+        raise UsageError(f"{name} cannot be fetched offline", hint="download its files elsewhere")
+    download(sets, folder)
+    session.screen.line(f"{name} is in {folder}.")
+    session.screen.next(f"aspectra bench audit {name} {folder}")
+
+
+@app.command()
+@common
 def run(
     session: Session,
     benchmarks: Annotated[
@@ -210,7 +234,11 @@ def run(
         session.screen.warn(f"and {len(done.failures) - 5:,} more")
     kept = f", {done.kept:,} were there already" if done.kept else ""
     session.screen.note(f"Made {count(done.made, 'ranking')}{kept}; everything is in {folder}.")
-    session.screen.next(f"aspectra bench compare {folder} --baseline {done.outcomes[0].cell.recipe.name}")
+    first = done.outcomes[0].cell.recipe.name
+    several = len(study.recipes) > 1
+    session.screen.next(
+        f"aspectra bench {f'compare {folder} --baseline {first!r}' if several else f'show {folder}'}"
+    )
 
 
 def _study(out: Path | None, **given: object) -> Study:
@@ -260,11 +288,7 @@ def evaluate(
     if by is None:
         write_tables(session, list(main_tables(outcomes, baseline=baseline).values()), format, output)
         return
-    tables = []
-    for name, protocol in dict.fromkeys((o.cell.benchmark.name, o.cell.protocol) for o in outcomes):
-        here = [o for o in outcomes if (o.cell.benchmark.name, o.cell.protocol) == (name, protocol)]
-        tables += breakdown_tables(f"{name} ({protocol})", here, by)
-    write_tables(session, tables, format, output)
+    write_tables(session, breakdown_tables(outcomes, by), format, output)
 
 
 @app.command()
