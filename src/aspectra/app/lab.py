@@ -24,6 +24,7 @@ __all__ = [
     "TABLE_FORMATS",
     "audited",
     "benchmarks_of",
+    "cell_of",
     "described",
     "hub_sets",
     "library_home",
@@ -170,6 +171,27 @@ def benchmarks_of(session: Session, opened: Iterable[Opened]) -> list[Benchmark 
             session.screen.warn(f"{one.folder}: {error.what}")
             out |= {name: name for name in one.revisions if name not in out}
     return list(out.values())
+
+
+def cell_of(opened: Opened, asked: dict[str, str | None]) -> dict[str, str]:
+    """The one cell of an experiment that fits.
+
+    Args:
+        opened: the experiment.
+        asked: recipe, benchmark and protocol, None where any will do.
+
+    Raises:
+        UsageError: none fits, or several do.
+    """
+    fits = [dict(c) for c in opened.cells if all(v is None or c[name] == v for name, v in asked.items())]
+    if len(fits) == 1:
+        return fits[0]
+    listed = "; ".join(f"{c['recipe']} on {c['benchmark']}, {c['protocol']}" for c in fits or opened.cells)
+    raise UsageError(
+        "several rankings fit" if fits else "no ranking fits",
+        why=listed,
+        hint="name one with --recipe, --benchmark and --protocol",
+    )
 
 
 def write_tables(session: Session, tables: Sequence[Table], format_: str, output: Path | None = None) -> None:

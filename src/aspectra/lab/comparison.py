@@ -9,6 +9,7 @@ from typing import Any
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmark import Benchmark
 from aspectra.lab.measure import parse
+from aspectra.lab.presets import get_preset
 from aspectra.lab.published import Published
 from aspectra.lab.published import tables as published_numbers
 from aspectra.lab.report import scale_of
@@ -113,6 +114,11 @@ def _spelled(column: Column) -> str:
     return measure + (f" [{', '.join(behind)}]" if behind else "")
 
 
+def _wanted(measures: Sequence[str], preset: str) -> set[str]:
+    """Complete spellings of measures as they were scored."""
+    return {str(get_preset(preset).parse(text)) for text in measures}
+
+
 def comparison_tables(
     systems: Sequence[System],
     baseline: str,
@@ -134,7 +140,6 @@ def comparison_tables(
         UsageError: there is no such baseline anywhere, or no such measure, test or correction.
     """
     compare({}, {}, test=test, correction=correction)  # complains about unknown names
-    wanted = {str(parse(text)) for text in measures}
     out = []
     places = dict.fromkeys((s.benchmark, s.protocol) for s in systems)
     for benchmark, protocol in places:
@@ -142,6 +147,7 @@ def comparison_tables(
         base = next((s for s in here if s.name == baseline), None)
         if base is None or len(here) < 2:
             continue
+        wanted = _wanted(measures, base.preset)
         rows: list[tuple[Any, ...]] = []
         notes: list[str] = []
         for column in dict.fromkeys(c for s in here for c in s.values):
@@ -170,8 +176,7 @@ def comparison_tables(
             raise UsageError(f"no system is called {baseline!r}", why=f"there are {names}")
         raise UsageError(
             f"there is nothing to compare with {baseline}",
-            why=f"systems: {names}"
-            + (f"; measures asked for: {', '.join(sorted(wanted))}" if wanted else ""),
+            why=f"systems: {names}" + (f"; measures asked for: {', '.join(measures)}" if measures else ""),
         )
     return out
 
@@ -254,7 +259,7 @@ def published_table(
     here = [s for s in systems if s.benchmark == name]
     shown = {column[1] for s in here for column in s.values}
     if measures:
-        shown &= {str(parse(text)) for text in measures}
+        shown &= {name for s in here for name in _wanted(measures, s.preset)}
     chosen = [row for row in held if row.measure in shown and row.value is not None]
     rows: list[tuple[Any, ...]] = []
     for system in here:

@@ -13,7 +13,7 @@ from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.lab.study import Opened, Study
+    from aspectra.lab.study import Study
 
 __all__ = ["app"]
 
@@ -50,9 +50,12 @@ Output = Annotated[
 Experiment = Annotated[
     Path, typer.Argument(metavar="DIR", help="Directory of an experiment.", show_default=False)
 ]
-Test = Annotated[str, typer.Option("--test", metavar="NAME", help="t, wilcoxon, randomisation [t].")]
+Test = Annotated[
+    str, typer.Option("--test", metavar="NAME", help="t, wilcoxon, randomisation [t].", show_default=False)
+]
 Correction = Annotated[
-    str, typer.Option("--correction", metavar="NAME", help="none, holm, bonferroni [none].")
+    str,
+    typer.Option("--correction", metavar="NAME", help="none, holm, bonferroni [none].", show_default=False),
 ]
 
 
@@ -62,7 +65,9 @@ def list_(
     session: Session,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """The benchmarks there are: what they need on disk, their options, their licences.
+    """The benchmarks there are.
+
+    What they need on disk, their options, their licences.
 
     Example:  aspectra bench list
     """
@@ -93,9 +98,9 @@ def audit(
     option: Option = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Load a benchmark and say what is in it: counts, checksums, whatever is odd.
+    """Load a benchmark and say what is in it.
 
-    Exit code 1 when it cannot be read.
+    Counts, checksums, whatever is odd. Exit code 1 when it cannot be read.
 
     Example:  aspectra bench audit csfcube ~/data/csfcube --option facet=method
     """
@@ -129,9 +134,9 @@ def fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="See bench list.", show_default=False)],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to put it.", show_default=False)],
 ) -> None:
-    """Download a benchmark from its hub, at the revision that is pinned here.
+    """Download a benchmark from its hub.
 
-    Needs a network and the extra `hub`; look at the licence first (bench list).
+    At the revision pinned here. Needs a network and the extra `hub`; look at the licence first.
 
     Example:  aspectra bench fetch litsearch ~/data/litsearch
     """
@@ -198,7 +203,7 @@ def run(
     incomplete: Incomplete = False,
     format: Format = "markdown",  # noqa: A002
 ) -> None:
-    """Rank and score benchmarks with recipes, into a directory.
+    """Rank and score benchmarks with recipes.
 
     Stopped, it goes on where it was when the same command, or only `bench run --out DIR`, is run again.
     An option of one benchmark is --option NAME.key=value.
@@ -275,7 +280,9 @@ def evaluate(
     format: Format = "markdown",  # noqa: A002
     output: Output = None,
 ) -> None:
-    """Score an experiment's rankings again, by other measures or under another preset. Nothing is ranked.
+    """Score an experiment's rankings again.
+
+    By other measures or under another preset; nothing is ranked.
 
     Example:  aspectra bench eval exp/1 --measure R@50 --by facet
     """
@@ -309,7 +316,9 @@ def compare(
     format: Format = "markdown",  # noqa: A002
     output: Output = None,
 ) -> None:
-    """Compare recipes: differences with intervals, wins, ties and losses, paired tests.
+    """Compare recipes by paired tests.
+
+    Differences with intervals, wins, ties and losses, p.
 
     Example:  aspectra bench compare exp/1 exp/2 --baseline bm25 --test randomisation --correction holm
     """
@@ -343,7 +352,9 @@ def show(
     directory: Experiment,
     as_json: Annotated[bool, typer.Option("--json", help="The manifest as it is.")] = False,
 ) -> None:
-    """What an experiment's numbers depend on: versions, files, encoders, ties, what is missing, time, cost.
+    """What an experiment's numbers depend on.
+
+    Versions, files, encoders, ties, what is missing, time, cost.
 
     Example:  aspectra bench show exp/1
     """
@@ -364,21 +375,36 @@ def show(
 def export_run(
     session: Session,
     directory: Experiment,
-    recipe: Annotated[str | None, typer.Option("--recipe", "-r", metavar="NAME", show_default=False)] = None,
-    benchmark: Annotated[str | None, typer.Option(metavar="NAME", show_default=False)] = None,
-    protocol: Annotated[str | None, typer.Option(metavar="NAME", show_default=False)] = None,
-    mode: Annotated[str, typer.Option(metavar="NAME", help="Whose rankings [original].")] = "original",
-    repeat: Annotated[int, typer.Option(metavar="N", help="Which of several runs [0].")] = 0,
+    recipe: Annotated[
+        str | None, typer.Option("--recipe", "-r", metavar="NAME", help="Whose.", show_default=False)
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of which, where there are several.", show_default=False),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of which, where there are several.", show_default=False),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(metavar="NAME", help="Whose rankings [original].", show_default=False)
+    ] = "original",
+    repeat: Annotated[
+        int, typer.Option(metavar="N", help="Which of several runs [0].", show_default=False)
+    ] = 0,
     format: Annotated[  # noqa: A002
-        str, typer.Option("--format", metavar="NAME", help=", ".join(RUN_FORMATS) + " [trec].")
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help=", ".join(RUN_FORMATS) + " [trec].", show_default=False
+        ),
     ] = "trec",
     output: Output = None,
 ) -> None:
-    """Write the rankings of one recipe as a run that other tools read.
+    """Write one recipe's rankings as a run.
 
     Example:  aspectra bench export-run exp/1 --recipe hybrid --format trec -o hybrid.run
     """
-    from aspectra.app.lab import write_run
+    from aspectra.app.lab import cell_of, write_run
     from aspectra.lab.study import open_study
     from aspectra.lab.study_run import recorded_run
 
@@ -386,18 +412,5 @@ def export_run(
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))
     opened = open_study(directory)
     asked = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
-    made = recorded_run(opened, _cell(opened, asked), mode=mode, repeat=repeat)
+    made = recorded_run(opened, cell_of(opened, asked), mode=mode, repeat=repeat)
     write_run(session, made, format, output)
-
-
-def _cell(opened: Opened, asked: dict[str, str | None]) -> dict[str, str]:
-    """The one cell that fits."""
-    fits = [dict(c) for c in opened.cells if all(v is None or c[name] == v for name, v in asked.items())]
-    if len(fits) == 1:
-        return fits[0]
-    listed = "; ".join(f"{c['recipe']} on {c['benchmark']}, {c['protocol']}" for c in fits or opened.cells)
-    raise UsageError(
-        "several rankings fit" if fits else "no ranking fits",
-        why=listed,
-        hint="name one with --recipe, --benchmark and --protocol",
-    )

@@ -42,7 +42,7 @@ def measure(
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose reading of the measures [paper].")
+        str, typer.Option(metavar="NAME", help="Whose reading of the measures [paper].", show_default=False)
     ] = "paper",
     mode: Annotated[
         list[str] | None,
@@ -73,12 +73,15 @@ def measure(
         Path | None,
         typer.Option(metavar="FILE", help="The corpus; matches ids or titles.", show_default=False),
     ] = None,
-    topic: Annotated[str, typer.Option(metavar="ID", help="The topic of an export without one.")] = "",
+    topic: Annotated[
+        str, typer.Option(metavar="ID", help="The topic of an export without one.", show_default=False)
+    ] = "",
     duplicates: Annotated[
-        str, typer.Option(metavar="HOW", help="A document twice: error or first [error].")
+        str, typer.Option(metavar="HOW", help="A document twice: error or first [error].", show_default=False)
     ] = "error",
     missing: Annotated[
-        str, typer.Option(metavar="HOW", help="Unranked topics: declared or skip [declared].")
+        str,
+        typer.Option(metavar="HOW", help="Unranked topics: declared or skip [declared].", show_default=False),
     ] = "declared",
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="Modes may cover different topics.")
