@@ -260,3 +260,68 @@ def test_disk_full_is_said_and_loses_nothing(library, monkeypatch):
     monkeypatch.undo()
     assert Library(library.folder).ids() == [p.id for p in PAPERS]
     assert Library(library.folder).check() == []
+
+
+def _work(paper_id, title="A study of whales", **more):
+    return Paper(paper_id, title=title, authors=("Ann Lee",), **more)
+
+
+def test_a_paper_that_left_its_group_never_joins_it_to_another_work(library):
+    add(library, _work("w1"), _work("w2"), _work("w3"), _work("s1", "A study of whales at sea"))
+    add(library, _work("w1", "A study of whales at sea"))
+    assert library.versions(["w1", "w2"]) == {"w1": ["s1"], "w2": ["w3"]}
+    add(library, _work("w2", "A study of whales at sea"))
+    assert library.versions(["w1", "w3"]) == {"w1": ["w2", "s1"]}
+    assert library.summary()["papers_in_groups"] == 3
+
+
+@pytest.mark.parametrize("end", ["changes", "is removed"])
+def test_two_works_part_when_the_paper_between_them_goes(library, end):
+    doi = {"doi": "10.1000/between"}
+    add(
+        library,
+        _work("one"),
+        _work("between", identifiers=doi),
+        _work("two", "All about dolphins", identifiers=doi),
+    )
+    assert len(library.versions(["one"])["one"]) == 2
+    if end == "changes":
+        add(library, _work("between"))
+        assert library.versions(["one", "two"]) == {"one": ["between"]}
+    else:
+        with library.writing("remove") as writer:
+            writer.remove(["between"])
+        assert library.versions(["one", "two"]) == {}
+
+
+def test_citations_follow_the_title_they_name(library):
+    citing = Paper("citing", title="C", references=(Reference(title="A study of whales"),))
+    add(library, _work("cited"), citing)
+    assert library.cited_by("cited") == ["citing"]
+    add(library, _work("cited", "A study of whale"))
+    assert library.cited_by("cited") == []
+    add(library, _work("again"))
+    assert library.cited_by("again") == ["citing"]
+
+
+def test_citations_are_linked_by_the_next_run_when_the_first_was_killed(library, monkeypatch):
+    def killed(db):
+        raise KeyboardInterrupt
+
+    records = (_work("cited"), Paper("citing", title="C", references=(Reference(title="A study of whales"),)))
+    with monkeypatch.context() as patch:
+        patch.setattr("aspectra.papers.linking.resolve_citations", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add(library, *records)
+    report = add(library, *records)
+    assert report.unchanged == 2
+    assert library.cited_by("cited") == ["citing"]
+
+
+@pytest.mark.parametrize(
+    "name", ["van der Berg", "Jan van der Berg", "van der Berg, Jan", "Berg, J.", "berg"]
+)
+def test_authors_are_found_however_they_are_written(library, name):
+    add(library, Paper("vdb", title="T", authors=("Jan van der Berg",)))
+    assert library.ids_by_author(name) == {"vdb"}
+    assert library.ids_by_author("Berg, Karl") == set()

@@ -197,7 +197,7 @@ class Library:
             found = self._all(
                 "SELECT id, version_group, pos FROM papers WHERE title_key = ? ORDER BY pos LIMIT 20", (key,)
             )
-        groups = {row[1] if row[1] is not None else row[2] for row in found}
+        groups = {("group", row[1]) if row[1] is not None else ("paper", row[2]) for row in found}
         if len(groups) == 1:
             return str(found[0][0])
         if found:
@@ -260,14 +260,21 @@ class Library:
 
     def ids_by_author(self, name: str) -> set[str]:
         """Ids of papers with an author of this family name, or whole name when given more than one word."""
+        last, comma, given = name.partition(",")
+        if comma and given.strip():  # as bibliographies have it: "Lovelace, Ada"
+            name = f"{given} {last}"
         key, family = author_keys(name)
         if " " in key:
             first = key.split(" ", 1)[0]
             rows = self._all(
                 "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
             )
-            # "A. Lovelace" and "Ada Lovelace" are taken as one person.
-            return {i for i, n in rows if n == key or _same_given(n.split(" ", 1)[0], first)}
+            # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
+            return {
+                i
+                for i, n in rows
+                if n == key or n.endswith(f" {key}") or _same_given(n.split(" ", 1)[0], first)
+            }
         rows = self._all("SELECT p.id FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,))
         return {row[0] for row in rows}
 

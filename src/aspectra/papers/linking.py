@@ -4,48 +4,32 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in, normalise
-from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.rows import author_keys
+from aspectra.papers.paper import normalise_title
 
-__all__ = ["dissolve_singleton", "group_versions", "resolve_citations"]
+__all__ = ["group_versions", "regroup", "resolve_citations", "version_keys"]
 
 _YEARS_APART = 3  # a journal version follows its preprint within this
 _TITLE_WORDS = 3  # shorter titles ("Introduction") are shared by different works
 
 
-def group_versions(db: sqlite3.Connection, pos: int, title_key: str, paper: Paper) -> None:
-    """Put the paper at ``pos`` into the group of its other versions, if the library holds any.
+def version_keys(db: sqlite3.Connection, pos: int) -> tuple[Any, ...]:
+    """All that decides which works and citations the paper at ``pos`` belongs to."""
+    row = db.execute("SELECT title_key, year FROM papers WHERE pos = ?", (pos,)).fetchone()
+    named = db.execute("SELECT scheme, value FROM identifiers WHERE pos = ? ORDER BY 1, 2", (pos,)).fetchall()
+    return (*row, tuple(named), tuple(sorted(_families(db, pos))))
+
+
+def group_versions(db: sqlite3.Connection, pos: int) -> None:
+    """Put the paper at ``pos``, which is new, into the group of its other versions, if the library holds any.
 
     Two papers are versions of one work when they share a DOI or arXiv id, or have the same normalised title
-    of three words or more, no contradicting first author, and years at most three apart.
+    of three words or more, no contradicting authors, and years at most three apart.
     """
-    others: set[int] = set()
-    for scheme in ("doi", "arxiv"):
-        if value := normalise(scheme, paper.identifiers.get(scheme)):
-            rows = db.execute(
-                "SELECT pos FROM identifiers WHERE scheme = ? AND value = ? AND pos != ?",
-                (scheme, value, pos),
-            )
-            others.update(row[0] for row in rows)
-    if title_key.count(" ") + 1 >= _TITLE_WORDS:
-        families = {author_keys(name)[1] for name in paper.authors}
-        titled = db.execute(
-            "SELECT pos, year FROM papers WHERE title_key = ? AND pos != ? LIMIT 50", (title_key, pos)
-        ).fetchall()
-        for other, year in titled:
-            if year and paper.year and abs(year - paper.year) > _YEARS_APART:
-                continue
-            theirs = {r[0] for r in db.execute("SELECT family FROM authors WHERE pos = ?", (other,))}
-            if families and theirs and not families & theirs:
-                continue
-            others.add(other)
-    old = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
+    others = _twins(db, pos)
     if not others:
-        if old is not None:
-            db.execute("UPDATE papers SET version_group = NULL WHERE pos = ?", (pos,))
-            dissolve_singleton(db, old)
         return
     marks = ",".join("?" * len(others))
     groups = {
@@ -55,18 +39,51 @@ def group_versions(db: sqlite3.Connection, pos: int, title_key: str, paper: Pape
             sorted(others),
         )
     }
-    group = min(groups) if groups else min(*others, pos)
+    # Never a number in use: the paper that a group was once named after may have left it.
+    free = "SELECT coalesce(max(version_group), 0) + 1 FROM papers WHERE version_group IS NOT NULL"
+    group = min(groups) if groups else db.execute(free).fetchone()[0]
     db.executemany(
         "UPDATE papers SET version_group = ? WHERE version_group = ?", [(group, g) for g in groups]
     )
     db.executemany("UPDATE papers SET version_group = ? WHERE pos = ?", [(group, p) for p in {*others, pos}])
 
 
-def dissolve_singleton(db: sqlite3.Connection, group: int) -> None:
-    """A group with one member left is no group."""
-    members = db.execute("SELECT pos FROM papers WHERE version_group = ?", (group,)).fetchall()
-    if len(members) == 1:
-        db.execute("UPDATE papers SET version_group = NULL WHERE pos = ?", members[0])
+def regroup(db: sqlite3.Connection, group: int | None, *positions: int) -> None:
+    """Group anew what was one group, and the papers at ``positions``: one of them changed or left."""
+    members = set(positions)
+    if group is not None:
+        members |= {r[0] for r in db.execute("SELECT pos FROM papers WHERE version_group = ?", (group,))}
+        db.execute("UPDATE papers SET version_group = NULL WHERE version_group = ?", (group,))
+    for pos in sorted(members):
+        group_versions(db, pos)
+
+
+def _twins(db: sqlite3.Connection, pos: int) -> set[int]:
+    """Positions of the other versions of one paper, seen from it alone."""
+    rows = db.execute(
+        "SELECT o.pos FROM identifiers i JOIN identifiers o USING (scheme, value) "
+        "WHERE i.pos = ?1 AND i.scheme IN ('doi', 'arxiv') AND o.pos != ?1",
+        (pos,),
+    )
+    others = {row[0] for row in rows}
+    title_key, year = db.execute("SELECT title_key, year FROM papers WHERE pos = ?", (pos,)).fetchone()
+    if title_key.count(" ") + 1 >= _TITLE_WORDS:
+        families = _families(db, pos)
+        titled = db.execute(
+            "SELECT pos, year FROM papers WHERE title_key = ? AND pos != ? LIMIT 50", (title_key, pos)
+        ).fetchall()
+        for other, theirs in titled:
+            if year and theirs and abs(theirs - year) > _YEARS_APART:
+                continue
+            names = _families(db, other)
+            if families and names and not families & names:
+                continue
+            others.add(other)
+    return others
+
+
+def _families(db: sqlite3.Connection, pos: int) -> set[str]:
+    return {row[0] for row in db.execute("SELECT family FROM authors WHERE pos = ?", (pos,))}
 
 
 def resolve_citations(db: sqlite3.Connection) -> int:

@@ -20,6 +20,7 @@ __all__ = ["AddReport", "Writer"]
 
 _BATCH = 1000  # papers per transaction: what a kill can undo
 _LONGEST_ID = 500
+_UNLINKED = "unlinked"  # "1" while papers came or went since citations were linked
 
 
 @dataclass
@@ -128,13 +129,16 @@ class Writer:
                     )
                     if report.added + report.updated > changed:
                         self._bump()
+                        self.set_meta(_UNLINKED, "1")
             if failure is not None:
                 raise failure
             if len(batch) < _BATCH:
                 break
-        if report.added or report.updated:
+        # Asked of the database: the process that added the papers may have been killed before it came here.
+        if self._db.execute("SELECT 1 FROM meta WHERE key = ? AND value = '1'", (_UNLINKED,)).fetchone():
             with self._transaction():
                 linking.resolve_citations(self._db)
+                self.set_meta(_UNLINKED, "0")
         return report
 
     def _add_one(self, record: Paper | Remark, report: AddReport, seen: dict[str, str]) -> None:
@@ -193,6 +197,7 @@ class Writer:
 
     def _insert(self, paper: Paper, pos: int | None) -> None:
         row = paper_row(paper)
+        before, group = None, None
         if pos is None:
             marks = ",".join("?" * len(row))
             names = (
@@ -202,6 +207,8 @@ class Writer:
             cursor = self._db.execute(f"INSERT INTO papers ({names}) VALUES ({marks})", row)
             pos = int(cursor.lastrowid or 0)
         else:
+            before = linking.version_keys(self._db, pos)
+            group = self._db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
             self._db.execute(
                 "UPDATE papers SET content_hash = ?, text_hash = ?, full_hash = ?, title = ?, abstract = ?, "
                 "year = ?, venue = ?, language = ?, title_key = ?, record = ? WHERE pos = ?",
@@ -221,7 +228,12 @@ class Writer:
             "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
             [(pos, number, reference_record(r)) for number, r in enumerate(paper.references)],
         )
-        linking.group_versions(self._db, pos, row[9], paper)
+        if before is None:
+            linking.group_versions(self._db, pos)
+        elif before != linking.version_keys(self._db, pos):
+            linking.regroup(self._db, group, pos)
+            # What cited the paper as it was may mean another one.
+            self._db.execute("UPDATE citations SET target = NULL WHERE target = ?", (pos,))
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove papers and the cached vectors nobody else needs; returns how many there were.
@@ -246,8 +258,9 @@ class Writer:
                         (value,),
                     )
                 if row[3] is not None:
-                    linking.dissolve_singleton(self._db, row[3])
+                    linking.regroup(self._db, row[3])
             self._bump()
+            self.set_meta(_UNLINKED, "1")
         return len(ids)
 
     def put_vectors(self, rows: Sequence[tuple[str, str, str, bytes]]) -> None:
