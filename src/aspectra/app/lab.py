@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aspectra.lab.benchmark import Benchmark
     from aspectra.lab.benchmarks._hub import HubSet
     from aspectra.lab.run import Run
-    from aspectra.lab.study import Opened, Source
+    from aspectra.lab.study import Opened, Source, Study
     from aspectra.lab.tables import Table
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "library_home",
     "show_facts",
     "sources_of",
+    "study_of",
     "write_run",
     "write_tables",
 ]
@@ -85,6 +86,23 @@ def sources_of(given: Sequence[str], options: Iterable[str] | None) -> tuple[Sou
         for i in fits:
             chosen[i][own] = value
     return tuple(Source(name, path, held) for (name, path), held in zip(named, chosen, strict=True))
+
+
+def study_of(out: Path | None, **given: object) -> Study:
+    """The study asked for: the one in the directory, with what was given changed, or a new one."""
+    from dataclasses import replace
+
+    from aspectra.lab.study import FILES, Study, open_study
+    from aspectra.search.recipe import Recipe
+
+    said = {name: value for name, value in given.items() if value is not None}
+    recipes = said.pop("recipes", None)
+    if isinstance(recipes, list):
+        said["recipes"] = tuple(Recipe.parse(spec) for spec in recipes)
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in said.items()}
+    if out is not None and (out / FILES["study"]).exists() and "sources" not in values:
+        return replace(open_study(out).study, **values)  # type: ignore[arg-type]
+    return Study(**{"sources": (), "recipes": (), **values})  # type: ignore[arg-type]
 
 
 def described() -> list[dict[str, str]]:

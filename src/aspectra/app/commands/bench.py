@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from aspectra.app.lab import RUN_FORMATS, TABLE_FORMATS, write_tables
 from aspectra.app.output import count
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from aspectra.lab.study import Study
 
 __all__ = ["app"]
 
@@ -210,13 +207,13 @@ def run(
 
     Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both --out exp/1
     """
-    from aspectra.app.lab import library_home, sources_of
+    from aspectra.app.lab import library_home, sources_of, study_of
     from aspectra.app.progress import ProgressShown
     from aspectra.lab.study_run import main_tables, run_study
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
-    study = _study(
+    study = study_of(
         out,
         sources=sources_of(benchmarks or [], option) or None,
         recipes=recipe,
@@ -244,23 +241,6 @@ def run(
     session.screen.next(
         f"aspectra bench {f'compare {folder} --baseline {first!r}' if several else f'show {folder}'}"
     )
-
-
-def _study(out: Path | None, **given: object) -> Study:
-    """The study asked for: the one in the directory, with what was given changed, or a new one."""
-    from dataclasses import replace
-
-    from aspectra.lab.study import FILES, Study, open_study
-    from aspectra.search.recipe import Recipe
-
-    said = {name: value for name, value in given.items() if value is not None}
-    recipes = said.pop("recipes", None)
-    if isinstance(recipes, list):
-        said["recipes"] = tuple(Recipe.parse(spec) for spec in recipes)
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in said.items()}
-    if out is not None and (out / FILES["study"]).exists() and "sources" not in values:
-        return replace(open_study(out).study, **values)  # type: ignore[arg-type]
-    return Study(**{"sources": (), "recipes": (), **values})  # type: ignore[arg-type]
 
 
 @app.command("eval")
