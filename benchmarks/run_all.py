@@ -57,7 +57,14 @@ def main() -> None:
         install = run(str(HERE / "bench_install.py"))
         search = run(str(HERE / "bench_search.py"), "--library", str(library))
         peers = ["--peer-python", options.peer_python] if options.peer_python else []
-        encoder = run(str(HERE / "bench_encoder.py"), str(options.corpus), *peers, "--out", temporary)
+        run(
+            str(HERE / "bench_encoder.py"),
+            str(options.corpus),
+            *peers,
+            *("--peers", "sentence-transformers fp32", "onnxruntime fp32"),
+            *("--texts", "128", "--turns", "3", "--out", temporary),
+        )
+        encoder = (Path(temporary) / "encoder.md").read_text("utf-8").removeprefix("# Encoder").strip()
         measures = run(str(HERE / "bench_measures.py"))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     head = (
