@@ -610,3 +610,45 @@ def test_standard_input(run, library, monkeypatch):
     assert json.loads(run("search", "-", "--json")[1])["hits"][0]["id"] == "retrieval"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert run("search", "-")[0] == 2
+
+
+def test_a_plan_file_says_what_flags_it_overrules(run, library, home):
+    target = home / "plan.toml"
+    assert run("plan", "graphs", "--toml", "-o", target)[0] == 0
+    code, _, err = run("search", "--plan-file", target, "--since", "2021", "--evidence", "0")
+    assert code == 2
+    assert "--since, --evidence" in err
+    assert run("search", "--plan-file", target, "-n", "1")[0] == 0
+
+
+def test_export_says_when_keys_had_to_change(run, library, home):
+    odd = home / "odd.jsonl"
+    odd.write_text(json.dumps({"id": "a key~2", "title": "Odd"}) + "\n", "utf-8")
+    assert run("add", odd)[0] == 0
+    target = home / "all.bib"
+    assert "1 id changed to be valid keys" in run("export", "--all", "-o", target)[2]
+    assert "@misc{a-key-2," in target.read_text("utf-8")
+    assert "ids kept" in run("export", "graphs", "-o", target)[2]
+    assert "ids kept" in run("export", "--all", "-o", home / "all.ris")[2]
+
+
+def test_sentences_of_a_paper_without_abstract(run, library, home):
+    (home / "notes.md").write_text("# Notes\n\n# Body\n\nWhales sing. They sing at night.\n", "utf-8")
+    assert run("add", home / "notes.md")[0] == 0
+    code, out, _ = run("show", "Notes", "--sentences")
+    assert code == 0
+    assert "Whales sing." in out
+    spans = json.loads(run("show", "Notes", "--sentences", "--json")[1])["sentence_spans"]
+    assert [s["text"] for s in spans] == ["Whales sing.", "They sing at night."]
+    assert {s["field"] for s in spans} == {"section:0"}
+
+
+def test_a_mistyped_name_is_not_remembered(run, library):
+    assert run("add", "nowhere.bib")[0] == 1
+    assert "nowhere" not in run("status", "--skips")[1]
+
+
+def test_slow_progress_has_a_rate():
+    from aspectra.app.progress import _speed
+
+    assert [_speed(r) for r in (1234.0, 2.34, 0.02)] == ["1,234/s", "2.3/s", "1.2/min"]

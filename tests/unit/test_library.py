@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from dataclasses import replace
 
@@ -325,3 +326,23 @@ def test_authors_are_found_however_they_are_written(library, name):
     add(library, Paper("vdb", title="T", authors=("Jan van der Berg",)))
     assert library.ids_by_author(name) == {"vdb"}
     assert library.ids_by_author("Berg, Karl") == set()
+
+
+def test_a_library_that_can_only_be_read_is_read(library, monkeypatch):
+    library.close()
+    plain = sqlite3.connect
+
+    def connect(name, *args, **more):
+        if not more.get("uri"):
+            raise sqlite3.OperationalError("unable to open database file")  # as on a read-only medium
+        return plain(name, *args, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    with pytest.raises(AspectraError, match="cannot be opened"):  # here others could be writing
+        Library(library.folder)
+    monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK)
+    with Library(library.folder) as again:
+        assert again.get("owl").title == "Owls hunt at night"
+    library.database.with_name("library.db-wal").write_bytes(b"unread changes")
+    with pytest.raises(AspectraError, match="cannot be opened"):
+        Library(library.folder)

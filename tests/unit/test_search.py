@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -272,6 +273,7 @@ def test_outputs(searcher):
     scores = [float(line[4]) for line in lines]
     assert all(a > b for a, b in pairwise(scores))
     frame = ranking.to_pandas()
+    assert str(frame["year"].dtype) == "Int64"
     assert list(frame["id"]) == ranking.ids
     html = replace(ranking, hits=(replace(ranking[0], paper=Paper("x", "<script>alert(1)</script>")),))
     assert "<script>" not in html._repr_html_()
@@ -349,3 +351,60 @@ def test_windows_too_long_for_the_encoder_are_halved(library, settings):
     report = build_index(library, settings, load=lambda _: short)
     assert report.truncated["chunks-60w@fake"] == 0
     assert any(len(text.split()) > 5 for text in short.encoded)
+
+
+def test_one_name_is_one_name_and_a_year_is_a_number():
+    assert Filters(venues="IR") == Filters(venues=("IR",))
+    assert Filters(authors=["Li"]) == Filters(authors=("Li",))
+    with pytest.raises(UsageError, match="since is '2020'"):
+        Filters(since="2020")
+
+
+def test_works_with_many_versions_do_not_take_the_places_of_others(library, encoder, settings):
+    copies = [Paper(f"copy{i}", title="Ants in the gardens", abstract="ants ants ants") for i in range(40)]
+    others = [
+        Paper(f"other{i}", title=f"Other work number {i}", abstract=f"ants among {i} words")
+        for i in range(20)
+    ]
+    with library.writing("add") as writer:
+        writer.add([*copies, *others])
+    build_index(library, settings, load=lambda _: encoder)
+    searcher = Searcher(library, load=lambda _: encoder)
+    for planner in ("bm25", "fulltext"):
+        found = searcher.search("ants", planner=planner, limit=12)
+        assert len(found) == 12
+        assert sum(i.startswith("copy") for i in found.ids) == 1
+
+
+def test_a_reader_keeps_the_generation_it_opened(library, searcher, encoder):
+    before = searcher.search("owls", planner="bm25").ids
+    opened = searcher.index.folder
+    for number in range(3):
+        with library.writing("add") as writer:
+            writer.add([Paper(f"new{number}", title=f"New owls {number}", abstract="owls owls")])
+        build_index(library, load=lambda _: encoder)
+    # Views and filters that were not asked before are still there.
+    assert searcher.search("owls", planner="bm25").ids == before
+    assert searcher.search("documents", planner="fulltext", filters=Filters(venues=("IR",))).ids
+    assert opened.is_dir()
+    searcher.refresh()
+    assert "new2" in searcher.search("owls", planner="bm25").ids
+    with library.writing("add") as writer:
+        writer.add([Paper("last", title="Last", abstract="owls")])
+    gc.collect()  # the old generation goes with its last user
+    build_index(library, load=lambda _: encoder)
+    assert not opened.exists()
+
+
+def test_full_text_that_changed_is_not_quoted_at_the_old_place(library, searcher):
+    full = next(p for p in PAPERS if p.id == "full")
+
+    def quoted():
+        found = searcher.search("windows pooled cut off", planner="fulltext", evidence=100)
+        return {e.field for hit in found if hit.id == "full" for e in hit.evidence}
+
+    assert "section:1" in quoted()
+    body = "Something stands before. " + full.sections[1].text
+    with library.writing("add") as writer:
+        writer.add([replace(full, sections=(full.sections[0], replace(full.sections[1], text=body)))])
+    assert quoted() == {"section:0"}

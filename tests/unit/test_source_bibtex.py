@@ -129,6 +129,8 @@ def test_names(raw: str, names: list[str]) -> None:
         ("``q'' a--b c---d e~f", "“q” a–b c—d e f"),
         (r"\emph{x} \textbf{y} {\it z}", "x y z"),
         (r"\textgreek{a}", "a"),
+        (r"p\textless0.05, {\textgreater}5", "p<0.05, >5"),
+        (r"{\textgreater}5 {\textdegree}C, p \textless{} 1 \textbar \copyright{} \S5", ">5 °C, p < 1 |© §5"),
         ("\\", ""),
         ("{" * 5000, ""),
     ],

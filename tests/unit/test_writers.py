@@ -137,3 +137,9 @@ def test_no_papers_and_bare_papers(name: str) -> None:
 
 def test_jsonl_writes_our_own_format() -> None:
     assert Paper.from_dict(json.loads(WRITERS.get("jsonl").write([HARD]))) == HARD
+
+
+def test_ris_keeps_the_arxiv_id_of_a_paper_without_link(tmp_path: Path) -> None:
+    (paper,) = back(tmp_path, "ris", [Paper("a", title="T", identifiers={"arxiv": "2101.01234"})])
+    assert paper.identifiers == {"arxiv": "2101.01234"}
+    assert paper.url == "https://arxiv.org/abs/2101.01234"

@@ -220,7 +220,8 @@ class Adding:
         remark = Remark("file", f"{error.what}{': ' + error.why if error.why else ''}")
         report.remarks.append(remark)
         report.skipped += 1
-        self._writer.add([remark], path=_absolute(report.path), source=report.source)
+        if os.path.lexists(report.path):  # a name that was mistyped is nothing to remember
+            self._writer.add([remark], path=_absolute(report.path), source=report.source)
 
     def _read(self, path: Path, report: FileReport) -> None:
         if not path.exists():

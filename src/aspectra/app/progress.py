@@ -29,6 +29,10 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def _speed(rate: float) -> str:
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 0.1 else f"{rate * 60:.1f}/min"
+
+
 class ProgressShown:
     """A callback ``(step, done, total)`` that shows a bar on a terminal and now and then a line elsewhere.
 
@@ -80,7 +84,7 @@ class ProgressShown:
             self._spoke = now
             left = f", {duration((total - done) / rate)} left" if rate and total else ""
             of = f" of {total:,}" if total else ""
-            sys.stderr.write(f"{step}: {done:,}{of}, {rate:,.0f}/s{left}\n")
+            sys.stderr.write(f"{step}: {done:,}{of}, {_speed(rate)}{left}\n")
             sys.stderr.flush()
 
     def _draw(self, step: str, done: int, total: int, rate: float) -> None:
@@ -101,5 +105,5 @@ class ProgressShown:
         if self._task is None:
             self._task = self._bar.add_task(safe(step, one_line=True)[:40], total=total or None, count="")
         of = f" of {total:,}" if total else ""
-        count = f"{done:,}{of}{f'  {rate:,.0f}/s' if rate else ''}"
+        count = f"{done:,}{of}{f'  {_speed(rate)}' if rate else ''}"
         self._bar.update(self._task, completed=done, count=count)

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from aspectra.base.errors import LibraryCorrupt
 
 __all__ = ["Generations"]
 
-_KEEP = 2  # the current one and its predecessor, for readers that opened it
+_KEEP = 2  # the current one and its predecessor, for readers that are about to open it
 _CHUNK = 1 << 20
 
 
@@ -36,6 +37,33 @@ def _flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, shared: bool) -> bool:
+    """Whether the file could be locked; True also where the system has no such locks."""
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _in_use(path: Path) -> bool:
+    """Whether a reader holds the generation, see :meth:`Generations.hold`."""
+    try:
+        descriptor = os.open(path / "manifest.json", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not _lock(descriptor, shared=False)
     finally:
         os.close(descriptor)
 
@@ -79,6 +107,25 @@ class Generations:
             raise LibraryCorrupt(f"the manifest of {path.name} is damaged", hint="aspectra index --rebuild")
         return loaded
 
+    def hold(self, path: Path) -> int:
+        """Keep a generation on disk while a reader uses it; returns a descriptor, to be closed at the end.
+
+        The system frees the hold when the reader's process ends, however it ends.
+
+        Raises:
+            LibraryCorrupt: the generation is gone.
+        """
+        try:
+            descriptor = os.open(path / "manifest.json", os.O_RDONLY)
+        except OSError as error:
+            raise LibraryCorrupt(
+                f"the index generation {path.name} cannot be opened",
+                why=error.strerror or str(error),
+                hint="aspectra index --rebuild",
+            ) from error
+        _lock(descriptor, shared=True)
+        return descriptor
+
     @contextlib.contextmanager
     def build(self) -> Iterator[Path]:
         """A temporary folder to write into; nothing of it is seen until :meth:`publish`."""
@@ -119,7 +166,8 @@ class Generations:
     def _prune(self, current: Path) -> None:
         numbered = sorted((p for p in self.root.iterdir() if p.name.isdigit()), reverse=True)
         for old in [p for p in numbered if p != current][_KEEP - 1 :]:
-            shutil.rmtree(old, ignore_errors=True)
+            if not _in_use(old):
+                shutil.rmtree(old, ignore_errors=True)
 
     def verify(self, path: Path) -> list[str]:
         """Problems of a generation: missing, resized or changed files; empty when all is well."""

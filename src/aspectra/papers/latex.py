@@ -18,7 +18,8 @@ __all__ = ["latex_to_text", "text_to_latex"]
 _SPECIAL = re.compile(r"[\\{}$~]|--|``|''|[?!]`")
 _TOKEN = re.compile(
     r"""
-      (?P<sign>\\(?:text(?:backslash|braceleft|braceright|asciitilde|asciicircum)(?:\{\}|(?![A-Za-z])[ ]*)))
+      (?P<sign>\\(?:text(?:backslash|braceleft|braceright|asciitilde|asciicircum|less|greater|bar|underscore
+                |quotedbl)|copyright|pounds|euro|ddag|slash|S|P)(?:\{\}|(?![A-Za-z])[ ]*))
     | (?P<escaped>\\[&%$\#_{}])
     | (?P<space>\\[ ,;:!/@-]|\\(?=\n))
     | (?P<accent>\\[`'^"~=.](?:\{\\[ij]\}|\{[A-Za-z]\}|\\[ij](?![A-Za-z])(?:[ ]|\{\})?|[ ]*[A-Za-z])
@@ -41,7 +42,21 @@ _SIGNS = {
     "textbraceright": "}",
     "textasciitilde": "~",
     "textasciicircum": "^",
+    # What pylatexenc does not know it leaves out, and "p < 0.05" must not become "p 0.05".
+    "textless": "<",
+    "textgreater": ">",
+    "textbar": "|",
+    "textunderscore": "_",
+    "textquotedbl": '"',
+    "copyright": "©",
+    "pounds": "£",
+    "euro": "€",
+    "ddag": "‡",
+    "slash": "/",
+    "S": "§",
+    "P": "¶",
 }
+_UNKNOWN_SIGN = re.compile(r"\\(" + "|".join([*_SIGNS][5:]) + r")(?:\{\}|(?![A-Za-z])[ ]*)")
 _LIGATURES = {"---": "—", "--": "–", "``": "“", "''": "”", "?`": "¿", "!`": "¡"}
 # pylatexenc takes these as comment, tabulation and parameter signs; in a bibliography they are text.
 _BARE = re.compile(r"(?<!\\)([%&#])")
@@ -94,7 +109,7 @@ def _snippet(latex: str) -> str:
 
 
 def _whole(value: str) -> str:
-    text = _BARE.sub(r"\\\1", value)
+    text = _BARE.sub(r"\\\1", _UNKNOWN_SIGN.sub(lambda m: text_to_latex(_SIGNS[m.group(1)]), value))
     if len(re.findall(r"(?<!\\)\$", text)) % 2:
         text = re.sub(r"(?<!\\)\$", r"\\$", text)
     return _convert(text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt, LibraryNotFound
 
@@ -127,13 +129,12 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
             hint=f"aspectra init --library {path.parent}",
         )
     try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA mmap_size = 268435456")
-        connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
-        if write:
-            connection.execute("PRAGMA synchronous = NORMAL")
-        row = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+        try:
+            connection, row = _open(path, write=write)
+        except sqlite3.OperationalError as error:
+            if write or "unable to open" not in str(error) or not _at_rest(path):
+                raise
+            connection, row = _open(path, write=False, at_rest=True)
     except sqlite3.Error as error:
         if "no such table" in str(error):
             raise LibraryCorrupt(
@@ -152,3 +153,34 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     if found < 1:
         raise LibraryCorrupt(f"{path} states no format", hint="restore the library from a copy")
     return connection
+
+
+def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Connection, Any]:
+    """A connection, and the row that states the format."""
+    name = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if at_rest else str(path)
+    connection = sqlite3.connect(
+        name, isolation_level=None, check_same_thread=False, timeout=30.0, uri=at_rest
+    )
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA mmap_size = 268435456")
+        connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
+        if write:
+            connection.execute("PRAGMA synchronous = NORMAL")
+        return connection, connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+
+
+def _at_rest(path: Path) -> bool:
+    """Whether the database can be read as it lies: no write-ahead log, on a medium that is only read.
+
+    SQLite cannot open a database with a write-ahead log where it may not make the log's files.
+    """
+    log = path.with_name(path.name + "-wal")
+    try:
+        empty = not log.exists() or log.stat().st_size == 0
+    except OSError:
+        return False
+    return empty and os.access(path, os.R_OK) and not os.access(path.parent, os.W_OK)

@@ -12,9 +12,11 @@ from aspectra.papers.rows import full_hash, text_hash
 from aspectra.papers.text import split_sentences
 from aspectra.search.plan import Plan
 from aspectra.search.ranking import Evidence
+from aspectra.views.chunks import chunk_spans
 from aspectra.views.dense import DenseView
 from aspectra.views.index import Index
 from aspectra.views.lexical import LexicalView
+from aspectra.views.settings import ChunkSize
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe
 
@@ -94,7 +96,7 @@ class Quoter:
                 continue
             held = self._abstract(int(position), paper)
             if chunk is not None and full_hash(paper):
-                held += self._in_chunk(paper, *chunk)
+                held += self._in_chunk(paper, chunk)
             candidates.append(held)
         self._encode(candidates)
         return [None if held is None else self._choose(held) for held in candidates]
@@ -119,28 +121,30 @@ class Quoter:
             for i in (body or range(len(spans)))
         ]
 
-    def _best_chunks(self, positions: Positions) -> list[tuple[str, int, int] | None]:
-        """Per hit (field, start, end) of the chunk that matches the plan's chunk probe best."""
+    def _best_chunks(self, positions: Positions) -> list[tuple[int, int, int] | None]:
+        """Per hit (section, start, end) of the chunk that matches the plan's chunk probe best."""
         if self._chunk is None:
             return [None] * len(positions)
         view = self._index.view(self._chunk.view)
         scored = view.score(self._chunk, positions)
-        out: list[tuple[str, int, int] | None] = []
+        out: list[tuple[int, int, int] | None] = []
         for number in range(len(positions)):
             unit = -1 if scored.units is None else int(scored.units[number])
             if unit < 0 or view.units is None:
                 out.append(None)
             else:
                 code, start, end = (int(v) for v in view.units.spans[unit])
-                out.append((Units.field_name(code), start, end))
+                out.append((code, start, end))
         return out
 
-    @staticmethod
-    def _in_chunk(paper: Paper, field: str, start: int, end: int) -> list[_Candidate]:
-        try:
-            text = field_text(paper, field)
-        except KeyError:  # the full text changed since it was indexed
-            return []
+    def _in_chunk(self, paper: Paper, chunk: tuple[int, int, int]) -> list[_Candidate]:
+        view = self._chunk.view if self._chunk else ""
+        size = ChunkSize.parse(view.partition("-")[2].partition("@")[0])
+        if chunk not in chunk_spans([(s.heading, s.text) for s in paper.sections], size):
+            return []  # the full text changed since it was indexed
+        code, start, end = chunk
+        field = Units.field_name(code)
+        text = field_text(paper, field)
         return [
             _Candidate(field, start + a, start + b, text[start + a : start + b])
             for a, b in split_sentences(text[start:end])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
 from typing import Any
 
 from aspectra.base.errors import UsageError
@@ -33,6 +34,13 @@ class Filters:
     languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("venues", "authors", "languages"):
+            value = getattr(self, name)
+            # One name alone is taken as one name, never as its letters.
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+        for name, year in (("since", self.since), ("until", self.until)):
+            if year is not None and not isinstance(year, Integral):
+                raise UsageError(f"{name} is {year!r}", why="it must be a year, as a whole number")
         if self.since is not None and self.until is not None and self.since > self.until:
             raise UsageError(f"no year is both >= {self.since} and <= {self.until}")
 

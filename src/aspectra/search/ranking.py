@@ -191,7 +191,8 @@ class Ranking(Sequence[Hit]):
             row["authors"] = "; ".join(hit.paper.authors)
             rows.append(row)
         names = ["rank", "id", "title", "authors", "year", "venue", "score", "evidence"]
-        return pd.DataFrame(rows, columns=names)
+        # A column with a gap would turn 2020 into 2020.0.
+        return pd.DataFrame(rows, columns=names).astype({"year": "Int64"})
 
     def _repr_html_(self) -> str:
         """A table for notebooks: everything escaped, no script, quotes marked."""

@@ -62,6 +62,7 @@ class Searcher:
 
     def close(self) -> None:
         """Release the library."""
+        self._index = None
         self.library.close()
 
     def refresh(self) -> None:
@@ -150,7 +151,7 @@ class Searcher:
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
         """Positions and scores of the plan's papers, best first: the ranking without its clothes."""
         index = self.index
-        fused = self._fuse(plan, self._allowed(plan))
+        fused = self._fuse(plan, self._allowed(plan), self._depth(plan))
         at = top_positions(fused.scores, plan.limit, index.id_order[fused.papers])
         return fused.papers[at], fused.scores[at]
 
@@ -174,14 +175,14 @@ class Searcher:
             self._changes = (revision, gone, new)
         return self._changes[1], self._changes[2]
 
-    def _fuse(self, plan: Plan, allowed: NDArray[np.bool_] | None) -> _Fused:
+    def _fuse(self, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> _Fused:
         index = self.index
         views = [index.view(probe.view) for probe in plan.probes]
         if len(views) == 1 and plan.probes[0].weight > 0:
-            top = views[0].top(plan.probes[0], self._depth(plan), allowed)
+            top = views[0].top(plan.probes[0], depth, allowed)
             return _Fused(top.papers, top.scores, [top.scores], [None])
         if plan.fusion.kind == "rrf":
-            return self._fuse_ranks(plan, views, allowed)
+            return self._fuse_ranks(plan, views, allowed, depth)
         sample = index.sample
         raw: list[Floats | None] = [None] * len(views)
         standard: list[NDArray[np.float64] | None] = [None] * len(views)
@@ -205,7 +206,7 @@ class Searcher:
         if len(costly) == len(views):
             pool = np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
         else:
-            count = max(plan.fusion.candidates, self._depth(plan))
+            count = max(plan.fusion.candidates, depth)
             pool = top_positions(total, count, index.id_order, allowed)
         raw, standard, total = _take(raw, pool), _take(standard, pool), total[pool]
         for number in costly:
@@ -216,10 +217,12 @@ class Searcher:
             total = total + plan.probes[number].weight * values
         return _Fused(pool, total, raw, standard)
 
-    def _fuse_ranks(self, plan: Plan, views: Sequence[Any], allowed: NDArray[np.bool_] | None) -> _Fused:
+    def _fuse_ranks(
+        self, plan: Plan, views: Sequence[Any], allowed: NDArray[np.bool_] | None, depth: int
+    ) -> _Fused:
         index = self.index
         lists, raw = [], []
-        depth = max(plan.fusion.depth, self._depth(plan))
+        depth = max(plan.fusion.depth, depth)
         for view, probe in zip(views, plan.probes, strict=True):
             top = view.top(probe, depth, allowed)
             lists.append((top.papers, probe.weight))
@@ -244,9 +247,14 @@ class Searcher:
         """
         clock = perf_counter()
         index = self.index
-        fused = self._fuse(plan, self._allowed(plan))
-        order = top_positions(fused.scores, self._depth(plan), index.id_order[fused.papers])
-        chosen, versions = self._one_version_each(plan, fused.papers[order])
+        allowed, depth = self._allowed(plan), self._depth(plan)
+        while True:
+            fused = self._fuse(plan, allowed, depth)
+            order = top_positions(fused.scores, depth, index.id_order[fused.papers])
+            chosen, versions = self._one_version_each(plan, fused.papers[order])
+            if len(chosen) >= plan.limit or len(order) < depth:
+                break
+            depth *= 4  # works with very many versions took the places
         order = order[chosen]
         positions = fused.papers[order]
         ids = [index.ids[p] for p in positions]

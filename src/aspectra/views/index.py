@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +42,8 @@ class Index:
     def __init__(self, library: Library, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
         self.library = library
         self.folder = folder
+        # Views are opened when they are first asked; until then nothing may take their files away.
+        weakref.finalize(self, os.close, library.generations.hold(folder))
         self.manifest: dict[str, Any] = library.generations.manifest(folder)
         if int(self.manifest.get("format", 0)) > _NEWEST:
             raise LibraryCorrupt(

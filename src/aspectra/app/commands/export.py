@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,7 @@ _SUFFIXES = {
     ".trec": "trec",
     ".run": "trec",
 }
+_KEYS = re.compile(r"^@\w+\{([^,\n]*),$", re.M)
 _LISTED = 20  # citing and cited papers shown
 
 
@@ -74,10 +76,12 @@ def show(
 
 
 def _spans(paper: Paper) -> list[dict[str, object]]:
-    from aspectra.papers.text import abstract_sentences
+    from aspectra.papers.text import abstract_sentences, lead_field
 
+    place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
+    where = {} if place == "abstract" else {"field": place}
     return [
-        {"start": s.start, "end": s.end, "role": s.role, "text": paper.abstract[s.start : s.end]}
+        {"start": s.start, "end": s.end, "role": s.role, "text": lead[s.start : s.end], **where}
         for s in abstract_sentences(paper)
     ]
 
@@ -103,7 +107,10 @@ def _show(
     screen.pairs((label, safe(value, one_line=True)) for label, value in rows if value)
     screen.line()
     if sentences:
-        for span in _spans(paper):
+        spans = _spans(paper)
+        if not paper.abstract.strip():
+            screen.line("(no abstract; the full text begins)" if spans else "(no abstract)")
+        for span in spans:
             role = f" {span['role']}" if span["role"] else ""
             screen.line(f"[{span['start']}–{span['end']}{role}] {span['text']}", indent=2)
     else:
@@ -166,20 +173,21 @@ def export(
     if chosen == "trec" and not last:
         raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
     if last:
-        text, number = _last(session, chosen, limit)
+        text, number, changed = _last(session, chosen, limit)
     else:
         with session.open_library() as library:
             if everything:
-                text, number = _written(library.papers(), chosen), len(library)
+                text, number, changed = _exported(library.papers(), chosen)
             else:
                 found = list(dict.fromkeys(library.resolve(one) for one in ids or ()))
-                text, number = _written(library.get_many(found).values(), chosen), len(found)
+                text, number, changed = _exported(library.get_many(found).values(), chosen)
     session.screen.data(text, output)
     if output is not None:
-        session.screen.note(f"Wrote {count(number, 'record')} to {output} ({chosen}, ids kept).")
+        kept = f"{count(changed, 'id')} changed to be valid keys" if changed else "ids kept"
+        session.screen.note(f"Wrote {count(number, 'record')} to {output} ({chosen}, {kept}).")
 
 
-def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, int]:
+def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, int, int]:
     from aspectra.app.recent import recall
     from aspectra.search.searcher import open_library
 
@@ -191,8 +199,22 @@ def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, int]:
         for warning in ranking.warnings:
             session.screen.warn(session.spell_out(warning))
         if chosen == "trec":
-            return ranking.to_trec(), len(ranking)
-        return _written(searcher.library.get_many(ranking.ids).values(), chosen), len(ranking)
+            return ranking.to_trec(), len(ranking), 0
+        return _exported(searcher.library.get_many(ranking.ids).values(), chosen)
+
+
+def _exported(papers: Iterable[Paper], name: str) -> tuple[str, int, int]:
+    """The text, the number of papers in it and how many ids the format could not keep."""
+    ids: list[str] = []
+
+    def noted() -> Iterator[Paper]:
+        for paper in papers:
+            ids.append(paper.id)
+            yield paper
+
+    text = _written(noted(), name)
+    keys = _KEYS.findall(text) if name == "bibtex" else ids
+    return text, len(ids), sum(a != b for a, b in zip(keys, ids, strict=False))
 
 
 def _written(papers: Iterable[Paper], name: str) -> str:

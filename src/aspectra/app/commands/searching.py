@@ -176,6 +176,22 @@ def search(
     if plan_file is not None:
         if text:
             raise UsageError("--plan-file brings its own question", hint="leave the words out")
+        held = {
+            "--planner": planner,
+            "--since": since,
+            "--until": until,
+            "--venue": venue,
+            "--author": author,
+            "--lang": lang,
+            "--evidence": evidence is not None,
+            "--all-versions": all_versions,
+        }
+        if ignored := [flag for flag, value in held.items() if value]:
+            raise UsageError(
+                f"{', '.join(ignored)} cannot be given with --plan-file",
+                why="the plan says it itself; only --limit may differ",
+                hint=f"write it in {plan_file}",
+            )
         _run_file(session, plan_file, limit, way)
         return
     query = limits.query(session, _words(text), ())

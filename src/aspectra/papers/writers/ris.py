@@ -3,7 +3,7 @@
 A paper that came from RIS is written with its own type and tags as long as they still say what the paper
 holds. Lost: sections, references, sentence spans, metadata outside the shared names, line ends inside
 abstracts, lines that stood after the end of a record, identifiers other than DOI, PMID, PMCID, ISBN and
-(beside a URL) arXiv.
+arXiv. The arXiv id is written as a link, which becomes the URL of a paper that has none.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _identifiers(paper: Paper, said: Paper | None) -> _Tags:
             out.append((tags[scheme], value))
         elif scheme == "pmid":
             out += [("AN", value), ("DB", "PubMed")]
-        elif scheme == "arxiv" and paper.url:  # a second link; as the only one it would become the URL
+        elif scheme == "arxiv":
             out.append(("UR", f"https://arxiv.org/abs/{value}"))
     return out
 
