@@ -346,3 +346,15 @@ def test_a_library_that_can_only_be_read_is_read(library, monkeypatch):
     library.database.with_name("library.db-wal").write_bytes(b"unread changes")
     with pytest.raises(AspectraError, match="cannot be opened"):
         Library(library.folder)
+
+
+def test_a_poorer_record_replaces_a_richer_one_only_with_a_remark(library):
+    owl = library.get("owl")
+    report = add(library, replace(owl, abstract=""))
+    assert report.updated == 1
+    assert [r.reason for r in report.remarks] == [
+        "replaced by a record without abstract; the one before had it"
+    ]
+    assert add(library, owl).remarks == []
+    report = add(library, replace(library.get("full"), sections=()))
+    assert "without full text" in report.remarks[0].reason

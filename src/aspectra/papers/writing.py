@@ -151,13 +151,19 @@ class Writer:
         seen[paper.id] = paper.content_hash
         report.with_abstract += bool(paper.abstract)
         report.with_full_text += paper.has_full_text
-        old = self._db.execute("SELECT pos, content_hash FROM papers WHERE id = ?", (paper.id,)).fetchone()
+        old = self._db.execute(
+            "SELECT pos, content_hash, abstract != '', full_hash != '' FROM papers WHERE id = ?", (paper.id,)
+        ).fetchone()
         if old is None:
             self._insert(paper, None)
             report.added += 1
         elif old[1] == paper.content_hash:
             report.unchanged += 1
         else:
+            had = (("abstract", old[2], paper.abstract), ("full text", old[3], paper.has_full_text))
+            if lost := " and ".join(name for name, before, now in had if before and not now):
+                why = f"replaced by a record without {lost}; the one before had it"
+                report.remarks.append(Remark(f"id {paper.id}", why, skipped=False))
             self._insert(paper, old[0])
             report.updated += 1
 
