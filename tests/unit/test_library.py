@@ -348,13 +348,15 @@ def test_a_library_that_can_only_be_read_is_read(library, monkeypatch):
         Library(library.folder)
 
 
-def test_a_poorer_record_replaces_a_richer_one_only_with_a_remark(library):
-    owl = library.get("owl")
-    report = add(library, replace(owl, abstract=""))
+def test_a_poorer_record_takes_no_text_away(library):
+    poor = replace(PAPERS[0], abstract="", year=2020)
+    report = add(library, poor)
     assert report.updated == 1
-    assert [r.reason for r in report.remarks] == [
-        "replaced by a record without abstract; the one before had it"
-    ]
-    assert add(library, owl).remarks == []
-    report = add(library, replace(library.get("full"), sections=()))
-    assert "without full text" in report.remarks[0].reason
+    assert "kept from the one before" in report.remarks[0].reason
+    assert library.get("owl").abstract == PAPERS[0].abstract
+    assert library.get("owl").year == 2020
+    assert add(library, poor).unchanged == 1
+    bare = replace(PAPERS[3], sections=(), abstract="An abstract at last.")
+    add(library, bare)
+    assert library.get("full").sections == PAPERS[3].sections
+    assert library.get("full").abstract == "An abstract at last."

@@ -408,3 +408,39 @@ def test_full_text_that_changed_is_not_quoted_at_the_old_place(library, searcher
     with library.writing("add") as writer:
         writer.add([replace(full, sections=(full.sections[0], replace(full.sections[1], text=body)))])
     assert quoted() == {"section:0"}
+
+
+def test_the_version_with_an_abstract_is_shown(library, encoder, settings):
+    with library.writing("add") as writer:
+        writer.add([replace(PAPERS[0].with_id("zz-owl-preprint"), abstract="")])
+    build_index(library, settings, load=lambda _: encoder)
+    searcher = Searcher(library, load=lambda _: encoder)
+    found = searcher.search("owls hunt at night", limit=3)
+    assert found.ids[0] == "owl"
+    assert "zz-owl-preprint" not in found.ids
+    assert found[0].versions == ("zz-owl-preprint",)
+
+
+def test_abstracts_are_searchable_while_full_texts_are_encoded(library, settings):
+    seen = []
+
+    class Watching(FakeEncoder):
+        def encode(self, texts, **more):
+            current = library.generations.current()
+            seen.append(bool(current) and "spans" not in more)
+            return super().encode(texts, **more)
+
+    watching = Watching()
+    report = build_index(library, settings, load=lambda _: watching)
+    assert True in seen  # a generation was in use before the chunks were encoded
+    assert report.encoded_full == 1
+    names = Searcher(library, load=lambda _: watching).index.view_names
+    assert "chunks-60w@fake" in names
+
+
+def test_index_mends_a_missing_generation(library, searcher, encoder):
+    (searcher.index.folder / "manifest.json").unlink()
+    with pytest.raises(LibraryCorrupt):
+        library.generations.current()
+    assert build_index(library, load=lambda _: encoder).changed
+    assert Searcher(library, load=lambda _: encoder).search("owls").ids

@@ -70,7 +70,8 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
     if hit.versions:
         screen.line("also as " + ", ".join(safe(v, one_line=True) for v in hit.versions), indent=indent)
     for quote in hit.evidence:
-        place = "" if quote.field == "abstract" else f" [{quote.field.replace(':', ' ')}]"
+        field = safe(quote.heading, one_line=True) or quote.field.replace(":", " ")
+        place = "" if quote.field == "abstract" else f" [{field}]"
         screen.line(f"“{_short(quote.quote, _LONGEST_QUOTE)}”{place}", style="dim", indent=indent)
     if explain:
         for probe in hit.probes:

@@ -6,14 +6,14 @@ import contextlib
 import difflib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers import linking
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.rows import author_keys, paper_row, reference_record
+from aspectra.papers.rows import PAPER_COLUMNS, author_keys, paper_from_row, paper_row, reference_record
 from aspectra.papers.source import Remark
 
 __all__ = ["AddReport", "Writer"]
@@ -151,21 +151,46 @@ class Writer:
         seen[paper.id] = paper.content_hash
         report.with_abstract += bool(paper.abstract)
         report.with_full_text += paper.has_full_text
-        old = self._db.execute(
-            "SELECT pos, content_hash, abstract != '', full_hash != '' FROM papers WHERE id = ?", (paper.id,)
-        ).fetchone()
+        old = self._db.execute("SELECT pos, content_hash FROM papers WHERE id = ?", (paper.id,)).fetchone()
         if old is None:
             self._insert(paper, None)
             report.added += 1
-        elif old[1] == paper.content_hash:
+            return
+        if old[1] == paper.content_hash:
             report.unchanged += 1
-        else:
-            had = (("abstract", old[2], paper.abstract), ("full text", old[3], paper.has_full_text))
-            if lost := " and ".join(name for name, before, now in had if before and not now):
-                why = f"replaced by a record without {lost}; the one before had it"
-                report.remarks.append(Remark(f"id {paper.id}", why, skipped=False))
-            self._insert(paper, old[0])
-            report.updated += 1
+            return
+        paper, kept = self._filled(paper, old[0])
+        if old[1] == paper.content_hash:
+            report.unchanged += 1
+            return
+        if kept:
+            why = f"the new record has no {' and no '.join(kept)}: kept from the one before"
+            report.remarks.append(Remark(f"id {paper.id}", why, skipped=False))
+        self._insert(paper, old[0])
+        report.updated += 1
+
+    def _filled(self, paper: Paper, pos: int) -> tuple[Paper, list[str]]:
+        """The paper with what only the stored record has, and the names of what was kept.
+
+        A poorer record of the same paper (a bibliography entry after its PDF) must not take its texts away.
+        """
+        row = self._db.execute(f"SELECT {PAPER_COLUMNS} FROM papers WHERE pos = ?", (pos,)).fetchone()
+        sections = self._db.execute(
+            "SELECT heading, text FROM sections WHERE pos = ? ORDER BY ordinal", (pos,)
+        ).fetchall()
+        cited = self._db.execute("SELECT record FROM citations WHERE pos = ? ORDER BY ordinal", (pos,))
+        stored = paper_from_row(row, sections, [c[0] for c in cited])
+        kept = []
+        if stored.abstract.strip() and not paper.abstract.strip():
+            paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
+            kept.append("abstract")
+        if stored.has_full_text and not paper.has_full_text:
+            paper = replace(paper, sections=stored.sections)
+            kept.append("full text")
+        if stored.references and not paper.references:
+            paper = replace(paper, references=stored.references)
+            kept.append("references")
+        return paper, kept
 
     def _place(self, paper: Paper, seen: dict[str, str]) -> tuple[Paper, Remark | None]:
         """The paper under the id it is stored as, and a remark when that is not its own."""

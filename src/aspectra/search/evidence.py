@@ -99,7 +99,10 @@ class Quoter:
                 held += self._in_chunk(paper, chunk)
             candidates.append(held)
         self._encode(candidates)
-        return [None if held is None else self._choose(held) for held in candidates]
+        return [
+            None if held is None else self._choose(held, paper)
+            for held, paper in zip(candidates, papers, strict=True)
+        ]
 
     def _abstract(self, position: int, paper: Paper) -> list[_Candidate]:
         table = self._index.units("sentences")
@@ -165,7 +168,7 @@ class Quoter:
             c = held[i]
             held[i] = _Candidate(c.field, c.start, c.end, c.text, vector)
 
-    def _choose(self, held: list[_Candidate]) -> tuple[Evidence, ...]:
+    def _choose(self, held: list[_Candidate], paper: Paper) -> tuple[Evidence, ...]:
         if not held:
             return ()
         score = np.array([self._overlap(c.text) for c in held], dtype=np.float32)
@@ -179,10 +182,25 @@ class Quoter:
                 )
         best = sorted(range(len(held)), key=lambda i: (-float(score[i]), i))[: self._count]
         return tuple(
-            Evidence(held[i].text, held[i].field, held[i].start, held[i].end, score=float(score[i]))
+            Evidence(
+                held[i].text,
+                held[i].field,
+                held[i].start,
+                held[i].end,
+                score=float(score[i]),
+                heading=_heading(paper, held[i].field),
+            )
             for i in best
             if held[i].text.strip()
         )
+
+
+def _heading(paper: Paper, field: str) -> str:
+    """Heading of the section that a field names, or ""."""
+    kind, _, number = field.partition(":")
+    if kind == "section" and int(number) < len(paper.sections):
+        return paper.sections[int(number)].heading
+    return ""
 
 
 def _strongest(index: Index, probes: Sequence[Probe], kind: str) -> Probe | None:

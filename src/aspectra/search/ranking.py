@@ -27,6 +27,7 @@ class Evidence:
         start, end: in characters.
         aspect: what the quote is about, or "".
         score: how well it matches, higher is better; comparable within one ranking.
+        heading: of the section, for people, or "".
     """
 
     quote: str
@@ -35,6 +36,7 @@ class Evidence:
     end: int
     aspect: str = ""
     score: float = 0.0
+    heading: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -291,12 +291,19 @@ class Searcher:
         twins = self.library.versions(ids)
         if plan.versions == "all" or not twins:
             return np.arange(min(plan.limit, len(ids))), twins
+        known = self.library.get_many({i for i in ids if i in twins}, full=False)
+        quotable = {i for i, paper in known.items() if paper.abstract.strip()}
+        ranked = set(ids)
         seen: set[str] = set()
         chosen = []
         for number, paper_id in enumerate(ids):
-            if paper_id not in seen:
-                chosen.append(number)
-                seen.update(twins.get(paper_id, ()))
+            others = twins.get(paper_id, ())
+            if paper_id in seen:
+                continue
+            if paper_id not in quotable and any(o in quotable and o in ranked for o in others):
+                continue  # a version with an abstract follows: it says more, and can be quoted
+            chosen.append(number)
+            seen.update(others)
         return np.array(chosen[: plan.limit], dtype=np.int64), twins
 
     def _quotes(

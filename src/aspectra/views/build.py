@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +24,7 @@ from aspectra.views.caching import (
     Packed,
     Progress,
     chunk_kind,
+    chunks_missing,
     encode_abstracts,
     encode_chunks,
     paper_spans,
@@ -102,7 +103,7 @@ def build_index(
         if settings is not None:  # kept only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
         state = _state(library, chosen, encoders)
-        current = library.generations.current() if not rebuild else None
+        current = None if rebuild else _current(library)
         if current is not None:
             manifest = library.generations.manifest(current)
             if manifest.get("state") == state:
@@ -111,19 +112,41 @@ def build_index(
         clock = perf_counter()
         for _, encoder in encoders:
             report.encoded += encode_abstracts(library, writer, encoder, chosen.batch, progress)
-            if chosen.dense_chunks:
-                for size in chosen.chunks:
-                    report.encoded_full += encode_chunks(
-                        library, writer, encoder, size, chosen.batch, progress
-                    )
         report.seconds["encode"] = perf_counter() - clock
-        with library.generations.build() as folder:
-            builder = _Builder(library, folder, chosen, encoders, report, progress)
-            manifest = builder.write()
-            path = library.generations.publish(folder, {**manifest, "state": state})
-        report.generation = path.name
+        chunked = [(e, size) for _, e in encoders for size in chosen.chunks] if chosen.dense_chunks else []
+        if any(chunks_missing(library, encoder, size) for encoder, size in chunked):
+            # Full texts take much longer than abstracts, which are made searchable first.
+            bare = replace(chosen, dense_chunks=False)
+            _publish(library, bare, encoders, IndexReport(), progress, f"without full texts: {state}")
+            clock = perf_counter()
+            for encoder, size in chunked:
+                report.encoded_full += encode_chunks(library, writer, encoder, size, chosen.batch, progress)
+            report.seconds["encode"] += perf_counter() - clock
+        report.generation = _publish(library, chosen, encoders, report, progress, state)
         writer.checkpoint()
         return report
+
+
+def _current(library: Library) -> Path | None:
+    """The generation in use; None where it is missing or damaged, since a new one mends that."""
+    try:
+        return library.generations.current()
+    except LibraryCorrupt:
+        return None
+
+
+def _publish(
+    library: Library,
+    settings: IndexSettings,
+    encoders: list[tuple[str, Encoder]],
+    report: IndexReport,
+    progress: Progress,
+    state: str,
+) -> str:
+    """Write a generation and switch to it; returns its name."""
+    with library.generations.build() as folder:
+        manifest = _Builder(library, folder, settings, encoders, report, progress).write()
+        return library.generations.publish(folder, {**manifest, "state": state}).name
 
 
 def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, Encoder]]) -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "Packed",
     "Progress",
     "chunk_kind",
+    "chunks_missing",
     "encode_abstracts",
     "encode_chunks",
     "paper_spans",
@@ -174,6 +175,11 @@ def encode_abstracts(
         done += len(keys)
     progress(label, done, len(missing))
     return done
+
+
+def chunks_missing(library: Library, encoder: Encoder, size: str) -> int:
+    """How many full texts have no cached chunk vectors yet."""
+    return len(_missing(library, "full_hash", chunk_kind(size), encoder.fingerprint))
 
 
 def encode_chunks(

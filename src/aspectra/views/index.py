@@ -19,7 +19,7 @@ from aspectra.papers.library import Library
 from aspectra.views.arrays import load_array
 from aspectra.views.caching import paper_spans
 from aspectra.views.dense import DenseView, QueryEncoder
-from aspectra.views.encoder import Encoder, load_encoder
+from aspectra.views.encoder import ENCODERS, Encoder, load_encoder
 from aspectra.views.lexical import LexicalView
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
@@ -193,6 +193,6 @@ def _remedy(name: str) -> str:
     base, _, scorer = name.partition("@")
     if base.startswith("chunks"):
         return f"aspectra index --chunks {base.partition('-')[2] or '250w'}"
-    if scorer and scorer != "bm25":
+    if scorer in ENCODERS:
         return f"aspectra index --encoder {scorer}"
-    return "aspectra index"
+    return "aspectra status"
