@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from aspectra.base.errors import AspectraError, BadInput
 from aspectra.papers.detect import UnknownFormat, detect, read_papers
 from aspectra.papers.paper import Paper
 from aspectra.papers.source import ReadOptions, Remark
+from aspectra.papers.walking import path_kind
 
 if TYPE_CHECKING:
     from aspectra.papers.library import Library
@@ -98,7 +98,7 @@ def _walk(folder: Path, root: Path, depth: int) -> Iterator[Found]:
         if name.startswith("."):
             continue
         path = folder / name
-        kind = _kind(path, root)
+        kind = path_kind(path, root)
         if kind == "folder" and (path / "library.db").is_file():
             yield Found(path, False, "an Aspectra library, not a folder of papers")
         elif kind == "folder" and depth < _MAX_DEPTH:
@@ -109,23 +109,6 @@ def _walk(folder: Path, root: Path, depth: int) -> Iterator[Found]:
             yield Found(path, False)
         else:
             yield Found(path, False, "too many folders inside one another" if kind == "folder" else kind)
-
-
-def _kind(path: Path, root: Path) -> str:
-    try:
-        if path.is_symlink():
-            target = path.resolve(strict=True)
-            if not target.is_relative_to(root):
-                return "a symbolic link that leads out of the folder: refused"
-            if target.is_dir():
-                return "a symbolic link to a folder: not entered"
-        mode = path.stat().st_mode
-    except (OSError, RuntimeError, ValueError) as error:
-        return f"cannot be opened: {error}"
-    if stat.S_ISDIR(mode):
-        return "folder"
-    # A pipe or a device could keep the reader waiting for ever.
-    return "file" if stat.S_ISREG(mode) else "no regular file: passed over"
 
 
 def _content(path: Path) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
 from typing import Any
 
+from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
 __all__ = ["Filters", "Query"]
@@ -56,11 +57,7 @@ class Filters:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Filters:
         """Inverse of :meth:`to_dict`."""
-        known = {f.name for f in fields(cls)}
-        if unknown := set(data) - known:
-            raise UsageError(
-                f"unknown filter: {', '.join(sorted(unknown))}", why="known: " + ", ".join(sorted(known))
-            )
+        refuse_unknown(data, (f.name for f in fields(cls)), "filter")
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         return cls(**values)
 

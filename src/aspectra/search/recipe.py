@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.search.plan import Fusion, Plan
@@ -93,12 +94,7 @@ class Recipe:
         Raises:
             UsageError: a field is unknown or of the wrong kind.
         """
-        known = {f.name for f in fields(cls)}
-        if unknown := set(data) - known:
-            raise UsageError(
-                f"unknown field in a recipe: {', '.join(sorted(unknown))}",
-                why="known: " + ", ".join(sorted(known)),
-            )
+        refuse_unknown(data, (f.name for f in fields(cls)), "field in a recipe")
         try:
             values = dict(data)
             values["probes"] = tuple(ProbeRecipe(**p) for p in data.get("probes", ()))

@@ -7,6 +7,7 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.views.lexical import LexicalSettings
 from aspectra.views.tokens import TokenSettings
@@ -76,12 +77,7 @@ class IndexSettings:
         Raises:
             UsageError: an unknown field or a value of the wrong kind.
         """
-        known = {f.name for f in fields(cls)}
-        if unknown := set(data) - known:
-            raise UsageError(
-                f"unknown index setting: {', '.join(sorted(unknown))}",
-                why="known: " + ", ".join(sorted(known)),
-            )
+        refuse_unknown(data, (f.name for f in fields(cls)), "index setting")
         try:
             lexical = dict(data.get("lexical", {}))
             tokens = TokenSettings(**lexical.pop("tokens", {}))

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
 __all__ = ["Metric", "Pooling", "Probe", "Scored", "View", "top_positions"]
@@ -65,12 +66,7 @@ class Probe:
         Raises:
             UsageError: an unknown field or a value of the wrong kind.
         """
-        known = {f.name for f in fields(cls)}
-        if unknown := set(data) - known:
-            raise UsageError(
-                f"unknown field in a probe: {', '.join(sorted(unknown))}",
-                why="known: " + ", ".join(sorted(known)),
-            )
+        refuse_unknown(data, (f.name for f in fields(cls)), "field in a probe")
         try:
             return cls(
                 **{**data, "seeds": tuple(data.get("seeds", ())), "weight": float(data.get("weight", 1.0))}

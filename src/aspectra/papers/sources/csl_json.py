@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from aspectra.base.errors import BadInput
 from aspectra.papers.csl_record import item_paper
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.source import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.jsonl import head_keys, json_records
+from aspectra.papers.sources.jsonl import head_keys, read_json
 
 __all__ = ["CslJson"]
 
@@ -43,32 +42,14 @@ class CslJson:
         Raises:
             BadInput: the file is empty or holds no JSON object.
         """
-        yield from distinct_ids(self._read(path, options))
-
-    def _read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        found = 0
-        empty = True
-        for place, item, note in json_records(path):
-            empty = False
-            if note:
-                yield note
-            if item is None:
-                continue
-            try:
-                items = list(item_paper(item, place, options))
-            except (ValueError, RecursionError) as error:
-                yield Remark(place, f"item cannot be kept: {error}")
-                continue
-            found += 1
-            yield from items
-        if empty:
-            raise BadInput(f"{path} is empty", hint="check that the export finished")
-        if not found:
-            raise BadInput(
-                f"{path} holds no CSL-JSON item",
-                why="no element is a JSON object",
-                hint="if it is another format, name it with --as NAME",
+        yield from distinct_ids(
+            read_json(
+                path,
+                lambda record, place: item_paper(record, place, options),
+                "item",
+                ("CSL-JSON item", "no element is a JSON object"),
             )
+        )
 
 
 SOURCES.register("csl-json")(CslJson())

@@ -7,7 +7,6 @@ refused, and linked folders are not entered, so that no loop can form. Ids are m
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.reading import clean
 from aspectra.papers.source import SOURCES, ReadOptions, Remark
+from aspectra.papers.walking import path_kind
 
 __all__ = ["Folder"]
 
@@ -65,31 +65,13 @@ def _walk(
             continue
         path = folder / name
         place = clean(f"{prefix}{name}")
-        kind = _kind(path, root)
+        kind = path_kind(path, root)
         if kind == "folder" and depth < _MAX_DEPTH:
             yield from _walk(path, root, f"{place}/", options, depth + 1)
         elif kind == "file":
             yield from _one_file(path, place, options)
         else:
             yield Remark(place, "too many folders inside one another" if kind == "folder" else kind)
-
-
-def _kind(path: Path, root: Path) -> str:
-    """``file``, ``folder``, or why it is passed over."""
-    try:
-        if path.is_symlink():
-            target = path.resolve(strict=True)
-            if not target.is_relative_to(root):
-                return "a symbolic link that leads out of the folder: refused"
-            if target.is_dir():
-                return "a symbolic link to a folder: not entered"
-        mode = path.stat().st_mode
-    except (OSError, RuntimeError, ValueError) as error:
-        return f"cannot be opened: {error}"
-    if stat.S_ISDIR(mode):
-        return "folder"
-    # A pipe or a device could keep the reader waiting for ever.
-    return "file" if stat.S_ISREG(mode) else "no regular file: passed over"
 
 
 def _one_file(path: Path, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:

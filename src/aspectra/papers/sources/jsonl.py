@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from aspectra.papers.reading import read_lines, read_text
 from aspectra.papers.records import OWN_KEYS, papers_in_record
 from aspectra.papers.source import SOURCES, ReadOptions, Remark
 
-__all__ = ["JsonLines", "head_keys", "json_records"]
+__all__ = ["JsonLines", "head_keys", "json_records", "read_json"]
 
 # A string cut off by the end of the head is passed over once, not once per quote inside it.
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\\?\Z)(\s*:)?|[{}\[\]]', re.S)
@@ -83,32 +83,53 @@ class JsonLines:
         Raises:
             BadInput: the file is empty, or holds no JSON record at all.
         """
-        yield from distinct_ids(self._read(path, options))
-
-    def _read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        found = 0
-        empty = True
-        for place, record, note in json_records(path):
-            empty = False
-            if note:
-                yield note
-            if record is None:
-                continue
-            try:
-                items = list(papers_in_record(record, place, options))
-            except (ValueError, RecursionError) as error:
-                yield Remark(place, f"record cannot be kept: {error}")
-                continue
-            found += 1
-            yield from items
-        if empty:
-            raise BadInput(f"{path} is empty", hint="check that the export finished")
-        if not found:
-            raise BadInput(
-                f"{path} holds no JSON record",
-                why="no line or element is a JSON object",
-                hint="if it is another format, name it with --as NAME",
+        yield from distinct_ids(
+            read_json(
+                path,
+                lambda record, place: papers_in_record(record, place, options),
+                "record",
+                ("JSON record", "no line or element is a JSON object"),
             )
+        )
+
+
+def read_json(
+    path: Path,
+    convert: Callable[[Mapping[str, Any], str], Iterable[Paper | Remark]],
+    noun: str,
+    lacking: tuple[str, str],
+) -> Iterator[Paper | Remark]:
+    """Papers and remarks of a file of JSON records, whatever one record means.
+
+    Args:
+        path: the file.
+        convert: (record, place) -> what is made of it; ValueError refuses the record.
+        noun: what a record is called in remarks.
+        lacking: (what, why) of the error for a file without any record.
+
+    Raises:
+        BadInput: the file is empty, or holds no record.
+    """
+    found = 0
+    empty = True
+    for place, record, note in json_records(path):
+        empty = False
+        if note:
+            yield note
+        if record is None:
+            continue
+        try:
+            items = list(convert(record, place))
+        except (ValueError, RecursionError) as error:
+            yield Remark(place, f"{noun} cannot be kept: {error}")
+            continue
+        found += 1
+        yield from items
+    if empty:
+        raise BadInput(f"{path} is empty", hint="check that the export finished")
+    if not found:
+        hint = "if it is another format, name it with --as NAME"
+        raise BadInput(f"{path} holds no {lacking[0]}", why=lacking[1], hint=hint)
 
 
 _Item = tuple[str, Mapping[str, Any] | None, Remark | None]
