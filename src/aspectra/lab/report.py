@@ -167,6 +167,7 @@ def _notes(outcomes: Sequence[Outcome], columns: Sequence[tuple[str, str, str]])
         f"{what}",
         f"preset {first.preset}; {counted}; measures x100 except ranks, distances and percents",
     ]
+    notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
     if any(o.appended for o in outcomes):
         late = ", ".join(f"{o.cell.recipe.name} {o.appended}" for o in outcomes if o.appended)
         notes.append(f"pool documents that the recipe did not rank, placed last: {late}")
