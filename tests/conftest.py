@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from aspectra.papers.library import Library
@@ -15,6 +16,11 @@ from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# No test is timed: a busy machine must not fail one.
+hypothesis.settings.register_profile("untimed", deadline=None)
+# CI tries the same examples every time; whoever develops tries new ones.
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "untimed")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 PAPERS = [

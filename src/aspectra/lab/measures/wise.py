@@ -96,7 +96,8 @@ def wise_ideal(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
     """WISE if every gold document came first with the instruction and fell with its reverse.
 
     The system's own original ranks stay, so this is an upper bound given its original ranking and differs
-    between systems. The paper leaves it undefined; this is its public code. Range (0, 1].
+    between systems (with ``shape=linear`` it is none: from rank 17, reaching 10 is worth 0.206 and reaching 1
+    only 0.2). The paper leaves it undefined; this is its public code. Range (0, 1].
     """
     return _mean(measure, topic, lambda triple: (triple[0], 1, triple[0] + 1))
 
