@@ -43,8 +43,8 @@ test: .venv/.installed-dev
 	$(BIN)/python -m pytest
 
 lint: .venv/.installed-dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks training
+	$(BIN)/ruff format --check src tests benchmarks training
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

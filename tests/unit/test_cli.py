@@ -196,7 +196,7 @@ def test_files_of_which_nothing_can_be_read(run, home, content):
 def test_one_bad_file_does_not_stop_the_others(run, home, papers):
     run("init")
     code, out, err = run("add", home / "missing.bib", papers)
-    assert code == 0
+    assert code == 1  # a script must notice
     assert "there is no file or folder" in err
     assert "Added 3 records (3 with abstract, 0 with full text, 1 skipped)" in out
 

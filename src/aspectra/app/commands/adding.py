@@ -64,7 +64,8 @@ def add(
         groups = library.summary()["version_groups"]
     _sum_up(session, reports, groups)
     skipped = sum(r.skipped for r in reports)
-    if not any(r.papers for r in reports):
+    # A file that was named and could not be read is a failure, whatever became of the others.
+    if not any(r.papers for r in reports) or any(r.named and r.error for r in reports):
         raise Degraded(1)
     if skipped and strict:
         raise Degraded(4)
