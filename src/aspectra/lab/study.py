@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.lab.benchmark import BENCHMARKS, Benchmark
@@ -145,10 +146,7 @@ class Study:
             UsageError: a field is unknown or of the wrong kind.
         """
         known = {f.name for f in fields(cls)}
-        if unknown := sorted(set(data) - known):
-            raise UsageError(
-                f"unknown field in a study: {unknown[0]}", why="known: " + ", ".join(sorted(known))
-            )
+        refuse_unknown(data, known, "field in a study")
         try:
             values = dict(data)
             values["sources"] = tuple(Source(**source) for source in data.get("sources", ()))
