@@ -13,6 +13,8 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.papers.library import Library
 from aspectra.papers.paper import field_text
 
+pytestmark = pytest.mark.usefixtures("home")
+
 PAPERS = [
     {
         "id": "retrieval",
@@ -39,31 +41,6 @@ PAPERS = [
         "year": 2019,
     },
 ]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """A user without configuration, in an empty folder."""
-    for name in ("DATA", "CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    for name in [n for n in os.environ if n.startswith("ASPECTRA_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.delenv("COLUMNS", raising=False)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    return tmp_path
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        code = main([str(a) for a in arguments])
-        out = capsys.readouterr()
-        assert "Traceback" not in out.err
-        return code, out.out, out.err
-
-    return call
 
 
 @pytest.fixture

@@ -5,39 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
 import benchmark_fixtures as made_up
-from aspectra.app.main import main
 from aspectra.lab.benchmark import BENCHMARKS
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """A user without configuration, in an empty folder."""
-    for name in ("DATA", "CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    for name in [n for n in os.environ if n.startswith("ASPECTRA_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.delenv("COLUMNS", raising=False)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    return tmp_path
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        code = main([str(a) for a in arguments])
-        out = capsys.readouterr()
-        assert "Traceback" not in out.err
-        return code, out.out, out.err
-
-    return call
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
@@ -205,7 +181,7 @@ def test_compare_of_two_directories(run, home, owls):
 
 def test_default_places(run, home, owls):
     assert run("bench", "run", f"beir={owls}", "-r", "bm25", "-q")[0] == 0
-    assert (home / "here" / "experiments" / "beir" / "results.json").exists()
+    assert (home / "work" / "experiments" / "beir" / "results.json").exists()
     (library,) = (home / "cache" / "aspectra" / "benchmarks").iterdir()
     assert library.name.startswith("beir-owls-")
 
@@ -218,7 +194,7 @@ def test_modes_and_options_of_one_benchmark(run, home, modes, cube):
     assert code == 0, err
     assert "nDCG@10 ori" in out
     assert "nDCG@10 rev" in out
-    study = json.loads((home / "here" / "x" / "experiment.json").read_text())["study"]
+    study = json.loads((home / "work" / "x" / "experiment.json").read_text())["study"]
     assert [s["options"] for s in study["sources"]] == [{}, {"facet": "method", "ratings": "max"}]
     code, out, _ = run(
         "bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "original", "--out", "y"
@@ -252,7 +228,7 @@ def test_wrong_usage(run, owls, arguments, message):
 
 def test_incomplete_is_refused_unless_meant(run, home, owls):
     assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--out", "x")[0] == 0
-    records = home / "here" / "x" / "records.jsonl"
+    records = home / "work" / "x" / "records.jsonl"
     records.write_bytes(records.read_bytes().splitlines(keepends=True)[0])
     code, out, err = run("bench", "eval", "x")
     assert (code, out) == (1, "")
@@ -411,6 +387,6 @@ def test_the_run_of_an_experiment_scores_the_same(run, home, owls):
     assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--out", "x")[0] == 0
     assert run("bench", "export-run", "x", "-o", "x.run")[0] == 0
     whole = json.loads(run("measure", "x.run", owls / "qrels.tsv", "-m", "nDCG@10", "--json")[1])
-    results = json.loads((home / "here" / "x" / "results.json").read_text())
+    results = json.loads((home / "work" / "x" / "results.json").read_text())
     (score,) = [s for s in results["cells"][0]["sets"]["gold"]["scores"] if s["measure"] == "nDCG@10"]
     assert whole["scores"][0]["values"] == score["values"]

@@ -1,7 +1,6 @@
 """Layers of configuration, and the commands that show and set them."""
 
 import json
-import os
 
 import pytest
 
@@ -10,17 +9,7 @@ from aspectra.app.settings import KEYS
 from aspectra.base.config import Config, Key, find_project_file, read_file
 from aspectra.base.errors import UsageError
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    for name in ("DATA", "CONFIG", "STATE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    for name in [n for n in os.environ if n.startswith("ASPECTRA_")]:
-        monkeypatch.delenv(name)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_layers_and_origins(tmp_path):
