@@ -9,29 +9,18 @@ number. Needs a copy of the data set (CC BY-NC 4.0, not part of this project):
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import math
 import tempfile
 from pathlib import Path
 
+from aspectra.lab.benchmark import BENCHMARKS
+from aspectra.lab.evaluate import evaluate
 from aspectra.papers.detect import read_papers
 from aspectra.papers.library import Library
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import build_index
 
-FACETS = ("background", "method", "result")
-
-
-def dcg(grades: list[float]) -> float:
-    """The data set's own: positions 1 and 2 undiscounted, linear gain."""
-    return sum(g / (math.log2(i) if i > 1 else 1.0) for i, g in enumerate(grades, start=1))
-
-
-def ndcg(grades: list[float], ideal: list[float], cut: int) -> float:
-    best = dcg(sorted(ideal, reverse=True)[:cut])
-    return dcg(grades[:cut]) / best if best else 0.0
+POOL, COLLECTION = "NDCG%20", "csfcube_ndcg@20"  # the data set's own DCG
 
 
 def main() -> None:
@@ -47,30 +36,28 @@ def main() -> None:
     build_index(library)
     searcher = Searcher(library)
     everything = len(searcher.index)
-    judged = {}
-    for facet in FACETS:
-        with gzip.open(options.data / f"test-pid2anns-csfcube-{facet}.json.gz") as stream:
-            for seed, facts in json.load(stream).items():
-                grades = dict(zip(facts["cands"], facts["relevance_adju"], strict=True))
-                grades.pop(seed, None)
-                judged[seed, facet] = grades
-    print(f"{everything:,} papers, {len(judged)} query-facet pairs")
-    print(f"{'plan':<10}{'pool NDCG%20':>14}{'coll. NDCG@20':>15}" + "".join(f"{f:>12}" for f in FACETS))
+    benchmark = BENCHMARKS.get("csfcube")(options.data)
+    qrels = benchmark.qrels["gold"]
+    labels = {t.id: {"facet": t.aspect} for t in benchmark.topics}
+    facets = sorted({t.aspect for t in benchmark.topics})
+    print(f"{everything:,} papers, {len(benchmark.topics)} query-facet pairs")
+    print(f"{'plan':<10}{'pool NDCG%20':>14}{'coll. NDCG@20':>15}" + "".join(f"{f:>12}" for f in facets))
     for planner in options.planners:
-        pool, collection, by_facet = [], [], {f: [] for f in FACETS}
-        for (seed, facet), grades in judged.items():
-            query = Query(seeds=(seed,), limit=everything, evidence=0, versions="all")
+        pool, collection = {}, {}
+        for topic in benchmark.topics:
+            query = Query(seeds=(topic.seed,), limit=everything, evidence=0, versions="all")
             order, _ = searcher.order(searcher.plan(query, planner))
             ranked = [searcher.index.ids[p] for p in order]
-            shown = set(ranked)
-            ranked += sorted((i for i in searcher.index.ids if i not in shown and i != seed), reverse=True)
-            pooled = [grades[i] for i in ranked if i in grades]
-            value = ndcg(pooled, list(grades.values()), int(0.2 * len(grades)))
-            pool.append(value)
-            by_facet[facet].append(value)
-            collection.append(ndcg([grades.get(i, 0.0) for i in ranked], list(grades.values()), 20))
-        means = [100 * sum(v) / len(v) for v in (pool, collection, *by_facet.values())]
-        print(f"{planner:<10}{means[0]:>14.2f}{means[1]:>15.2f}" + "".join(f"{m:>12.2f}" for m in means[2:]))
+            rest = set(searcher.index.ids) - set(ranked) - {topic.seed}
+            ranked += sorted(rest, reverse=True)  # what shares no word with the query
+            collection[topic.id] = {doc: -float(place) for place, doc in enumerate(ranked)}
+            graded = qrels[topic.id]
+            pool[topic.id] = {doc: s for doc, s in collection[topic.id].items() if doc in graded}
+        pooled = evaluate([POOL], qrels, pool)[POOL]
+        whole = evaluate([COLLECTION], qrels, collection)[COLLECTION]
+        means = [pooled.mean, whole.mean, *(v for v, _ in pooled.by(labels, "facet").values())]
+        first, second, *parts = [100 * (m or 0.0) for m in means]
+        print(f"{planner:<10}{first:>14.2f}{second:>15.2f}" + "".join(f"{m:>12.2f}" for m in parts))
 
 
 if __name__ == "__main__":
