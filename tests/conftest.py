@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from aspectra.app.main import main
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
@@ -97,3 +99,30 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("the real collections (../shared/data) are not beside this checkout")
     return SHARED
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without configuration, in an empty folder."""
+    for name in ("DATA", "CONFIG", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    for name in [n for n in os.environ if n.startswith("ASPECTRA_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process: (exit code, stdout, stderr); never a traceback."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(a) for a in arguments])
+        out = capsys.readouterr()
+        assert "Traceback" not in out.err
+        return code, out.out, out.err
+
+    return call
