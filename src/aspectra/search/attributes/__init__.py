@@ -1,0 +1,1 @@
+"""Built-in attributes of conditions, one module each."""

@@ -1,0 +1,1 @@
+"""Built-in lenses, one module each."""
