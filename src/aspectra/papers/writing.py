@@ -275,21 +275,22 @@ class Writer:
         with self._transaction():
             for paper_id in ids:
                 row = self._db.execute(
-                    "SELECT pos, text_hash, full_hash, version_group FROM papers WHERE id = ?", (paper_id,)
+                    "SELECT pos, text_hash, full_hash, content_hash, version_group FROM papers WHERE id = ?",
+                    (paper_id,),
                 ).fetchone()
                 if row is None:
                     raise NoSuchPaper(
                         f"there is no paper {paper_id!r}", why="nothing was removed", hint="aspectra status"
                     )
                 self._db.execute("DELETE FROM papers WHERE pos = ?", row[:1])
-                for value in row[1:3]:
+                for value in row[1:4]:
                     self._db.execute(
                         "DELETE FROM vectors WHERE text_hash = ?1 AND NOT EXISTS (SELECT 1 FROM papers "
-                        "WHERE text_hash = ?1 OR full_hash = ?1)",
+                        "WHERE text_hash = ?1 OR full_hash = ?1 OR content_hash = ?1)",
                         (value,),
                     )
-                if row[3] is not None:
-                    linking.regroup(self._db, row[3])
+                if row[4] is not None:
+                    linking.regroup(self._db, row[4])
             self._bump()
             self.set_meta(_UNLINKED, "1")
         return len(ids)

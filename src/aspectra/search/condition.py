@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ class Condition:
                 f"{chip!r} is no condition", why="write RELATION ATTRIBUTE=VALUE, as in: avoid source=blog"
             )
         relation, attribute, value = found.groups()
-        return cls(attribute, value, relation or "prefer")
+        return cls(attribute, value, cast("Relation", relation or "prefer"))  # checked by __post_init__
 
     def to_dict(self) -> dict[str, str]:
         """JSON form."""

@@ -32,6 +32,7 @@ from aspectra.views.caching import (
 )
 from aspectra.views.chunks import chunk_spans
 from aspectra.views.encoder import Encoder, load_encoder
+from aspectra.views.lensing import apply_lenses, collect_lens, lens_state
 from aspectra.views.lexical import build_lexical
 from aspectra.views.settings import ChunkSize, IndexSettings
 from aspectra.views.units import Units
@@ -51,6 +52,7 @@ class IndexReport:
         papers: in the generation.
         encoded: abstract texts encoded now, over all encoders.
         encoded_full: full texts encoded now.
+        lensed: values made by lenses now, over all lenses.
         truncated: view -> texts longer than the encoder reads.
         generation: folder name of the generation, "" for an empty library.
         changed: False when the generation was already up to date.
@@ -60,6 +62,7 @@ class IndexReport:
     papers: int = 0
     encoded: int = 0
     encoded_full: int = 0
+    lensed: int = 0
     truncated: dict[str, int] = field(default_factory=dict)
     generation: str = ""
     changed: bool = True
@@ -113,6 +116,9 @@ def build_index(
         for _, encoder in encoders:
             report.encoded += encode_abstracts(library, writer, encoder, chosen.batch, progress)
         report.seconds["encode"] = perf_counter() - clock
+        clock = perf_counter()
+        report.lensed = apply_lenses(library, writer, chosen.lenses, progress)
+        report.seconds["lenses"] = perf_counter() - clock
         chunked = [(e, size) for _, e in encoders for size in chosen.chunks] if chosen.dense_chunks else []
         if any(chunks_missing(library, encoder, size) for encoder, size in chunked):
             # Full texts take much longer than abstracts, which are made searchable first.
@@ -151,9 +157,10 @@ def _publish(
 
 def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, Encoder]]) -> str:
     """Hash of everything a generation depends on: equal state, nothing to do."""
-    rows = library.rows("SELECT id, text_hash, full_hash, year, venue, language FROM papers ORDER BY pos")
+    rows = library.rows("SELECT id, content_hash, text_hash, full_hash FROM papers ORDER BY pos")
     texts = (json.dumps(row, ensure_ascii=False) for row in rows)
     fixed = [str(_FORMAT), settings.dumps(), *(e.fingerprint for _, e in encoders), ABSTRACT_KIND]
+    fixed.append(lens_state(settings.lenses))
     return digest_texts([*fixed, *texts])
 
 
@@ -186,10 +193,11 @@ class _Builder:
             "full": [],
         }
         self.views: dict[str, dict[str, Any]] = {}
+        self.lenses: dict[str, dict[str, Any]] = {}
 
     def write(self) -> dict[str, Any]:
         """Everything; returns the manifest."""
-        for step in (self._abstracts, self._papers, self._dense, self._full_texts):
+        for step in (self._abstracts, self._papers, self._lenses, self._dense, self._full_texts):
             clock = perf_counter()
             step()
             self.report.seconds[step.__name__.strip("_")] = perf_counter() - clock
@@ -202,6 +210,7 @@ class _Builder:
             "papers": len(self.ids),
             "settings": self.settings.to_dict(),
             "views": self.views,
+            "lenses": self.lenses,
         }
 
     def _texts(self) -> Iterator[str]:
@@ -262,6 +271,10 @@ class _Builder:
         sentences.mkdir()
         spans = np.array(self.units, dtype=np.int32).reshape(-1, 3)
         Units(np.array(self.offsets, dtype=np.int64), spans).save(sentences)
+
+    def _lenses(self) -> None:
+        for name in self.settings.lenses:
+            self.lenses[name] = collect_lens(self.library, name, self.offsets, self.folder)
 
     def _vectors(self, column: str, kind: str, encoder: Encoder) -> Iterator[tuple[int, Packed | None]]:
         """(position, cached vectors) in order of position."""

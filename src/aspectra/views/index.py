@@ -20,6 +20,8 @@ from aspectra.views.arrays import load_array
 from aspectra.views.caching import paper_spans
 from aspectra.views.dense import DenseView, QueryEncoder
 from aspectra.views.encoder import ENCODERS, Encoder, load_encoder
+from aspectra.views.lens import LensValues
+from aspectra.views.lensing import load_lens
 from aspectra.views.lexical import LexicalView
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
@@ -56,6 +58,7 @@ class Index:
         self._views: dict[str, LexicalView | DenseView] = {}
         self._encoders: dict[str, QueryEncoder] = {}
         self._units: dict[str, Units] = {}
+        self._lenses: dict[str, LensValues] = {}
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -114,6 +117,30 @@ class Index:
             if name not in self._units:
                 self._units[name] = Units.load(self.folder / name)
             return self._units[name]
+
+    @property
+    def lens_names(self) -> list[str]:
+        """Names of the lenses of this generation."""
+        return sorted(self.manifest.get("lenses", {}))
+
+    def lens(self, name: str) -> LensValues:
+        """What a lens saw, for every paper or every unit of ``sentences``.
+
+        Raises:
+            ViewMismatch: the generation has no such lens.
+        """
+        with self._lock:
+            if name not in self._lenses:
+                facts = self.manifest.get("lenses", {}).get(name)
+                if facts is None:
+                    raise ViewMismatch(
+                        f"the index has no lens {name!r}",
+                        why="it has "
+                        + (", ".join(self.lens_names) or "none: it was built before there were any"),
+                        hint="aspectra index",
+                    )
+                self._lenses[name] = load_lens(self.folder, name, facts)
+            return self._lenses[name]
 
     def seed_text(self, paper_id: str) -> str:
         """The text of a paper in the abstract views."""

@@ -1,6 +1,6 @@
 """The protocol of a lens: something computed once per paper, kept in ``library.db``, read by every search.
 
-To add a lens, write one module in ``views/lenses`` with an object registered by ``@LENSES.register(name)`` and
+To add a lens, write one module in ``views/lenses`` with an object registered by ``LENSES.register(name)`` and
 name it in :data:`LENSES`; third parties use the entry point group ``aspectra.lens``. What depends on the
 whole corpus is kept raw here and normalised by whoever reads it from a generation.
 """
@@ -18,7 +18,7 @@ from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
 from aspectra.views.view import Floats
 
-__all__ = ["LENSES", "Lens", "LensKind", "LensValues", "TextSpan"]
+__all__ = ["LENSES", "LOCAL_LENSES", "Lens", "LensKind", "LensValues", "TextSpan"]
 
 LensKind = Literal["sentence", "paper"]
 
@@ -55,7 +55,7 @@ class Lens(Protocol):
         ...
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """The span that speaks most for the label, or None where no single span does (``sentence`` lenses)."""
+        """The span that speaks most for the label, or None where no single one does."""
         ...
 
 
@@ -82,12 +82,7 @@ class LensValues:
         return np.asarray(self.values[:, self.labels.index(label)])
 
 
-_HERE = "aspectra.views.lenses"
+# What every library is seen through unless it is told otherwise; none needs a language model.
+LOCAL_LENSES = ("audience", "format", "kind", "language", "length", "roles", "source")
 
-LENSES: Registry[Lens] = Registry(
-    "lens",
-    {
-        name: f"{_HERE}.{name}"
-        for name in ("audience", "format", "kind", "language", "length", "roles", "source")
-    },
-)
+LENSES: Registry[Lens] = Registry("lens", {name: f"aspectra.views.lenses.{name}" for name in LOCAL_LENSES})

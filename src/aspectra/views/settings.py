@@ -9,6 +9,7 @@ from typing import Any
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.views.lens import LENSES, LOCAL_LENSES
 from aspectra.views.lexical import LexicalSettings
 from aspectra.views.tokens import TokenSettings
 
@@ -51,6 +52,7 @@ class IndexSettings:
         lexical: BM25 parameters and tokenisation, for all lexical views.
         chunks: chunk sizes of the full-text views; empty for none.
         dense_chunks: whether chunks are encoded too (the slow part for full texts).
+        lenses: names of the lenses that every paper is seen through.
         batch: papers encoded between two commits: what a kill can undo.
     """
 
@@ -58,17 +60,21 @@ class IndexSettings:
     lexical: LexicalSettings = field(default_factory=LexicalSettings)
     chunks: tuple[str, ...] = ("250w",)
     dense_chunks: bool = True
+    lenses: tuple[str, ...] = LOCAL_LENSES
     batch: int = 256
 
     def __post_init__(self) -> None:
         for size in self.chunks:
             ChunkSize.parse(size)
+        for name in self.lenses:
+            LENSES.get(name)
         if not 1 <= self.batch <= 100_000:
             raise UsageError("index.batch must be from 1 to 100000")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {**asdict(self), "encoders": list(self.encoders), "chunks": list(self.chunks)}
+        lists = {"encoders": list(self.encoders), "chunks": list(self.chunks), "lenses": list(self.lenses)}
+        return {**asdict(self), **lists}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> IndexSettings:
@@ -85,6 +91,7 @@ class IndexSettings:
                 encoders=tuple(data.get("encoders", cls.encoders)),
                 lexical=LexicalSettings(**lexical, tokens=tokens),
                 chunks=tuple(data.get("chunks", cls.chunks)),
+                lenses=tuple(data.get("lenses", cls.lenses)),
                 dense_chunks=bool(data.get("dense_chunks", cls.dense_chunks)),
                 batch=int(data.get("batch", cls.batch)),
             )

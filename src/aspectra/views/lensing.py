@@ -1,0 +1,133 @@
+"""Computing what lenses have not seen yet: values cached in ``library.db`` by content and version."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library import Library
+from aspectra.papers.paper import Paper
+from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
+from aspectra.papers.writing import Writer
+from aspectra.views.arrays import load_array
+from aspectra.views.caching import Progress, read_sections
+from aspectra.views.lens import LENSES, Lens, LensValues
+from aspectra.views.view import Floats
+
+__all__ = ["apply_lenses", "collect_lens", "lens_state", "load_lens"]
+
+_AHEAD = 1000  # papers read at a time
+
+
+def lens_state(names: Sequence[str]) -> str:
+    """Names and versions: what cached values and generations depend on."""
+    return " ".join(f"{name}/{LENSES.get(name).version}" for name in names)
+
+
+def _kind(lens: Lens) -> str:
+    return f"lens:{lens.name}"
+
+
+def apply_lenses(library: Library, writer: Writer, names: Sequence[str], progress: Progress) -> int:
+    """Apply the lenses to the papers they have not seen in this version; returns how many values were made.
+
+    Values are kept by the hash of the paper's whole content, since a lens may read any field of it.
+    """
+    lenses = [LENSES.get(name) for name in names]
+    missing: dict[int, list[Lens]] = {}
+    for lens in lenses:
+        statement = (
+            "SELECT min(pos) FROM papers p WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE "
+            "v.text_hash = p.content_hash AND v.kind = ? AND v.fingerprint = ?) GROUP BY content_hash"
+        )
+        for (pos,) in library.rows(statement, (_kind(lens), str(lens.version))):
+            missing.setdefault(int(pos), []).append(lens)
+    waiting = sorted(missing)
+    done = made = 0
+    for start in range(0, len(waiting), _AHEAD):
+        progress("looking through lenses", done, len(waiting))
+        positions = waiting[start : start + _AHEAD]
+        held = _papers(library, positions, {p for p in positions if any(x.full_text for x in missing[p])})
+        rows: list[tuple[str, str, str, bytes]] = []
+        for lens in lenses:
+            wanted = [(key, paper) for pos, key, paper in held if lens in missing[pos]]
+            found = lens.apply([paper for _, paper in wanted])
+            rows += [
+                (key, _kind(lens), str(lens.version), _dumps(values))
+                for (key, _), values in zip(wanted, found, strict=True)
+            ]
+        writer.put_vectors(rows)
+        done += len(positions)
+        made += len(rows)
+    progress("looking through lenses", done, len(waiting))
+    return made
+
+
+def _papers(library: Library, positions: Sequence[int], whole: set[int]) -> list[tuple[int, str, Paper]]:
+    """(pos, content hash, paper); sections where they are asked for or stand for the abstract."""
+    marks = ",".join("?" * len(positions))
+    statement = f"SELECT content_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks}) ORDER BY pos"
+    rows = list(library.rows(statement, positions))
+    deep = [row[1] for row in rows if row[1] in whole or not row[4].strip()]
+    sections = read_sections(library, deep) if deep else {}
+    return [(row[1], row[0], paper_from_row(row[1:], sections.get(row[1], ()))) for row in rows]
+
+
+def _dumps(values: Floats) -> bytes:
+    return struct.pack("<II", *values.shape) + values.astype("<f4").tobytes()
+
+
+def _loads(data: bytes) -> Floats:
+    rows, columns = struct.unpack_from("<II", data)
+    return np.frombuffer(data, "<f4", rows * columns, 8).reshape(rows, columns)
+
+
+def _stored(library: Library, lens: Lens) -> Iterator[Floats]:
+    statement = (
+        "SELECT p.id, v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.content_hash "
+        "AND v.kind = ? AND v.fingerprint = ? ORDER BY p.pos"
+    )
+    for paper_id, data in library.rows(statement, (_kind(lens), str(lens.version))):
+        if data is None:
+            raise LibraryCorrupt(
+                f"what the lens {lens.name} saw of {paper_id!r} is missing", hint="run `aspectra index` again"
+            )
+        yield _loads(data)
+
+
+def collect_lens(library: Library, name: str, offsets: Sequence[int], folder: Path) -> dict[str, Any]:
+    """Write a lens's values of all papers into a generation; returns its part of the manifest.
+
+    Args:
+        library: whose values are read.
+        name: of the lens.
+        offsets: (papers + 1,) where each paper's units begin.
+        folder: of the generation being built.
+
+    Raises:
+        LibraryCorrupt: values are missing or do not fit the paper's units.
+    """
+    lens = LENSES.get(name)
+    by_unit = lens.kind == "sentence"
+    count = offsets[-1] if by_unit else len(offsets) - 1
+    # Counts of words need all of float32; probabilities of sentences do not.
+    values = np.zeros((count, len(lens.labels)), dtype=np.float16 if by_unit else np.float32)
+    for number, rows in enumerate(_stored(library, lens)):
+        low, high = (offsets[number], offsets[number + 1]) if by_unit else (number, number + 1)
+        if rows.shape != (high - low, len(lens.labels)):
+            raise LibraryCorrupt(
+                f"what the lens {name} saw does not fit its paper", hint="aspectra index --rebuild"
+            )
+        values[low:high] = rows
+    np.save(folder / f"lens-{name}.npy", values, allow_pickle=False)
+    return {"version": lens.version, "kind": lens.kind, "labels": list(lens.labels)}
+
+
+def load_lens(folder: Path, name: str, facts: dict[str, Any]) -> LensValues:
+    """A lens's values from a generation, memory-mapped."""
+    return LensValues(tuple(facts["labels"]), load_array(folder / f"lens-{name}.npy"))
