@@ -11,6 +11,8 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.search.condition import Condition
+from aspectra.search.defaults import COMPLIANCE_WEIGHT
 from aspectra.search.query import Filters
 from aspectra.views.view import Probe
 
@@ -55,6 +57,8 @@ class Plan:
         probes: questions to views.
         fusion: how answers are combined.
         filters: hard limits.
+        conditions: what the papers should be like: dropped or moved by it.
+        compliance: what wholly meeting one wish is worth, see :mod:`aspectra.search.compliance`.
         exclude: ids never shown (the seeds of a seed query).
         within: where given, only these ids are ranked (a pool, or a first stage's best).
         limit, evidence, versions: as in :class:`Query`.
@@ -69,6 +73,8 @@ class Plan:
     evidence: int = 1
     versions: str = "best"
     within: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    compliance: float = COMPLIANCE_WEIGHT
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -106,6 +112,9 @@ class Plan:
             out["within"] = list(self.within)
         if self.filters:
             out["filters"] = self.filters.to_dict()
+        if self.conditions:
+            out["compliance"] = self.compliance
+            out["conditions"] = [c.to_dict() for c in self.conditions]
         out["probes"] = [p.to_dict() for p in self.probes]
         return out
 
@@ -123,6 +132,8 @@ class Plan:
                 probes=tuple(Probe.from_dict(dict(p)) for p in data.get("probes", ())),
                 fusion=Fusion(**data.get("fusion", {})),
                 filters=Filters.from_dict(dict(data.get("filters", {}))),
+                conditions=tuple(Condition.from_dict(dict(c)) for c in data.get("conditions", ())),
+                compliance=float(data.get("compliance", COMPLIANCE_WEIGHT)),
                 exclude=tuple(data.get("exclude", ())),
                 within=tuple(data.get("within", ())),
                 limit=int(data.get("limit", 10)),
@@ -174,6 +185,9 @@ class Plan:
                 f", {name} {value}"
                 for name, value, plain in (
                     ("aspect", probe.aspect, ""),
+                    ("roles", " + ".join(probe.roles), ""),
+                    ("about", probe.focus, ""),
+                    ("matching", probe.matching, ""),
                     ("pooling", probe.pooling, "max"),
                     ("metric", probe.metric, "cosine"),
                     ("instruction", probe.instruction, ""),
@@ -190,6 +204,10 @@ class Plan:
             lines.append(f"  fused by {how}")
         for name, value in self.filters.to_dict().items():
             lines.append(f"  only {name} {', '.join(value) if isinstance(value, list) else value}")
+        for condition in self.conditions:
+            said = f"  (“{condition.words}”)" if condition.words else ""
+            how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
+            lines.append(f"  [{condition.chip}]{how}{said}")
         if self.within:
             lines.append(f"  ranks only {len(self.within)} given papers")
         if self.exclude:

@@ -19,7 +19,7 @@ from aspectra.views.view import Probe
 
 __all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "bind", "probe"]
 
-DEFAULT_PLANNER = "hybrid"
+DEFAULT_PLANNER = "guided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,12 @@ class ViewNames:
     Attributes:
         names: all of them.
         encoder: name of the default encoder, or "" when the library has lexical views only.
+        lenses: names of the lenses that every paper was seen through.
     """
 
     names: tuple[str, ...]
     encoder: str
+    lenses: tuple[str, ...] = ()
 
     def require(self, name: str) -> str:
         """``name`` itself.
@@ -72,7 +74,7 @@ class Planner(Protocol):
 _HERE = "aspectra.search.planners"
 
 PLANNERS: Registry[Planner] = Registry(
-    "planner", {name: f"{_HERE}.{name}" for name in ("bm25", "dense", "fulltext", "hybrid")}
+    "planner", {name: f"{_HERE}.{name}" for name in ("bm25", "dense", "fulltext", "guided", "hybrid")}
 )
 
 
@@ -88,6 +90,7 @@ def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None
         probes=tuple(probes),
         fusion=fusion or Fusion(),
         filters=query.filters,
+        conditions=query.conditions,
         exclude=query.seeds,
         limit=query.limit,
         evidence=query.evidence,

@@ -8,6 +8,7 @@ from typing import Any
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.search.condition import Condition
 
 __all__ = ["Filters", "Query"]
 
@@ -69,7 +70,10 @@ class Query:
     Attributes:
         text: free words, or "".
         seeds: ids of seed papers (resolved).
-        instruction: what the papers should be like, in free words, or "".
+        same, different: aspects in which papers should be like the seeds (or the text), or unlike them; see
+            :class:`~aspectra.search.aspects.Aspect`.
+        conditions: what the papers themselves should be like.
+        instruction: the same in free words, or ""; who asks decides whether it is read.
         filters: hard limits.
         limit: papers wanted, 0 or more.
         evidence: sentences quoted per paper, 0 for none.
@@ -83,6 +87,9 @@ class Query:
     evidence: int = 1
     versions: str = "best"
     instruction: str = ""
+    same: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:

@@ -67,7 +67,8 @@ class IndexSettings:
         for size in self.chunks:
             ChunkSize.parse(size)
         for name in self.lenses:
-            LENSES.get(name)
+            if name not in LENSES:
+                LENSES.get(name)  # raises with suggestions
         if not 1 <= self.batch <= 100_000:
             raise UsageError("index.batch must be from 1 to 100000")
 

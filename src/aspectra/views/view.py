@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["Metric", "Pooling", "Probe", "Scored", "View", "top_positions"]
+__all__ = ["ROLES", "Matching", "Metric", "Pooling", "Probe", "Scored", "View", "top_positions"]
 
 Pooling = Literal["max", "first", "sum", "mean3"]
 Metric = Literal["cosine", "dot", "l2"]
+Matching = Literal["", "single", "maxsim", "transport", "centroid"]
+ROLES = ("background", "objective", "method", "result", "other")
 Positions = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
@@ -33,6 +35,11 @@ class Probe:
         pooling: how units' scores become a paper's: max, first (the first unit), sum, or mean3 (mean of the
             three best).
         metric: cosine, dot (inner product) or l2 (negated Euclidean distance); dense views only.
+        roles: only sentences with these roles take part, of the seeds and of the papers; () for all units.
+        focus: free words; each unit takes part as much as it is about them.
+        matching: how several units are compared with several (dense views of units only): ``single`` best
+            pair, ``maxsim``: mean over the query's units of the best unit, ``transport`` (entropic optimal
+            transport), ``centroid`` of either side; "" compares each unit and pools.
     """
 
     view: str
@@ -43,6 +50,9 @@ class Probe:
     instruction: str = ""
     pooling: Pooling = "max"
     metric: Metric = "cosine"
+    roles: tuple[str, ...] = ()
+    focus: str = ""
+    matching: Matching = ""
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:
@@ -51,12 +61,20 @@ class Probe:
             raise UsageError(f"unknown pooling {self.pooling!r}", why="known: max, first, sum, mean3")
         if self.metric not in get_args(Metric):
             raise UsageError(f"unknown metric {self.metric!r}", why="known: cosine, dot, l2")
+        if self.matching not in get_args(Matching):
+            raise UsageError(
+                f"unknown matching {self.matching!r}", why="known: " + ", ".join(get_args(Matching)[1:])
+            )
+        if (self.roles or self.focus) and not self.matching:
+            raise UsageError("a probe with roles or a focus needs a matching", hint='matching = "maxsim"')
+        if unknown := [r for r in self.roles if r not in ROLES]:
+            raise UsageError(f"unknown role {unknown[0]!r}", why="known: " + ", ".join(ROLES))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form without fields that have their default value."""
         whole = asdict(self)
-        whole["seeds"] = list(self.seeds)
-        plain = {f.name: f.default for f in fields(self)} | {"seeds": []}
+        whole |= {"seeds": list(self.seeds), "roles": list(self.roles)}
+        plain = {f.name: f.default for f in fields(self)} | {"seeds": [], "roles": []}
         return {k: v for k, v in whole.items() if k == "view" or v != plain[k]}
 
     @classmethod
@@ -68,9 +86,8 @@ class Probe:
         """
         refuse_unknown(data, (f.name for f in fields(cls)), "field in a probe")
         try:
-            return cls(
-                **{**data, "seeds": tuple(data.get("seeds", ())), "weight": float(data.get("weight", 1.0))}
-            )
+            lists = {name: tuple(data.get(name, ())) for name in ("seeds", "roles")}
+            return cls(**{**data, **lists, "weight": float(data.get("weight", 1.0))})
         except (TypeError, ValueError) as error:
             raise UsageError("a probe cannot be read", why=str(error)) from error
 

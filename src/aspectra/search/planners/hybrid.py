@@ -1,15 +1,13 @@
-"""The default: abstract vectors and BM25 on standardised scores."""
+"""The plain retriever: abstract vectors and BM25 on standardised scores."""
 
 from __future__ import annotations
 
+from aspectra.search.defaults import LEXICAL_WEIGHT
 from aspectra.search.plan import Plan
 from aspectra.search.planner import PLANNERS, ViewNames, bind, probe
 from aspectra.search.query import Query
 
-__all__ = ["LEXICAL_WEIGHT", "hybrid"]
-
-# Weight of BM25 beside the abstract vector's 1.0.
-LEXICAL_WEIGHT = 0.3
+__all__ = ["hybrid"]
 
 
 @PLANNERS.register("hybrid")

@@ -1,0 +1,68 @@
+"""Aspects: which part of a paper a likeness is about, as roles of sentences or as free words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aspectra.base.errors import UsageError
+
+__all__ = ["ASPECT_ROLES", "Aspect", "other_roles"]
+
+# Roles of each aspect; the fifth role, other, belongs to none.
+ASPECT_ROLES: dict[str, tuple[str, ...]] = {
+    "background": ("background", "objective"),
+    "method": ("method",),
+    "result": ("result",),
+}
+
+_WORDS = {
+    "background": "context goal motivation objective problem question task topic aim setting "
+    "research-question hypothesis",
+    "method": "approach technique algorithm model procedure methodology architecture design how",
+    "result": "finding outcome conclusion performance evaluation-result evidence",
+}
+_NAMES = {word.replace("-", " "): name for name, words in _WORDS.items() for word in [name, *words.split()]}
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One aspect.
+
+    Attributes:
+        name: as asked.
+        roles: roles of the sentences that carry it, or () where it is free words.
+        focus: the free words, or "".
+    """
+
+    name: str
+    roles: tuple[str, ...] = ()
+    focus: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Aspect:
+        """From a person's words: a role, a usual word for one, or anything else as free words.
+
+        >>> Aspect.parse("Approach").roles
+        ('method',)
+        >>> Aspect.parse("evaluation protocol").focus
+        'evaluation protocol'
+
+        Raises:
+            UsageError: nothing was said.
+        """
+        said = " ".join(text.split())
+        if not said:
+            raise UsageError("an aspect is empty", hint="--same method, or --same 'evaluation protocol'")
+        plain = said.casefold()
+        name = _NAMES.get(plain) or _NAMES.get(plain.removesuffix("s"))
+        if name is None:
+            return cls(said, focus=said)
+        return cls(name, ASPECT_ROLES[name])
+
+
+def other_roles(aspects: tuple[Aspect, ...]) -> tuple[str, ...]:
+    """Roles that none of the aspects is carried by; () where an aspect is free words, which has no others."""
+    if any(a.focus for a in aspects):
+        return ()
+    taken = {role for a in aspects for role in a.roles}
+    return tuple(r for roles in ASPECT_ROLES.values() for r in roles if r not in taken)
