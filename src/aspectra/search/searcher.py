@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from aspectra.base.errors import ViewMismatch
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper
+from aspectra.search.compliance import conditions_mask, obey
+from aspectra.search.condition import ATTRIBUTES
 from aspectra.search.evidence import Quoter
 from aspectra.search.fusion import reciprocal_ranks, standardise
 from aspectra.search.limits import allowed_mask
@@ -36,6 +38,19 @@ class _Fused:
     scores: NDArray[Any]
     raw: list[Floats | None]
     standardised: list[NDArray[np.float64] | None]
+    grades: list[Floats] = field(default_factory=list)
+    worth: float = 0.0
+
+    def take(self, at: Positions) -> _Fused:
+        """Only the papers at these places."""
+        return replace(
+            self,
+            papers=self.papers[at],
+            scores=self.scores[at],
+            raw=_take(self.raw, at),
+            standardised=_take(self.standardised, at),
+            grades=_take(self.grades, at),
+        )
 
 
 class Searcher:
@@ -92,7 +107,9 @@ class Searcher:
     @property
     def view_names(self) -> ViewNames:
         """The views that planners may ask."""
-        return ViewNames(tuple(self.index.view_names), self.index.default_encoder())
+        return ViewNames(
+            tuple(self.index.view_names), self.index.default_encoder(), tuple(self.index.lens_names)
+        )
 
     def search(
         self,
@@ -151,7 +168,7 @@ class Searcher:
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
         """Positions and scores of the plan's papers, best first: the ranking without its clothes."""
         index = self.index
-        fused = self._fuse(plan, self._allowed(plan), self._depth(plan))
+        fused = self._score(plan, self._allowed(plan), self._depth(plan))
         at = top_positions(fused.scores, plan.limit, index.id_order[fused.papers])
         return fused.papers[at], fused.scores[at]
 
@@ -161,7 +178,11 @@ class Searcher:
         if exclude and plan.versions == "best":
             twins = self.library.versions(exclude)
             exclude = (*exclude, *(v for versions in twins.values() for v in versions))
-        return allowed_mask(self.index, plan.filters, exclude, gone, plan.within)
+        mask = allowed_mask(self.index, plan.filters, exclude, gone, plan.within)
+        obedient = conditions_mask(self.index, plan.conditions)
+        if mask is None or obedient is None:
+            return obedient if mask is None else mask
+        return mask & obedient
 
     def _changed(self) -> tuple[set[str], int]:
         """(ids removed since the generation was built, number of papers added since)."""
@@ -174,6 +195,18 @@ class Searcher:
             new = len(held) - (len(self.index) - len(gone))
             self._changes = (revision, gone, new)
         return self._changes[1], self._changes[2]
+
+    def _score(self, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> _Fused:
+        """Fused scores with what the conditions add, without the papers they drop."""
+        if not plan.conditions:
+            return self._fuse(plan, allowed, depth)
+        count = max(plan.fusion.candidates, depth)
+        fused = self._fuse(plan, allowed, count)
+        if len(fused.papers) > count and not all(ATTRIBUTES.get(c.attribute).cheap for c in plan.conditions):
+            fused = fused.take(top_positions(fused.scores, count, self.index.id_order[fused.papers]))
+        obeyed = obey(self.index, plan.conditions, fused.papers, fused.scores, plan.compliance)
+        fused = replace(fused, scores=fused.scores + obeyed.moves, grades=obeyed.grades, worth=obeyed.worth)
+        return fused if obeyed.kept.all() else fused.take(np.flatnonzero(obeyed.kept))
 
     def _fuse(self, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> _Fused:
         index = self.index
@@ -249,7 +282,7 @@ class Searcher:
         index = self.index
         allowed, depth = self._allowed(plan), self._depth(plan)
         while True:
-            fused = self._fuse(plan, allowed, depth)
+            fused = self._score(plan, allowed, depth)
             order = top_positions(fused.scores, depth, index.id_order[fused.papers])
             chosen, versions = self._one_version_each(plan, fused.papers[order])
             if len(chosen) >= plan.limit or len(order) < depth:

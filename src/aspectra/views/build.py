@@ -21,12 +21,14 @@ from aspectra.papers.library import Library
 from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
 from aspectra.views.caching import (
     ABSTRACT_KIND,
+    SENTENCE_KIND,
     Packed,
     Progress,
     chunk_kind,
     chunks_missing,
     encode_abstracts,
     encode_chunks,
+    encode_sentences,
     paper_spans,
     read_sections,
 )
@@ -115,6 +117,8 @@ def build_index(
         clock = perf_counter()
         for _, encoder in encoders:
             report.encoded += encode_abstracts(library, writer, encoder, chosen.batch, progress)
+            if _apart(chosen, encoder):
+                encode_sentences(library, writer, encoder, chosen.batch, progress)
         report.seconds["encode"] = perf_counter() - clock
         clock = perf_counter()
         report.lensed = apply_lenses(library, writer, chosen.lenses, progress)
@@ -159,9 +163,20 @@ def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, 
     """Hash of everything a generation depends on: equal state, nothing to do."""
     rows = library.rows("SELECT id, content_hash, text_hash, full_hash FROM papers ORDER BY pos")
     texts = (json.dumps(row, ensure_ascii=False) for row in rows)
-    fixed = [str(_FORMAT), settings.dumps(), *(e.fingerprint for _, e in encoders), ABSTRACT_KIND]
+    fixed = [
+        str(_FORMAT),
+        settings.dumps(),
+        *(e.fingerprint for _, e in encoders),
+        ABSTRACT_KIND,
+        SENTENCE_KIND,
+    ]
     fixed.append(lens_state(settings.lenses))
     return digest_texts([*fixed, *texts])
+
+
+def _apart(settings: IndexSettings, encoder: Encoder) -> bool:
+    """Whether sentences have vectors of their own; without token states the abstracts' pass made them so."""
+    return settings.sentences == "apart" and encoder.late_pooling
 
 
 class _Builder:
@@ -319,22 +334,34 @@ class _Builder:
             whole = self._matrix(whole_name, len(self.ids), encoder.dimensions, np.float32)
             units = self._matrix(unit_name, len(self.units), encoder.dimensions, np.float16)
             truncated, even = 0, True
+            apart = _apart(self.settings, encoder)
             for number, packed in self._vectors("text_hash", ABSTRACT_KIND, encoder):
-                low, high = self.offsets[number], self.offsets[number + 1]
-                if packed is None or len(packed.units) != high - low:
+                if packed is None:
                     raise LibraryCorrupt(
-                        f"the cached vectors of {self.ids[number]!r} do not fit its sentences",
-                        hint="aspectra index --rebuild",
+                        f"vectors of {self.ids[number]!r} are missing", hint="aspectra index --rebuild"
                     )
                 whole[number] = packed.whole
-                units[low:high] = packed.units
+                if not apart:
+                    self._put_units(units, number, packed)
                 even = even and _is_unit(packed.whole)
                 truncated += packed.truncated
             self._describe(whole_name, spec, encoder, truncated, unit_length=even)
-            how = "late pooling" if encoder.late_pooling else "encoded apart"
+            if apart:
+                for number, packed in self._vectors("text_hash", SENTENCE_KIND, encoder):
+                    self._put_units(units, number, packed)
+            how = "late pooling" if encoder.late_pooling and not apart else "encoded apart"
             self._describe(
                 unit_name, spec, encoder, truncated, units="sentences", sentences=how, unit_length=even
             )
+
+    def _put_units(self, units: Any, number: int, packed: Packed | None) -> None:
+        low, high = self.offsets[number], self.offsets[number + 1]
+        if packed is None or len(packed.units) != high - low:
+            raise LibraryCorrupt(
+                f"the cached vectors of {self.ids[number]!r} do not fit its sentences",
+                hint="aspectra index --rebuild",
+            )
+        units[low:high] = packed.units
 
     def _full_texts(self) -> None:
         if not any(self.columns["full"]):

@@ -21,12 +21,14 @@ from aspectra.views.view import Floats
 
 __all__ = [
     "ABSTRACT_KIND",
+    "SENTENCE_KIND",
     "Packed",
     "Progress",
     "chunk_kind",
     "chunks_missing",
     "encode_abstracts",
     "encode_chunks",
+    "encode_sentences",
     "paper_spans",
     "read_sections",
 ]
@@ -35,6 +37,7 @@ Progress = Callable[[str, int, int], None]
 
 # What the blob holds and how it was made; another number means another cache entry.
 ABSTRACT_KIND = f"abstract+sentences/1.{SPLITTER_VERSION}"
+SENTENCE_KIND = f"sentences-apart/1.{SPLITTER_VERSION}"
 _AHEAD = 8  # batches sorted by length together, so that little is spent on padding
 _WINDOW_WORDS = 300  # fits 512 word pieces of ordinary prose
 
@@ -172,6 +175,37 @@ def encode_abstracts(
                 for key, vector, unit, cut in zip(keys, coded.vectors, units, coded.truncated, strict=True)
             ]
         )
+        done += len(keys)
+    progress(label, done, len(missing))
+    return done
+
+
+def encode_sentences(
+    library: Library, writer: Writer, encoder: Encoder, batch: int, progress: Progress
+) -> int:
+    """Encode titles and sentences each by itself, where the cache lacks them; returns how many papers.
+
+    A late-pooled sentence vector knows its neighbours, so sentences of one paper are much alike whatever they
+    say; vectors of sentences apart tell methods from results better.
+    """
+    missing = _missing(library, "text_hash", SENTENCE_KIND, encoder.fingerprint)
+    label, done = f"encoding sentences with {encoder.name}", 0
+    for positions in _batches(missing, batch):
+        progress(label, done, len(missing))
+        keys, counts, texts = [], [], []
+        for key, paper in _papers_at(library, positions):
+            text, inside, _ = paper_spans(paper)
+            keys.append(key)
+            counts.append(len(inside))
+            texts += [text[a:b] for a, b in inside]
+        coded = encoder.encode(texts)
+        ends = np.cumsum(counts)
+        rows = []
+        for key, low, high in zip(keys, ends - counts, ends, strict=True):
+            cut = int(coded.truncated[low:high].sum())
+            packed = Packed(np.zeros(0, np.float32), coded.vectors[low:high].astype(np.float16), cut)
+            rows.append((key, SENTENCE_KIND, encoder.fingerprint, packed.dumps()))
+        writer.put_vectors(rows)
         done += len(keys)
     progress(label, done, len(missing))
     return done

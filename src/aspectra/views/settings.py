@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
@@ -52,6 +52,9 @@ class IndexSettings:
         lexical: BM25 parameters and tokenisation, for all lexical views.
         chunks: chunk sizes of the full-text views; empty for none.
         dense_chunks: whether chunks are encoded too (the slow part for full texts).
+        sentences: how sentence vectors are made: ``apart`` (each sentence encoded by itself: about as much
+            work again as the abstracts, and much better for aspects) or ``late`` (pooled from the
+            abstract's own pass, free). An encoder without token states knows only ``apart``.
         lenses: names of the lenses that every paper is seen through.
         batch: papers encoded between two commits: what a kill can undo.
     """
@@ -60,12 +63,15 @@ class IndexSettings:
     lexical: LexicalSettings = field(default_factory=LexicalSettings)
     chunks: tuple[str, ...] = ("250w",)
     dense_chunks: bool = True
+    sentences: Literal["apart", "late"] = "apart"
     lenses: tuple[str, ...] = LOCAL_LENSES
     batch: int = 256
 
     def __post_init__(self) -> None:
         for size in self.chunks:
             ChunkSize.parse(size)
+        if self.sentences not in ("apart", "late"):
+            raise UsageError(f"index.sentences is {self.sentences!r}", why="it must be apart or late")
         for name in self.lenses:
             if name not in LENSES:
                 LENSES.get(name)  # raises with suggestions
@@ -92,6 +98,7 @@ class IndexSettings:
                 encoders=tuple(data.get("encoders", cls.encoders)),
                 lexical=LexicalSettings(**lexical, tokens=tokens),
                 chunks=tuple(data.get("chunks", cls.chunks)),
+                sentences=data.get("sentences", cls.sentences),
                 lenses=tuple(data.get("lenses", cls.lenses)),
                 dense_chunks=bool(data.get("dense_chunks", cls.dense_chunks)),
                 batch=int(data.get("batch", cls.batch)),

@@ -1,0 +1,144 @@
+"""Conditions in a ranking: which papers are dropped, which move, and how far.
+
+``require`` and ``exclude`` drop papers. ``prefer`` and ``avoid`` add a term on the scale of the fused score:
+a share (the plan's ``compliance``) of the best paper's *lead*, its distance to the mean of the best hundred,
+times the grade (wanted: up to +1; unwanted: down to -1). So a wish is worth what separates the best papers
+from the field, whatever the probes' scale is for this query, and its opposite is worth the same with the
+other sign. Two papers with equal grades keep their order: a compliant paper that is less relevant never
+passes a compliant one that is more so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.search.condition import ATTRIBUTES, Condition
+from aspectra.views.index import Index
+from aspectra.views.view import Floats, Positions
+
+__all__ = ["MEETS", "Obeyed", "conditions_mask", "obey"]
+
+# The grade from which a paper meets a condition.
+MEETS = 0.5
+
+_FIELD = 100  # papers that the best one is compared with
+_SHARPNESS = 10.0
+
+
+@dataclass(frozen=True)
+class Obeyed:
+    """What conditions did to candidates.
+
+    Attributes:
+        kept: (candidates,) False for papers that are dropped.
+        moves: (candidates,) what is added to each score.
+        grades: per condition (candidates,) how far each paper has its value; NaN where nothing is known.
+        worth: what one wholly met wish adds.
+    """
+
+    kept: NDArray[np.bool_]
+    moves: NDArray[np.float64]
+    grades: list[Floats]
+    worth: float
+
+
+def conditions_mask(index: Index, conditions: Sequence[Condition]) -> NDArray[np.bool_] | None:
+    """(all papers,) False where a paper surely breaks a ``require`` or ``exclude``; None where none filters.
+
+    Conditions that are slow to grade are only bounded here and graded later, on candidates.
+    """
+    mask: NDArray[np.bool_] | None = None
+    everyone = np.arange(len(index))
+    for condition in _alternatives(conditions):
+        attribute = ATTRIBUTES.get(condition[0].attribute)
+        if not condition[0].filters:
+            continue
+        if attribute.cheap:
+            passed = _passes(condition, [attribute.grades(c.value, index, everyone) for c in condition])
+        elif condition[0].relation == "require":
+            bounds = [attribute.possible(c.value, index) for c in condition]
+            known = [b for b in bounds if b is not None]
+            if len(known) < len(bounds):
+                continue
+            passed = np.logical_or.reduce(known)
+        else:
+            continue
+        mask = passed if mask is None else mask & passed
+    return mask
+
+
+def obey(
+    index: Index,
+    conditions: Sequence[Condition],
+    papers: Positions,
+    scores: NDArray[np.floating],
+    weight: float,
+) -> Obeyed:
+    """Grade candidates and say who is dropped and who moves.
+
+    Args:
+        index: the generation.
+        conditions: of the plan.
+        papers: (candidates,) positions.
+        scores: (candidates,) fused scores.
+        weight: the plan's ``compliance``.
+    """
+    graded = {c: ATTRIBUTES.get(c.attribute).grades(c.value, index, papers) for c in conditions}
+    kept = np.ones(len(papers), dtype=np.bool_)
+    moves = np.zeros(len(papers))
+    worth = weight * _lead(scores)
+    for group in _alternatives(conditions):
+        grades = [graded[c] for c in group]
+        if group[0].filters:
+            kept &= _passes(group, grades)
+        else:
+            best = np.fmax.reduce(grades)  # any of several wanted values will do
+            # What nothing is known of is neither raised nor lowered.
+            share = np.where(np.isnan(best), 0.0, 2.0 * _sharpen(np.nan_to_num(best)) - 1.0)
+            moves += group[0].sign * worth * share
+    return Obeyed(kept, moves, [graded[c] for c in conditions], worth)
+
+
+def _alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
+    """Groups of which one must be met: wanted values of one attribute; all others stand alone.
+
+    Terms and bounds must all hold, and unwanted values hold one by one.
+    """
+    groups: list[list[Condition]] = []
+    places: dict[tuple[str, str], list[Condition]] = {}
+    for c in conditions:
+        alone = c.sign < 0 or c.attribute == "keyword" or c.value.startswith(("<", ">"))
+        if alone:
+            groups.append([c])
+        elif (c.attribute, c.relation) in places:
+            places[c.attribute, c.relation].append(c)
+        else:
+            places[c.attribute, c.relation] = [c]
+            groups.append(places[c.attribute, c.relation])
+    return groups
+
+
+def _passes(group: list[Condition], grades: list[Floats]) -> NDArray[np.bool_]:
+    """(papers,) whether a filter lets them through; the unknown meets nothing and breaks nothing."""
+    best = np.nan_to_num(np.fmax.reduce(grades))
+    return np.asarray(best >= MEETS if group[0].sign > 0 else best < MEETS)
+
+
+def _sharpen(grades: Floats) -> NDArray[np.float64]:
+    """Grades drawn towards 0 and 1, so that "clearly" and "very clearly" are worth the same."""
+    ends = 1.0 / (1.0 + np.exp(_SHARPNESS * MEETS))
+    raw = 1.0 / (1.0 + np.exp(-_SHARPNESS * (grades.astype(np.float64) - MEETS)))
+    return np.asarray((raw - ends) / (1.0 - 2.0 * ends))
+
+
+def _lead(scores: NDArray[np.floating]) -> float:
+    """How far the best paper is ahead of the mean of the best hundred; 1.0 where there is no field."""
+    if len(scores) < 2:
+        return 1.0
+    count = min(_FIELD, len(scores))
+    best = np.partition(scores, len(scores) - count)[-count:]
+    return max(float(best.max() - best.mean()), 1e-6)
