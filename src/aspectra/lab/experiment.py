@@ -84,7 +84,13 @@ def _asked(benchmark: Benchmark, protocol: Protocol) -> str:
     """Hash of the questions, and of what may be ranked for them."""
     rows = []
     for topic in benchmark.topics:
-        row: list[object] = [topic.id, topic.text, topic.seed, sorted(topic.instructions.items())]
+        row: list[object] = [
+            topic.id,
+            topic.text,
+            topic.seed,
+            topic.aspect,
+            sorted(topic.instructions.items()),
+        ]
         row.append(sorted(benchmark.excluded.get(topic.id, ())))
         if protocol == "pool" and benchmark.pools is not None:
             row.append(list(benchmark.pools.get(topic.id, ())))
@@ -114,7 +120,7 @@ def needs_full_text(recipe: Recipe) -> bool:
     if recipe.probes:
         own = any(probe.view.startswith("chunks") for probe in recipe.probes)
     else:
-        own = recipe.planner not in ("bm25", "dense", "hybrid")
+        own = recipe.planner not in ("bm25", "dense", "guided", "hybrid")
     return own or (recipe.first is not None and needs_full_text(recipe.first))
 
 
@@ -250,6 +256,7 @@ def topic_query(topic: Topic, mode: str, limit: int) -> Query:
         evidence=0,
         versions="all",
         instruction=topic.instructions.get(mode, ""),
+        same=(topic.aspect,) if topic.aspect else (),
     )
 
 

@@ -61,6 +61,7 @@ class Plan:
         compliance: what wholly meeting one wish is worth, see :mod:`aspectra.search.compliance`.
         exclude: ids never shown (the seeds of a seed query).
         within: where given, only these ids are ranked (a pool, or a first stage's best).
+        unread: words of the asker that look like wishes and were not understood: they were left in the text.
         limit, evidence, versions: as in :class:`Query`.
     """
 
@@ -75,6 +76,7 @@ class Plan:
     within: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     compliance: float = COMPLIANCE_WEIGHT
+    unread: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -115,6 +117,8 @@ class Plan:
         if self.conditions:
             out["compliance"] = self.compliance
             out["conditions"] = [c.to_dict() for c in self.conditions]
+        if self.unread:
+            out["unread"] = list(self.unread)
         out["probes"] = [p.to_dict() for p in self.probes]
         return out
 
@@ -134,6 +138,7 @@ class Plan:
                 filters=Filters.from_dict(dict(data.get("filters", {}))),
                 conditions=tuple(Condition.from_dict(dict(c)) for c in data.get("conditions", ())),
                 compliance=float(data.get("compliance", COMPLIANCE_WEIGHT)),
+                unread=tuple(data.get("unread", ())),
                 exclude=tuple(data.get("exclude", ())),
                 within=tuple(data.get("within", ())),
                 limit=int(data.get("limit", 10)),
@@ -208,6 +213,7 @@ class Plan:
             said = f"  (“{condition.words}”)" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.chip}]{how}{said}")
+        lines += [f"  not understood, left in the text: “{words}”" for words in self.unread]
         if self.within:
             lines.append(f"  ranks only {len(self.within)} given papers")
         if self.exclude:

@@ -12,13 +12,14 @@ from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.search.plan import Fusion, Plan
-from aspectra.search.planner import PLANNERS, ViewNames, bind
+from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames, bind
 from aspectra.search.query import Query
+from aspectra.search.understanding import understand
 from aspectra.views.view import Probe
 
 __all__ = ["ProbeRecipe", "Recipe"]
 
-Instruction = Literal["ignore", "concat", "encoder"]
+Instruction = Literal["ignore", "concat", "encoder", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class Recipe:
         probes: probes that every query asks with its text and seeds, instead of a planner.
         fusion: of these probes.
         instruction: what becomes of a query's instruction: ``ignore`` it, ``concat`` it to the text (the
-            plain baseline of every retriever), or hand it to the ``encoder`` (those trained for it).
+            plain baseline of every retriever), hand it to the ``encoder`` (those trained for it), or ``read``
+            it into conditions and aspects (the default recipe).
         first: another recipe whose best ``top`` papers are all that is ranked, or None.
         top: how many.
     """
@@ -62,7 +64,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.instruction not in get_args(Instruction):
             raise UsageError(
-                f"unknown use of instructions {self.instruction!r}", why="known: ignore, concat, encoder"
+                f"unknown use of instructions {self.instruction!r}",
+                why="known: " + ", ".join(get_args(Instruction)),
             )
         if not self.probes and self.planner not in PLANNERS:
             PLANNERS.get(self.planner)  # raises with suggestions
@@ -118,14 +121,14 @@ class Recipe:
             except (OSError, ValueError) as error:
                 raise UsageError(f"the recipe {spec} cannot be read", why=str(error)) from error
         parts = spec.split(">")
-        made = cls(parts[0], planner=parts[0])
+        made = cls(parts[0], planner=parts[0], instruction=_usual(parts[0]))
         rest = parts[1:]
         if len(rest) % 2:
             raise UsageError(f"{spec!r} is no recipe", why="write first>number>second, as in bm25>200>hybrid")
         for number, name in zip(rest[::2], rest[1::2], strict=True):
             if not number.isdigit():
                 raise UsageError(f"{number!r} in {spec!r} is not a number of papers")
-            made = cls(spec, planner=name, first=made, top=int(number))
+            made = cls(spec, planner=name, instruction=_usual(name), first=made, top=int(number))
         return made
 
     def to_toml(self) -> str:
@@ -139,6 +142,8 @@ class Recipe:
         asked = query
         if query.instruction and self.instruction == "concat":
             asked = replace(query, text=f"{query.text} {query.instruction}".strip())
+        elif self.instruction == "read":
+            asked = understand(query).query
         if not self.probes:
             plan = PLANNERS.get(self.planner)(asked, views)
         else:
@@ -173,3 +178,8 @@ class Recipe:
             before = self.first.order(query.with_limit(self.top), views, run, within)
             within = tuple(run(before)) or ("",)
         return replace(self.plan(query, views), within=within)
+
+
+def _usual(planner: str) -> Instruction:
+    """What becomes of instructions unless a recipe says otherwise: the default planner obeys them."""
+    return "read" if planner == DEFAULT_PLANNER else "concat"

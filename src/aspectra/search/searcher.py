@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,43 +14,21 @@ from numpy.typing import NDArray
 from aspectra.base.errors import ViewMismatch
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper
-from aspectra.search.compliance import conditions_mask, obey
-from aspectra.search.condition import ATTRIBUTES
+from aspectra.search.compliance import conditions_mask
+from aspectra.search.condition import Condition
 from aspectra.search.evidence import Quoter
-from aspectra.search.fusion import reciprocal_ranks, standardise
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
 from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
 from aspectra.search.query import Filters, Query
 from aspectra.search.ranking import Evidence, Hit, ProbeScore, Ranking
+from aspectra.search.scores import Fused, score_papers
+from aspectra.search.understanding import understand
 from aspectra.views.encoder import Encoder, load_encoder
 from aspectra.views.index import Index
-from aspectra.views.view import Floats, Positions, top_positions
+from aspectra.views.view import Positions, top_positions
 
 __all__ = ["Searcher", "open_library"]
-
-
-@dataclass(frozen=True)
-class _Fused:
-    """Fused scores of papers before they are cut: positions, scores, and per probe what it said."""
-
-    papers: Positions
-    scores: NDArray[Any]
-    raw: list[Floats | None]
-    standardised: list[NDArray[np.float64] | None]
-    grades: list[Floats] = field(default_factory=list)
-    worth: float = 0.0
-
-    def take(self, at: Positions) -> _Fused:
-        """Only the papers at these places."""
-        return replace(
-            self,
-            papers=self.papers[at],
-            scores=self.scores[at],
-            raw=_take(self.raw, at),
-            standardised=_take(self.standardised, at),
-            grades=_take(self.grades, at),
-        )
 
 
 class Searcher:
@@ -120,18 +98,38 @@ class Searcher:
         evidence: int = 1,
         filters: Filters = Filters(),
         versions: str = "best",
+        instruction: str = "",
+        same: Sequence[str] = (),
+        different: Sequence[str] = (),
+        conditions: Sequence[Condition] = (),
     ) -> Ranking:
         """Papers for a question in words.
 
         Args:
-            text: the question.
+            text: the question; it is searched as it is. :func:`~aspectra.search.understanding.understand`
+                reads wishes in it.
             limit: papers wanted.
             planner: name of a planner.
             evidence: sentences quoted per paper.
             filters: hard limits.
             versions: ``best`` or ``all``.
+            instruction: what the papers should be like, in words; it is read into conditions and aspects.
+            same: aspects in which papers should be like the text.
+            different: aspects in which they should be unlike it.
+            conditions: what the papers should be like.
         """
-        query = Query(text, (), filters, limit, evidence, versions)
+        query = Query(
+            text,
+            (),
+            filters,
+            limit,
+            evidence,
+            versions,
+            instruction,
+            tuple(same),
+            tuple(different),
+            tuple(conditions),
+        )
         return self.run(self.plan(query, planner))
 
     def similar(
@@ -143,6 +141,10 @@ class Searcher:
         evidence: int = 1,
         filters: Filters = Filters(),
         versions: str = "best",
+        instruction: str = "",
+        same: Sequence[str] = (),
+        different: Sequence[str] = (),
+        conditions: Sequence[Condition] = (),
     ) -> Ranking:
         """Papers like the seeds; the seeds and their other versions are not shown.
 
@@ -154,21 +156,43 @@ class Searcher:
             evidence: as there.
             filters: as there.
             versions: as there.
+            instruction: as there.
+            same: aspects in which papers should be like the seeds.
+            different: aspects in which they should be unlike them.
+            conditions: as there.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
-        query = Query(text, resolved, filters, limit, evidence, versions)
+        query = Query(
+            text,
+            resolved,
+            filters,
+            limit,
+            evidence,
+            versions,
+            instruction,
+            tuple(same),
+            tuple(different),
+            tuple(conditions),
+        )
         return self.run(self.plan(query, planner))
 
-    def plan(self, query: Query, planner: str = DEFAULT_PLANNER) -> Plan:
-        """The plan that would be run for a query."""
+    def plan(self, query: Query, planner: str = DEFAULT_PLANNER, *, read_text: bool = False) -> Plan:
+        """The plan that would be run for a query.
+
+        Args:
+            query: its instruction is read into conditions and aspects.
+            planner: name of a planner.
+            read_text: read wishes in the text too.
+        """
         for seed in query.seeds:
             self.index.position(seed)
-        return PLANNERS.get(planner)(query, self.view_names)
+        understood = understand(query, text_too=read_text)
+        return replace(PLANNERS.get(planner)(understood.query, self.view_names), unread=understood.unread)
 
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
         """Positions and scores of the plan's papers, best first: the ranking without its clothes."""
         index = self.index
-        fused = self._score(plan, self._allowed(plan), self._depth(plan))
+        fused = score_papers(self.index, plan, self._allowed(plan), self._depth(plan))
         at = top_positions(fused.scores, plan.limit, index.id_order[fused.papers])
         return fused.papers[at], fused.scores[at]
 
@@ -196,76 +220,6 @@ class Searcher:
             self._changes = (revision, gone, new)
         return self._changes[1], self._changes[2]
 
-    def _score(self, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> _Fused:
-        """Fused scores with what the conditions add, without the papers they drop."""
-        if not plan.conditions:
-            return self._fuse(plan, allowed, depth)
-        count = max(plan.fusion.candidates, depth)
-        fused = self._fuse(plan, allowed, count)
-        if len(fused.papers) > count and not all(ATTRIBUTES.get(c.attribute).cheap for c in plan.conditions):
-            fused = fused.take(top_positions(fused.scores, count, self.index.id_order[fused.papers]))
-        obeyed = obey(self.index, plan.conditions, fused.papers, fused.scores, plan.compliance)
-        fused = replace(fused, scores=fused.scores + obeyed.moves, grades=obeyed.grades, worth=obeyed.worth)
-        return fused if obeyed.kept.all() else fused.take(np.flatnonzero(obeyed.kept))
-
-    def _fuse(self, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> _Fused:
-        index = self.index
-        views = [index.view(probe.view) for probe in plan.probes]
-        if len(views) == 1 and plan.probes[0].weight > 0:
-            top = views[0].top(plan.probes[0], depth, allowed)
-            return _Fused(top.papers, top.scores, [top.scores], [None])
-        if plan.fusion.kind == "rrf":
-            return self._fuse_ranks(plan, views, allowed, depth)
-        sample = index.sample
-        raw: list[Floats | None] = [None] * len(views)
-        standard: list[NDArray[np.float64] | None] = [None] * len(views)
-        total = np.zeros(len(index))
-        everything = len(index) <= plan.fusion.scan_limit
-        costly = []
-        for number, (view, probe) in enumerate(zip(views, plan.probes, strict=True)):
-            if view.cheap or everything:
-                scores = view.score(probe).scores
-                raw[number] = scores
-                values = standardise(scores, scores[sample], allowed)
-                standard[number] = values
-                total += probe.weight * values
-            else:
-                costly.append(number)
-        if not costly:
-            if allowed is None:
-                return _Fused(np.arange(len(index)), total, raw, standard)
-            kept = np.flatnonzero(allowed)
-            return _Fused(kept, total[kept], _take(raw, kept), _take(standard, kept))
-        if len(costly) == len(views):
-            pool = np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
-        else:
-            count = max(plan.fusion.candidates, depth)
-            pool = top_positions(total, count, index.id_order, allowed)
-        raw, standard, total = _take(raw, pool), _take(standard, pool), total[pool]
-        for number in costly:
-            scores = views[number].score(plan.probes[number], pool).scores
-            reference = views[number].score(plan.probes[number], sample).scores
-            values = standardise(scores, reference)
-            raw[number], standard[number] = scores, values
-            total = total + plan.probes[number].weight * values
-        return _Fused(pool, total, raw, standard)
-
-    def _fuse_ranks(
-        self, plan: Plan, views: Sequence[Any], allowed: NDArray[np.bool_] | None, depth: int
-    ) -> _Fused:
-        index = self.index
-        lists, raw = [], []
-        depth = max(plan.fusion.depth, depth)
-        for view, probe in zip(views, plan.probes, strict=True):
-            top = view.top(probe, depth, allowed)
-            lists.append((top.papers, probe.weight))
-            scores = np.full(len(index), np.nan, dtype=np.float32)
-            scores[top.papers] = top.scores
-            raw.append(scores)
-        total = reciprocal_ranks(lists, len(index), plan.fusion.k)
-        kept = np.flatnonzero(total)
-        return _Fused(kept, total[kept], _take(raw, kept), [None] * len(views))
-
     @staticmethod
     def _depth(plan: Plan) -> int:
         """Papers to rank so that, versions folded, the limit can be filled."""
@@ -282,7 +236,7 @@ class Searcher:
         index = self.index
         allowed, depth = self._allowed(plan), self._depth(plan)
         while True:
-            fused = self._score(plan, allowed, depth)
+            fused = score_papers(self.index, plan, allowed, depth)
             order = top_positions(fused.scores, depth, index.id_order[fused.papers])
             chosen, versions = self._one_version_each(plan, fused.papers[order])
             if len(chosen) >= plan.limit or len(order) < depth:
@@ -366,11 +320,7 @@ class Searcher:
         return out
 
 
-def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:
-    return [None if a is None else a[at] for a in arrays]
-
-
-def _probe_scores(plan: Plan, fused: _Fused, at: int, explain: bool) -> tuple[ProbeScore, ...]:
+def _probe_scores(plan: Plan, fused: Fused, at: int, explain: bool) -> tuple[ProbeScore, ...]:
     out = []
     for probe, raw, standard in zip(plan.probes, fused.raw, fused.standardised, strict=True):
         score = None if raw is None or np.isnan(raw[at]) else float(raw[at])

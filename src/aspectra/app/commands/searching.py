@@ -8,9 +8,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.commands.asking_options import (
+    AllVersions,
+    Author,
+    Different,
+    EvidenceCount,
+    Explain,
+    FailEmpty,
+    Format,
+    Instruction,
+    Json,
+    JsonLines,
+    Lang,
+    Limit,
+    Literal,
+    Output,
+    PlanFile,
+    Planner,
+    PlanOnly,
+    Same,
+    Since,
+    Strict,
+    Until,
+    Venue,
+    WhyNot,
+    Wish,
+)
 from aspectra.app.output import count, safe
 from aspectra.app.session import Degraded, Session, common, read_stdin
-from aspectra.app.settings import FORMATS
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,52 +45,6 @@ if TYPE_CHECKING:
     from aspectra.search.searcher import Searcher
 
 __all__ = ["plan", "search", "similar"]
-
-Limit = Annotated[
-    int | None, typer.Option("--limit", "-n", metavar="N", help="Papers wanted [10].", show_default=False)
-]
-Planner = Annotated[
-    str | None,
-    typer.Option(
-        "--planner", "-p", metavar="NAME", help="bm25, dense, hybrid, fulltext.", show_default=False
-    ),
-]
-Since = Annotated[
-    str | None, typer.Option(metavar="WHEN", help="Earliest year: 2020, or 3y (ago).", show_default=False)
-]
-Until = Annotated[str | None, typer.Option(metavar="WHEN", help="Latest year.", show_default=False)]
-Venue = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Only this venue; * matches anything, as *SIGIR*.", show_default=False),
-]
-Author = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Only this author; again for more.", show_default=False),
-]
-Lang = Annotated[
-    list[str] | None, typer.Option(metavar="TAG", help="Only this language, as en.", show_default=False)
-]
-EvidenceCount = Annotated[
-    int | None, typer.Option("--evidence", metavar="N", help="Sentences quoted [1].", show_default=False)
-]
-AllVersions = Annotated[bool, typer.Option("--all-versions", help="Rank preprint and journal version apart.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Say what each view thought of each paper.")]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")]
-PlanFile = Annotated[
-    Path | None,
-    typer.Option("--plan-file", metavar="FILE", help="Run this (edited) plan.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-JsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a paper.")]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", metavar="NAME", help=", ".join(FORMATS) + ".", show_default=False),
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
-]
-FailEmpty = Annotated[bool, typer.Option("--fail-empty", help="Exit with 3 when nothing is found.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 when there are warnings.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +57,16 @@ class _Limits:
     author: list[str] | None
     lang: list[str] | None
     all_versions: bool
+    same: list[str] | None
+    different: list[str] | None
+    conditions: list[str] | None
+    instruction: str = ""
+    literal: bool = True
 
     def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
         """The whole question."""
         from aspectra.app.asking import year_of
+        from aspectra.search.condition import Condition
         from aspectra.search.query import Filters, Query
 
         filters = Filters(
@@ -98,7 +83,20 @@ class _Limits:
             session.config["search.limit"],
             session.config["search.evidence"],
             "all" if self.all_versions else "best",
+            self.instruction,
+            _aspects(self.same),
+            _aspects(self.different),
+            tuple(Condition.parse(chip) for chip in self.conditions or ()),
         )
+
+    def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
+        """The plan for it, with wishes in the text read unless it is to be taken literally."""
+        return searcher.plan(query, session.config["search.planner"], read_text=not self.literal)
+
+
+def _aspects(given: list[str] | None) -> tuple[str, ...]:
+    """Aspects of one or several flags, separated by commas too."""
+    return tuple(part.strip() for one in given or () for part in one.split(",") if part.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +109,7 @@ class _Way:
     output: Path | None
     fail_empty: bool
     strict: bool
+    why_not: str | None = None
 
 
 def _format(session: Session, as_json: bool, as_lines: bool, name: str | None) -> str:
@@ -152,6 +151,12 @@ def search(
     venue: Venue = None,
     author: Author = None,
     lang: Lang = None,
+    same: Same = None,
+    different: Different = None,
+    condition: Wish = None,
+    instruction: Instruction = "",
+    literal: Literal = False,
+    why_not: WhyNot = None,
     evidence: EvidenceCount = None,
     all_versions: AllVersions = False,
     explain: Explain = False,
@@ -166,13 +171,18 @@ def search(
 ) -> None:
     """Find papers by a question.
 
-    Each comes with the sentence that speaks for it.
+    Each comes with the sentence that speaks for it. Wishes in the question about the papers themselves are
+    read and obeyed, and said: those with must, only or never drop papers, all others move them.
 
-    Example:  aspectra search "graph pretraining for molecules" --since 3y
+    Example:  aspectra search "graph pretraining for molecules, but not a survey" --since 3y
     """
     _flags(session, limit, planner, evidence)
-    way = _Way(_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict)
-    limits = _Limits(since, until, venue, author, lang, all_versions)
+    way = _Way(
+        _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
+    )
+    limits = _Limits(
+        since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
+    )
     if plan_file is not None:
         if text:
             raise UsageError("--plan-file brings its own question", hint="leave the words out")
@@ -183,6 +193,11 @@ def search(
             "--venue": venue,
             "--author": author,
             "--lang": lang,
+            "--same": same,
+            "--different": different,
+            "--condition": condition,
+            "--instruction": instruction,
+            "--literal": literal,
             "--evidence": evidence is not None,
             "--all-versions": all_versions,
         }
@@ -196,7 +211,7 @@ def search(
         return
     query = limits.query(session, _words(text), ())
     with session.open_searcher() as searcher:
-        _answer(session, searcher, searcher.plan(query, session.config["search.planner"]), way)
+        _answer(session, searcher, limits.plan(session, searcher, query), way)
 
 
 @common
@@ -216,6 +231,11 @@ def similar(
     venue: Venue = None,
     author: Author = None,
     lang: Lang = None,
+    same: Same = None,
+    different: Different = None,
+    condition: Wish = None,
+    instruction: Instruction = "",
+    why_not: WhyNot = None,
     evidence: EvidenceCount = None,
     all_versions: AllVersions = False,
     explain: Explain = False,
@@ -231,15 +251,17 @@ def similar(
 
     Those themselves and their other versions are not shown.
 
-    Example:  aspectra similar arXiv:2004.07180 --since 2021
+    Example:  aspectra similar arXiv:2004.07180 --same method --different result
     """
     _flags(session, limit, planner, evidence)
-    way = _Way(_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict)
-    limits = _Limits(since, until, venue, author, lang, all_versions)
+    way = _Way(
+        _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
+    )
+    limits = _Limits(since, until, venue, author, lang, all_versions, same, different, condition, instruction)
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
-        _answer(session, searcher, searcher.plan(query, session.config["search.planner"]), way)
+        _answer(session, searcher, limits.plan(session, searcher, query), way)
 
 
 @common
@@ -261,6 +283,11 @@ def plan(
     venue: Venue = None,
     author: Author = None,
     lang: Lang = None,
+    same: Same = None,
+    different: Different = None,
+    condition: Wish = None,
+    instruction: Instruction = "",
+    literal: Literal = False,
     evidence: EvidenceCount = None,
     all_versions: AllVersions = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -281,11 +308,13 @@ def plan(
         made = recall().plan
     else:
         _flags(session, limit, planner, evidence)
-        limits = _Limits(since, until, venue, author, lang, all_versions)
+        limits = _Limits(
+            since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
+        )
         with session.open_searcher() as searcher:
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
             query = limits.query(session, _words(text), resolved)
-            made = searcher.plan(query, session.config["search.planner"])
+            made = limits.plan(session, searcher, query)
     session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
 
 
@@ -310,6 +339,12 @@ def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way) -> None
     """Run a plan and write what came of it."""
     if way.plan_only:
         session.screen.data(_plan_text(made, way.format), way.output)
+        return
+    if way.why_not is not None:
+        from aspectra.search.whynot import why_not
+
+        reasons = why_not(searcher, made, searcher.library.resolve(way.why_not))
+        session.screen.data(safe(reasons.describe()) + "\n", way.output)
         return
     ranking = searcher.run(made, explain=way.explain)
     from aspectra.app.recent import remember

@@ -18,7 +18,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Topic
-from aspectra.lab.benchmarks._audit import Corpus, audit
+from aspectra.lab.benchmarks._audit import Corpus, audit, paper_of
 from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
 from aspectra.papers.paper import Paper
 
@@ -114,14 +114,15 @@ def load(path: Path, **options: str) -> Benchmark:
     Args:
         path: folder with ``abstracts-csfcube-preds.jsonl`` and ``test-pid2anns-csfcube-FACET.json``.
         options: ``instruction`` (one of :data:`VARIANTS`; default none: the facet is only named), ``ratings``
-            (``adju``, ``max``, ``min``, ``ann1``, ``ann2``), ``facet`` (only one), ``checksums``,
-            ``revision``.
+            (``adju``, ``max``, ``min``, ``ann1``, ``ann2``), ``facet`` (only one), ``roles``
+            (``released``: the release's own roles of sentences; ``predicted``: papers come without roles, so
+            that the library's lens finds them), ``checksums``, ``revision``.
 
     Raises:
         BadInput: a file is missing, damaged, or changed under a pinned checksum.
         UsageError: an option that cannot be understood.
     """
-    chosen = options_of("csfcube", options, ("instruction", "ratings", "facet"))
+    chosen = options_of("csfcube", options, ("instruction", "ratings", "facet", "roles"))
     folder = Folder(path, chosen.get("checksums", ""))
     ratings = chosen.get("ratings", "adju")
     if ratings not in _RATINGS:
@@ -131,7 +132,10 @@ def load(path: Path, **options: str) -> Benchmark:
     for facet in facets:
         facet_instruction(facet, variant or "base")
     abstracts = folder.need("abstracts-csfcube-preds.jsonl", "abstracts-csfcube.jsonl")
-    corpus = Corpus(lambda: folder.rows(abstracts))
+    roles = chosen.get("roles", "released")
+    if roles not in ("released", "predicted"):
+        raise UsageError(f"there are no {roles!r} roles", why="known: released, predicted")
+    corpus = Corpus(lambda: folder.rows(abstracts), paper_of if roles == "released" else _without_roles)
 
     gold: dict[str, Mapping[str, float]] = {}
     pools: dict[str, tuple[str, ...]] = {}
@@ -181,6 +185,11 @@ def load(path: Path, **options: str) -> Benchmark:
         folds=folds,
         audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
     )
+
+
+def _without_roles(row: Row) -> Paper:
+    paper = paper_of(row)
+    return replace(paper, sentences=tuple(replace(s, role="") for s in paper.sentences))
 
 
 def _annotations(folder: Folder, facet: str) -> Iterator[tuple[str, Row]]:

@@ -1,0 +1,126 @@
+"""Scores of a plan's papers: probes asked, answers fused, conditions obeyed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.search.compliance import obey
+from aspectra.search.condition import ATTRIBUTES
+from aspectra.search.fusion import reciprocal_ranks, standardise
+from aspectra.search.plan import Plan
+from aspectra.views.index import Index
+from aspectra.views.view import Floats, Positions, top_positions
+
+__all__ = ["Fused", "score_papers"]
+
+
+@dataclass(frozen=True)
+class Fused:
+    """Fused scores of papers before they are cut.
+
+    Attributes:
+        papers: (n,) positions.
+        scores: (n,) fused scores, with what the conditions add.
+        raw: per probe (n,) scores as the view gave them, NaN where it did not rank a paper; None if unknown.
+        standardised: per probe (n,) scores in deviations, or None where ranks were fused.
+        grades: per condition (n,) how far each paper has its value.
+        worth: what one wholly met wish adds.
+    """
+
+    papers: Positions
+    scores: NDArray[Any]
+    raw: list[Floats | None]
+    standardised: list[NDArray[np.float64] | None]
+    grades: list[Floats] = field(default_factory=list)
+    worth: float = 0.0
+
+    def take(self, at: Positions) -> Fused:
+        """Only the papers at these places."""
+        return replace(
+            self,
+            papers=self.papers[at],
+            scores=self.scores[at],
+            raw=_take(self.raw, at),
+            standardised=_take(self.standardised, at),
+            grades=_take(self.grades, at),
+        )
+
+
+def score_papers(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
+    """Fused scores with what the conditions add, without the papers they drop."""
+    if not plan.conditions:
+        return _fuse(index, plan, allowed, depth)
+    count = max(plan.fusion.candidates, depth)
+    fused = _fuse(index, plan, allowed, count)
+    if len(fused.papers) > count and not all(ATTRIBUTES.get(c.attribute).cheap for c in plan.conditions):
+        fused = fused.take(top_positions(fused.scores, count, index.id_order[fused.papers]))
+    obeyed = obey(index, plan.conditions, fused.papers, fused.scores, plan.compliance)
+    fused = replace(fused, scores=fused.scores + obeyed.moves, grades=obeyed.grades, worth=obeyed.worth)
+    return fused if obeyed.kept.all() else fused.take(np.flatnonzero(obeyed.kept))
+
+
+def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
+    views = [index.view(probe.view) for probe in plan.probes]
+    if len(views) == 1 and plan.probes[0].weight > 0:
+        top = views[0].top(plan.probes[0], depth, allowed)
+        return Fused(top.papers, top.scores, [top.scores], [None])
+    if plan.fusion.kind == "rrf":
+        return _fuse_ranks(index, plan, views, allowed, depth)
+    sample = index.sample
+    raw: list[Floats | None] = [None] * len(views)
+    standard: list[NDArray[np.float64] | None] = [None] * len(views)
+    total = np.zeros(len(index))
+    everything = len(index) <= plan.fusion.scan_limit
+    costly = []
+    for number, (view, probe) in enumerate(zip(views, plan.probes, strict=True)):
+        if view.cheap or everything:
+            scores = view.score(probe).scores
+            raw[number] = scores
+            values = standardise(scores, scores[sample], allowed)
+            standard[number] = values
+            total += probe.weight * values
+        else:
+            costly.append(number)
+    if not costly:
+        if allowed is None:
+            return Fused(np.arange(len(index)), total, raw, standard)
+        kept = np.flatnonzero(allowed)
+        return Fused(kept, total[kept], _take(raw, kept), _take(standard, kept))
+    if len(costly) == len(views):
+        pool = np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
+    else:
+        count = max(plan.fusion.candidates, depth)
+        pool = top_positions(total, count, index.id_order, allowed)
+    raw, standard, total = _take(raw, pool), _take(standard, pool), total[pool]
+    for number in costly:
+        scores = views[number].score(plan.probes[number], pool).scores
+        reference = views[number].score(plan.probes[number], sample).scores
+        values = standardise(scores, reference)
+        raw[number], standard[number] = scores, values
+        total = total + plan.probes[number].weight * values
+    return Fused(pool, total, raw, standard)
+
+
+def _fuse_ranks(
+    index: Index, plan: Plan, views: Sequence[Any], allowed: NDArray[np.bool_] | None, depth: int
+) -> Fused:
+    lists, raw = [], []
+    depth = max(plan.fusion.depth, depth)
+    for view, probe in zip(views, plan.probes, strict=True):
+        top = view.top(probe, depth, allowed)
+        lists.append((top.papers, probe.weight))
+        scores = np.full(len(index), np.nan, dtype=np.float32)
+        scores[top.papers] = top.scores
+        raw.append(scores)
+    total = reciprocal_ranks(lists, len(index), plan.fusion.k)
+    kept = np.flatnonzero(total)
+    return Fused(kept, total[kept], _take(raw, kept), [None] * len(views))
+
+
+def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:
+    return [None if a is None else a[at] for a in arrays]
