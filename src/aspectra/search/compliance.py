@@ -16,14 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.condition import ATTRIBUTES, Condition
+from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
 from aspectra.views.index import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["MEETS", "Obeyed", "conditions_mask", "obey"]
-
-# The grade from which a paper meets a condition.
-MEETS = 0.5
+__all__ = ["Obeyed", "conditions_mask", "obey"]
 
 _FIELD = 100  # papers that the best one is compared with
 _SHARPNESS = 10.0
@@ -35,15 +32,14 @@ class Obeyed:
 
     Attributes:
         kept: (candidates,) False for papers that are dropped.
-        moves: (candidates,) what is added to each score.
+        moves: per condition (candidates,) what it adds to each score; zeros where it filters or
+            where another value of the same attribute spoke for the paper.
         grades: per condition (candidates,) how far each paper has its value; NaN where nothing is known.
-        worth: what one wholly met wish adds.
     """
 
     kept: NDArray[np.bool_]
-    moves: NDArray[np.float64]
+    moves: list[NDArray[np.float64]]
     grades: list[Floats]
-    worth: float
 
 
 def conditions_mask(index: Index, conditions: Sequence[Condition]) -> NDArray[np.bool_] | None:
@@ -89,18 +85,22 @@ def obey(
     """
     graded = {c: ATTRIBUTES.get(c.attribute).grades(c.value, index, papers) for c in conditions}
     kept = np.ones(len(papers), dtype=np.bool_)
-    moves = np.zeros(len(papers))
+    moves = {c: np.zeros(len(papers)) for c in conditions}
     worth = weight * _lead(scores)
     for group in _alternatives(conditions):
         grades = [graded[c] for c in group]
         if group[0].filters:
             kept &= _passes(group, grades)
-        else:
-            best = np.fmax.reduce(grades)  # any of several wanted values will do
-            # What nothing is known of is neither raised nor lowered.
-            share = np.where(np.isnan(best), 0.0, 2.0 * _sharpen(np.nan_to_num(best)) - 1.0)
-            moves += group[0].sign * worth * share
-    return Obeyed(kept, moves, [graded[c] for c in conditions], worth)
+            continue
+        table = np.stack(grades)
+        known = ~np.isnan(table).all(axis=0)
+        filled = np.nan_to_num(table, nan=-1.0)
+        best = filled.argmax(axis=0)  # any of several wanted values will do
+        # What nothing is known of is neither raised nor lowered.
+        share = np.where(known, 2.0 * _sharpen(np.maximum(filled.max(axis=0), 0.0)) - 1.0, 0.0)
+        for number, condition in enumerate(group):
+            moves[condition] += np.where(best == number, condition.sign * worth * share, 0.0)
+    return Obeyed(kept, [moves[c] for c in conditions], [graded[c] for c in conditions])
 
 
 def _alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:

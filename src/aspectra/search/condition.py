@@ -22,7 +22,10 @@ from aspectra.views.index import Index
 from aspectra.views.lens import TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ATTRIBUTES", "Attribute", "Condition", "Relation"]
+__all__ = ["ATTRIBUTES", "MEETS", "Attribute", "Condition", "Relation"]
+
+# The grade from which a paper meets a condition.
+MEETS = 0.5
 
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 

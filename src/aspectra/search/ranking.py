@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aspectra.papers.paper import Paper
+from aspectra.search.condition import MEETS, Condition
 from aspectra.search.plan import Plan
 from aspectra.search.trec import trec_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Hit", "ProbeScore", "Ranking"]
+__all__ = ["Evidence", "Hit", "Kept", "ProbeScore", "Ranking"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Evidence:
         aspect: what the quote is about, or "".
         score: how well it matches, higher is better; comparable within one ranking.
         heading: of the section, for people, or "".
+        seed: id of the seed paper whose sentence this one answers, or "".
+        seed_quote: that sentence, or "".
     """
 
     quote: str
@@ -37,16 +40,21 @@ class Evidence:
     aspect: str = ""
     score: float = 0.0
     heading: str = ""
+    seed: str = ""
+    seed_quote: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {
+        out = {
             "quote": self.quote,
             "field": self.field,
             "start": self.start,
             "end": self.end,
             "aspect": self.aspect,
         }
+        if self.seed:
+            out |= {"seed": self.seed, "seed_quote": self.seed_quote}
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,44 @@ class ProbeScore:
     score: float | None
     standardised: float | None = None
     rank: int | None = None
+    aspect: str = ""
+
+    @property
+    def name(self) -> str:
+        """The view, and the aspect it was asked for."""
+        return f"{self.view} ({self.aspect})" if self.aspect else self.view
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one condition found in one hit.
+
+    Attributes:
+        condition: the condition.
+        grade: how far the paper has the value, 0 to 1; None where nothing is known.
+        moved: what it added to the score; 0 for conditions that filter.
+        quote: the span of the text that decided, or "".
+    """
+
+    condition: Condition
+    grade: float | None
+    moved: float = 0.0
+    quote: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the paper is as the condition wants it."""
+        return (self.grade is not None and self.grade >= MEETS) == (self.condition.sign > 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "condition": self.condition.chip,
+            "met": self.met,
+            "grade": None if self.grade is None else round(self.grade, 4),
+            "moved": round(self.moved, 4),
+            "quote": self.quote,
+        }
 
 
 @dataclass(frozen=True)
@@ -78,6 +124,7 @@ class Hit:
         evidence: best quote first.
         probes: per probe of the plan, in its order.
         versions: ids of other versions of the same work.
+        conditions: what each condition of the plan found, in its order.
     """
 
     id: str
@@ -87,6 +134,7 @@ class Hit:
     evidence: tuple[Evidence, ...] = ()
     probes: tuple[ProbeScore, ...] = ()
     versions: tuple[str, ...] = ()
+    conditions: tuple[Kept, ...] = ()
 
     @property
     def title(self) -> str:
@@ -107,6 +155,8 @@ class Hit:
         }
         if self.versions:
             out["versions"] = list(self.versions)
+        if self.conditions:
+            out["conditions"] = [c.to_dict() for c in self.conditions]
         return out
 
 
@@ -222,7 +272,7 @@ class Ranking(Sequence[Hit]):
         hit = self.hits[index]
         lines = [f"{hit.rank}. {hit.title or hit.id} [{hit.id}], score {hit.score:.4f}"]
         for probe in hit.probes:
-            parts = [f"  {probe.weight:+.2f} × {probe.view}:"]
+            parts = [f"  {probe.weight:+.2f} × {probe.name}:"]
             if probe.standardised is not None:
                 share = probe.weight * probe.standardised
                 parts.append(f"{share:+.3f} ({probe.standardised:+.2f} deviations, raw {probe.score:.4f})")
@@ -231,5 +281,9 @@ class Ranking(Sequence[Hit]):
             if probe.rank is not None:
                 parts.append(f"rank {probe.rank} in this view")
             lines.append(" ".join(parts))
+        for kept in hit.conditions:
+            grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
+            moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
+            lines.append(f"  [{kept.condition.chip}] {'met' if kept.met else 'not met'}: {grade}{moved}")
         lines += [f"  “{e.quote}” ({e.field} {e.start}–{e.end})" for e in hit.evidence]
         return "\n".join(lines)

@@ -29,7 +29,7 @@ class Fused:
         raw: per probe (n,) scores as the view gave them, NaN where it did not rank a paper; None if unknown.
         standardised: per probe (n,) scores in deviations, or None where ranks were fused.
         grades: per condition (n,) how far each paper has its value.
-        worth: what one wholly met wish adds.
+        moves: per condition (n,) what it added to the score.
     """
 
     papers: Positions
@@ -37,7 +37,7 @@ class Fused:
     raw: list[Floats | None]
     standardised: list[NDArray[np.float64] | None]
     grades: list[Floats] = field(default_factory=list)
-    worth: float = 0.0
+    moves: list[NDArray[np.float64]] = field(default_factory=list)
 
     def take(self, at: Positions) -> Fused:
         """Only the papers at these places."""
@@ -48,6 +48,7 @@ class Fused:
             raw=_take(self.raw, at),
             standardised=_take(self.standardised, at),
             grades=_take(self.grades, at),
+            moves=_take(self.moves, at),
         )
 
 
@@ -60,7 +61,8 @@ def score_papers(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, de
     if len(fused.papers) > count and not all(ATTRIBUTES.get(c.attribute).cheap for c in plan.conditions):
         fused = fused.take(top_positions(fused.scores, count, index.id_order[fused.papers]))
     obeyed = obey(index, plan.conditions, fused.papers, fused.scores, plan.compliance)
-    fused = replace(fused, scores=fused.scores + obeyed.moves, grades=obeyed.grades, worth=obeyed.worth)
+    total = fused.scores + sum(obeyed.moves)
+    fused = replace(fused, scores=total, grades=obeyed.grades, moves=obeyed.moves)
     return fused if obeyed.kept.all() else fused.take(np.flatnonzero(obeyed.kept))
 
 

@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import ViewMismatch
 from aspectra.papers.library import Library
-from aspectra.papers.paper import Paper
+from aspectra.papers.paper import Paper, field_text
+from aspectra.search.aspect_evidence import aspect_quotes
 from aspectra.search.compliance import conditions_mask
-from aspectra.search.condition import Condition
+from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
 from aspectra.search.evidence import Quoter
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
 from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
 from aspectra.search.query import Filters, Query
-from aspectra.search.ranking import Evidence, Hit, ProbeScore, Ranking
+from aspectra.search.ranking import Evidence, Hit, Kept, ProbeScore, Ranking
 from aspectra.search.scores import Fused, score_papers
 from aspectra.search.understanding import understand
+from aspectra.views.dense import DenseView
 from aspectra.views.encoder import Encoder, load_encoder
 from aspectra.views.index import Index
 from aspectra.views.view import Positions, top_positions
@@ -262,6 +264,7 @@ class Searcher:
                     quotes or (),
                     _probe_scores(plan, fused, int(at), explain),
                     tuple(versions.get(paper_id, ())),
+                    _kept(index, plan, fused, int(at), papers[paper_id]),
                 )
             )
         if stale := found.count(None):
@@ -301,7 +304,10 @@ class Searcher:
         whole = any(p.view.startswith("chunks-") for p in plan.probes)
         # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
         bodies = self.library.get_many(p.id for p in papers if whole or not p.abstract.strip())
-        return Quoter(self.index, plan).quotes(positions, [bodies.get(p.id, p) for p in papers])
+        read = [bodies.get(p.id, p) for p in papers]
+        found = Quoter(self.index, plan).quotes(positions, read)
+        aspects = aspect_quotes(self.index, plan, positions, read)
+        return [q if q is None or not a else a for q, a in zip(found, aspects, strict=True)]
 
     def _warnings(self, plan: Plan) -> list[str]:
         gone, new = self._changed()
@@ -313,7 +319,10 @@ class Searcher:
         if gone:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
         for probe in plan.probes:
-            encoder = getattr(self.index.view(probe.view), "query", None)
+            view = self.index.view(probe.view)
+            if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):
+                out.append(f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}")
+            encoder = getattr(view, "query", None)
             if encoder is not None and encoder.truncated and probe.text:
                 out.append(f"the query is longer than {encoder.encoder.name} reads; its end was cut")
                 encoder.truncated = 0
@@ -328,7 +337,20 @@ def _probe_scores(plan: Plan, fused: Fused, at: int, explain: bool) -> tuple[Pro
         if explain and raw is not None and score is not None:
             rank = 1 + int(np.count_nonzero(raw > raw[at]))
         value = None if standard is None else float(standard[at])
-        out.append(ProbeScore(probe.view, probe.weight, score, value, rank))
+        out.append(ProbeScore(probe.view, probe.weight, score, value, rank, probe.aspect))
+    return tuple(out)
+
+
+def _kept(index: Index, plan: Plan, fused: Fused, at: int, paper: Paper) -> tuple[Kept, ...]:
+    """What the conditions found in a hit, quoted from what is at hand of it."""
+    out = []
+    for condition, grades, moves in zip(plan.conditions, fused.grades, fused.moves, strict=True):
+        grade = None if np.isnan(grades[at]) else float(grades[at])
+        span = None
+        if plan.evidence and grade is not None and grade >= MEETS:
+            span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
+        quote = "" if span is None else field_text(paper, span.field)[span.start : span.end]
+        out.append(Kept(condition, grade, float(moves[at]), quote))
     return tuple(out)
 
 

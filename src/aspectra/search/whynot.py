@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.compliance import MEETS
-from aspectra.search.condition import ATTRIBUTES, Condition
+from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
 from aspectra.search.query import Filters

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import NoSuchPaper
+from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
+from aspectra.views.centroid import centroid
 from aspectra.views.encoder import Encoder
+from aspectra.views.matching import Matches, max_sim, single_match
+from aspectra.views.transport import transport
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 __all__ = ["DenseView", "QueryEncoder"]
 
+# A unit is about free words from this cosine on (a sentence and a phrase on its subject), give or take.
+_ABOUT, _ABOUT_WIDTH = 0.3, 0.05
 _BLOCK = 65_536  # rows converted to float32 at a time: 100 MB at 384 dimensions
 
 
@@ -71,6 +78,7 @@ class DenseView:
         id_order: rank of each paper's id, for ties.
         query: encodes query texts; vectors of seeds are those stored.
         units: units where a paper has more than one vector, else None.
+        role_weights: roles -> (units,) how far each unit has one of them, 0 to 1; None where no lens says.
         unit_length: whether stored vectors have length 1 (or 0, where a unit has none), so that their inner
             product is their cosine.
     """
@@ -84,10 +92,12 @@ class DenseView:
         query: QueryEncoder,
         units: Units | None = None,
         *,
+        role_weights: Callable[[tuple[str, ...]], Floats] | None = None,
         unit_length: bool = True,
     ) -> None:
         self.name = name
         self.units = units
+        self._role_weights = role_weights
         self.cheap = units is None
         self.unit_length = unit_length
         self.query = query
@@ -146,8 +156,72 @@ class DenseView:
             out[start:end] = self.compare(block, query, probe).max(axis=1)
         return out
 
+    def _weights(self, probe: Probe, rows: Positions) -> Floats:
+        """(rows,) how much each unit takes part, 0 to 1."""
+        weights = np.ones(len(rows), dtype=np.float32)
+        if probe.roles:
+            if self._role_weights is None:
+                raise ViewMismatch(
+                    f"the view {self.name} does not know roles",
+                    why="only sentences have them, seen through the lens roles",
+                    hint="aspectra index",
+                )
+            weights *= self._role_weights(probe.roles)[rows]
+        if probe.focus:
+            about = self.vectors[rows].astype(np.float32) @ self.query(probe.focus)
+            weights *= 1.0 / (1.0 + np.exp((_ABOUT - about) / _ABOUT_WIDTH))
+        return weights
+
+    def _asking(self, probe: Probe) -> tuple[Floats, Floats, Positions]:
+        """(m, dimensions) rows that ask, (m,) their weights, (m,) their units, -1 for the probe's text."""
+        vectors, weights, units = [], [], []
+        if probe.text.strip():
+            vectors.append(self.query(probe.text, probe.instruction)[None, :])
+            weights.append(np.ones(1, dtype=np.float32))
+            units.append(np.full(1, -1, dtype=np.int64))
+        seeds = np.array([self._ids[seed] for seed in probe.seeds if seed in self._ids], dtype=np.int64)
+        if self.units is not None and len(seeds):
+            rows, _ = self.units.rows(seeds)
+            counts = self._weights(probe, rows)
+            kept = counts > 0
+            vectors.append(self.vectors[rows[kept]].astype(np.float32))
+            weights.append(counts[kept])
+            units.append(rows[kept])
+        return np.concatenate(vectors), np.concatenate(weights), np.concatenate(units)
+
+    def asks(self, probe: Probe) -> bool:
+        """Whether anything of the probe's text and seeds takes part."""
+        return not probe.matching or bool(len(self._asking(probe)[0]))
+
+    def _match(self, probe: Probe, papers: Positions | None) -> tuple[Matches, Positions]:
+        """Matches of papers, rows as units of the view; and the units that ask."""
+        if self.units is None:
+            raise UsageError(f"{self.name} has one vector a paper", why=f"{probe.matching} needs several")
+        query, query_weights, asking = self._asking(probe)
+        everyone = np.arange(len(self.units.offsets) - 1) if papers is None else papers
+        rows, offsets = self.units.rows(everyone)
+        weights = self._weights(probe, rows)
+        taken = np.flatnonzero(weights > 0)
+        # Only units that take part are read at all.
+        offsets = np.searchsorted(taken, offsets)
+        rows, weights = rows[taken], weights[taken]
+        compare = _matcher(probe)
+        found = compare(query, self.vectors[rows], offsets, query_weights, weights)
+        best = np.where(found.rows >= 0, rows[found.rows] if len(rows) else -1, -1)
+        return Matches(found.scores, found.query_rows, best), asking
+
+    def best_pairs(self, probe: Probe, papers: Positions) -> tuple[Positions, Positions, Floats]:
+        """(papers,) units that ask best, (papers,) units that answer best (-1 for none), (papers,) scores."""
+        found, asking = self._match(replace(probe, matching="single"), papers)
+        asked = np.where(found.query_rows >= 0, asking[found.query_rows] if len(asking) else -1, -1)
+        return asked, found.rows, found.scores
+
     def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
         """See :class:`View`."""
+        if probe.matching:
+            found, _ = self._match(probe, papers)
+            at = np.arange(len(found.scores)) if papers is None else papers
+            return Scored(at, _floor(found.scores), found.rows)
         if self.units is None:
             values = self._unit_scores(probe, papers)
             return Scored(np.arange(len(values)) if papers is None else papers, values)
@@ -165,6 +239,18 @@ class DenseView:
         all_ = self.score(probe)
         at = top_positions(all_.scores, k, self._id_order, allowed)
         return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
+
+
+def _matcher(probe: Probe) -> Callable[..., Matches]:
+    """The scorer that a probe names, under its metric."""
+    if probe.matching == "transport":  # its cost is a distance, whatever the metric
+        return transport
+    scorers: dict[str, Callable[..., Matches]] = {
+        "single": single_match,
+        "maxsim": max_sim,
+        "centroid": centroid,
+    }
+    return partial(scorers[probe.matching], metric=probe.metric)
 
 
 def _floor(pooled: Floats) -> Floats:

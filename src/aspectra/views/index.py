@@ -25,7 +25,7 @@ from aspectra.views.lensing import load_lens
 from aspectra.views.lexical import LexicalView
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
-from aspectra.views.view import Positions
+from aspectra.views.view import Floats, Positions
 
 __all__ = ["Index"]
 
@@ -59,6 +59,7 @@ class Index:
         self._encoders: dict[str, QueryEncoder] = {}
         self._units: dict[str, Units] = {}
         self._lenses: dict[str, LensValues] = {}
+        self._roles: dict[tuple[str, ...], Floats] = {}
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -142,6 +143,17 @@ class Index:
                 self._lenses[name] = load_lens(self.folder, name, facts)
             return self._lenses[name]
 
+    def _role_weights(self, roles: tuple[str, ...]) -> Floats:
+        """(units of sentences,) 1 where one of the roles is the likeliest, else 0."""
+        with self._lock:
+            if roles not in self._roles:
+                lens = self.lens("roles")
+                likeliest = np.asarray(lens.values).argmax(axis=1)
+                told = np.asarray(lens.values).max(axis=1) > 0  # titles have no role
+                wanted = np.isin(likeliest, [lens.labels.index(role) for role in roles])
+                self._roles[roles] = (wanted & told).astype(np.float32)
+            return self._roles[roles]
+
     def seed_text(self, paper_id: str) -> str:
         """The text of a paper in the abstract views."""
         return paper_spans(self.library.get(paper_id))[0]
@@ -202,6 +214,7 @@ class Index:
                     self.id_order,
                     encoder,
                     units,
+                    role_weights=self._role_weights if facts.get("units") == "sentences" else None,
                     unit_length=facts.get("unit_length", True),
                 )
             self._views[name] = view
