@@ -189,15 +189,16 @@ def main() -> None:
 
 _INTRO = """# Instructions about the documents themselves
 
-Three modes as in InfoSearch: the plain question, with an instruction, with its opposite. `guided` is the default
-recipe: it reads conditions out of the instruction's words and grades documents by their text; nothing is
-handed over. *Ceiling* is what perfect detection of the attribute would give with the same original ranking:
-on-subject documents that do not comply go to the end, everything else stays. SICR is strict and takes S = -rank,
-so a document that is first already can never pass it, whatever is done: its ceiling is low by construction.
+Three modes as in InfoSearch: the plain question, with an instruction, with its opposite. `guided` is the
+default recipe: it reads conditions out of the instruction's words and grades documents by their text; nothing
+is handed over. *Ceiling* is what perfect detection would give with the same original ranking: on-subject
+documents that do not comply go to the end, everything else stays. SICR is strict and takes
+S = -rank, so a document that is first already can never pass it, whatever is done: its ceiling is low by
+construction.
 
-attribute-docs: the development half, real pages of four projects in two languages; the source is rarely named in
-a page. Our set: 112 documents and 60 instructions of our own, written before the rules. Not comparable with
-InfoSearch's tables (other documents and instructions); its best reranker reaches WISE 33.5.
+attribute-docs: the development half, real pages of four projects in two languages; the source is rarely named
+in a page. Our set: 112 documents and 60 instructions of our own, written before the rules. Not comparable
+with InfoSearch's tables (other documents and instructions); its best reranker reaches WISE 33.5.
 
 Made by `python benchmarks/instructions.py DATA --libraries FOLDER`.
 

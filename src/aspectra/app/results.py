@@ -9,7 +9,7 @@ from aspectra.app.output import Screen, count, safe
 
 if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
-    from aspectra.search.ranking import Hit, Ranking
+    from aspectra.search.ranking import Hit, Kept, Ranking
 
 __all__ = ["by_line", "document", "hit_lines", "show_ranking"]
 
@@ -72,15 +72,33 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
     for quote in hit.evidence:
         field = safe(quote.heading, one_line=True) or quote.field.replace(":", " ")
         place = "" if quote.field == "abstract" else f" [{field}]"
-        screen.line(f"“{_short(quote.quote, _LONGEST_QUOTE)}”{place}", style="dim", indent=indent)
+        about = f"{safe(quote.aspect, one_line=True)}: " if quote.aspect else ""
+        screen.line(f"{about}“{_short(quote.quote, _LONGEST_QUOTE)}”{place}", style="dim", indent=indent)
+        if quote.seed_quote:
+            of = safe(quote.seed, one_line=True)
+            screen.line(
+                f"  as in {of}: “{_short(quote.seed_quote, _LONGEST_QUOTE)}”", style="dim", indent=indent
+            )
+    for kept in hit.conditions:
+        screen.line(_condition_line(kept, explain=explain), indent=indent)
     if explain:
         for probe in hit.probes:
             screen.line(_probe_line(probe), indent=indent)
     screen.line()
 
 
+def _condition_line(kept: Kept, *, explain: bool) -> str:
+    mark = "✓" if kept.met else "✗"
+    said = f" “{_short(kept.quote, 120)}”" if kept.quote else ""
+    if not explain:
+        return f"{mark} {safe(kept.condition.chip, one_line=True)}{said}"
+    grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
+    moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
+    return f"{mark} {safe(kept.condition.chip, one_line=True)}: {grade}{moved}{said}"
+
+
 def _probe_line(probe: Any) -> str:
-    parts = [f"{probe.weight:+.2f} × {probe.view}:"]
+    parts = [f"{probe.weight:+.2f} × {probe.name}:"]
     if probe.score is None:
         parts.append("not ranked")
     elif probe.standardised is not None:
@@ -99,6 +117,7 @@ def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
         out["probes"] = [
             {
                 "view": p.view,
+                "aspect": p.aspect,
                 "weight": p.weight,
                 "score": p.score,
                 "standardised": p.standardised,

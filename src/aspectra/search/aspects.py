@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["ASPECT_ROLES", "Aspect", "other_roles"]
+__all__ = ["ASPECT_ROLES", "REST", "Aspect", "other_roles"]
 
 # Roles of each aspect; the fifth role, other, belongs to none.
 ASPECT_ROLES: dict[str, tuple[str, ...]] = {
@@ -14,6 +14,9 @@ ASPECT_ROLES: dict[str, tuple[str, ...]] = {
     "method": ("method",),
     "result": ("result",),
 }
+
+# What a probe on the roles that were not asked for calls its aspect.
+REST = "the rest"
 
 _WORDS = {
     "background": "context goal motivation objective problem question task topic aim setting "

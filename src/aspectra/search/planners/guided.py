@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aspectra.base.errors import ViewMismatch
-from aspectra.search.aspects import Aspect, other_roles
+from aspectra.search.aspects import REST, Aspect, other_roles
 from aspectra.search.defaults import ASPECT_MATCHING, ASPECT_WEIGHT, CONTRAST_WEIGHT, DIFFERENT_WEIGHT
 from aspectra.search.plan import Plan
 from aspectra.search.planner import PLANNERS, ViewNames, bind, probe
@@ -46,7 +46,7 @@ def guided(query: Query, views: ViewNames) -> Plan:
                 probes.append(_about(query, view, share, aspect.name, aspect.roles, aspect.focus))
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
     if same and rest:
-        probes.append(_about(query, sentences, -CONTRAST_WEIGHT, "the rest", rest))
+        probes.append(_about(query, sentences, -CONTRAST_WEIGHT, REST, rest))
     return bind("guided", query, probes, plain.fusion)
 
 
