@@ -1,0 +1,260 @@
+"""Which languages a paper's text is written in.
+
+Scripts tell most languages apart; those that share a script are told by their commonest words, by letters
+of their own and by word endings. What is no prose (inline code, options, paths, identifiers) is left out,
+and words of another script inside a line belong to the line: a Chinese page that names English commands is
+Chinese. The evidence is some eighty words per language, so that a title of three words can be undecided;
+nothing is then claimed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from aspectra.papers.paper import Paper
+from aspectra.papers.text import lead_field, split_sentences
+from aspectra.views.lens import LENSES, LensKind, TextSpan
+from aspectra.views.lenses._language_words import ENDINGS, LETTERS, SIMPLIFIED, TRADITIONAL, WORDS
+from aspectra.views.view import Floats
+
+__all__ = ["LANGUAGES", "LanguageLens", "label_of"]
+
+_CYRILLIC, _ARABIC = ("ru", "uk", "bg", "sr"), ("ar", "fa", "ur")
+LANGUAGES = (*WORDS, "el", "he", "th", "hi", "ko", "ja", "zh")
+_LABELS = (*LANGUAGES, "zh-Hans", "zh-Hant")
+_COLUMN = {label: i for i, label in enumerate(_LABELS)}
+
+_MOST = 12_000  # characters read: more of the same text does not change its language
+_BLOCK = 48  # words judged together, so that an abstract in two languages is seen as both
+_PRIOR = 3.0  # what the whole text's evidence weighs in a block, in words
+_LIKELY = 0.2  # of English where nothing else decides, in words: most of the literature is
+_TRUST = 3.0  # a third of a text's words are common ones; text with fewer is taken for names or code
+_KANA_SHARE = 0.12  # of kana and Chinese characters together, from which on these are Japanese
+_WORTH = {"word": 1.0, "letter": 0.7, "ending": 0.4}
+
+_CODE = re.compile(r"`[^`\n]+`|\{\{[^}\n]*\}\}|https?://\S+")
+_CODE_SIGNS = ("`", "{{", "://")
+# Words of prose: letters that touch no sign of code, option, path or number on either side.
+_WORD = re.compile(
+    r"(?<![\w\-/\\$@<{=.~%&+|])[^\W\d_]+(?:'(?=[^\W\d_])|(?![\w\-/\\(=<{_@~|+&\[]))",
+)
+_OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ud7ff\uf900-\ufefc\U00020000-\U000323af]")
+_HAN = "zh"
+# Signs of a script, and how many words of an alphabet each is worth. Lone Greek letters are mathematics.
+_SCRIPTS = {
+    _HAN: (re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"), 0.6),
+    "ja": (re.compile("[\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff]"), 0.4),
+    "ko": (re.compile("[\uac00-\ud7a3\u1100-\u11ff]+"), 1.0),
+    "el": (re.compile("[\u0370-\u03ff\u1f00-\u1fff]{3,}"), 1.0),
+    "he": (re.compile("[\u0590-\u05ff]{2,}"), 1.0),
+    "th": (re.compile("[\u0e01-\u0e4e]"), 0.2),
+    "hi": (re.compile("[\u0900-\u097f]+"), 1.0),
+    "Cyrillic": (re.compile("[\u0400-\u04ff]{2,}"), 1.0),
+    "Arabic": (re.compile("[\u0600-\u06ff\u0750-\u077f]{2,}"), 1.0),
+}
+_SHARED = {"Cyrillic": _CYRILLIC, "Arabic": _ARABIC}
+
+
+class _Rows(dict[str, int]):
+    """Word -> row of :data:`_WEIGHTS`: its own or its ending's; remembers words, up to a limit."""
+
+    def __init__(self, words: dict[str, int], endings: dict[str, int]) -> None:
+        super().__init__(words)
+        self._endings = endings
+
+    def __missing__(self, word: str) -> int:
+        row = self._endings.get(word[-3:], 0) if len(word) > 5 else 0
+        if len(self) < 200_000:
+            self[word] = row
+        return row
+
+
+def _table() -> tuple[dict[str, dict[str, int]], Floats]:
+    """Kind of evidence -> its text -> row, and (rows, languages) weights; row 0 says nothing."""
+    rows: dict[str, dict[str, int]] = {kind: {} for kind in _WORTH}
+    cells: list[tuple[int, int, float]] = []
+    count = 1
+    for kind, source in (("word", WORDS), ("letter", LETTERS), ("ending", ENDINGS)):
+        for code, text in source.items():
+            for item in set(text.split()):
+                if item not in rows[kind]:
+                    rows[kind][item] = count
+                    count += 1
+                cells.append((rows[kind][item], _COLUMN[code], _WORTH[kind]))
+    weights = np.zeros((count, len(LANGUAGES)), np.float32)
+    for row, column, worth in cells:
+        weights[row, column] = worth
+    return rows, weights
+
+
+_TABLE, _WEIGHTS = _table()
+_LETTERS = _TABLE["letter"]
+_ROWS = _Rows(_TABLE["word"], _TABLE["ending"])
+_LETTER = re.compile("[" + "".join(_LETTERS) + "]")
+_LATIN = np.array([code in WORDS and code not in (*_CYRILLIC, *_ARABIC) for code in LANGUAGES])
+_FORMS = (frozenset(SIMPLIFIED) - frozenset(TRADITIONAL), frozenset(TRADITIONAL) - frozenset(SIMPLIFIED))
+
+
+def label_of(tag: str) -> str:
+    """The label that says most of a BCP 47 tag, or "" where the lens has none for its language.
+
+    >>> [label_of(tag) for tag in ("en", "pt-BR", "zh-TW", "zh-Hans-CN", "nb", "sw")]
+    ['en', 'pt', 'zh-Hant', 'zh-Hans', 'no', '']
+    """
+    first, *rest = tag.replace("_", "-").casefold().split("-")
+    first = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "cmn": "zh"}.get(first, first)
+    if first == "zh":
+        if {"hant", "tw", "hk", "mo"} & set(rest):
+            return "zh-Hant"
+        if {"hans", "cn", "sg"} & set(rest):
+            return "zh-Hans"
+    return first if first in LANGUAGES else ""
+
+
+def _evidence(words: Sequence[str]) -> Floats:
+    """(blocks, languages) what runs of :data:`_BLOCK` words say for each language."""
+    rows = [_ROWS[word] for word in words]
+    starts = range(0, len(words), _BLOCK)
+    scores: Floats = np.add.reduceat(_WEIGHTS[rows], starts, axis=0)
+    for block, start in enumerate(starts):
+        joint = "".join(words[start : start + _BLOCK])
+        if not joint.isascii():
+            letters = [_LETTERS[letter] for letter in _LETTER.findall(joint)]
+            scores[block] += _WEIGHTS[letters].sum(axis=0)
+    return scores
+
+
+def _latin(words: list[str]) -> Floats:
+    """(languages,) how many words of prose each Latin-script language has."""
+    out = np.zeros(len(LANGUAGES), np.float32)
+    if not words:
+        return out
+    scores = _evidence(words) * _LATIN
+    whole = scores.sum(axis=0)
+    if not whole.any():
+        return out
+    prior = _PRIOR * whole / whole.max()
+    prior[_COLUMN["en"]] += _LIKELY
+    for block, column in enumerate((scores + prior).argmax(axis=1)):
+        size = min(_BLOCK, len(words) - block * _BLOCK)
+        out[column] += min(size, _TRUST * scores[block, column])
+    return out
+
+
+def _signs(line: str) -> dict[str, float]:
+    """Script -> how many words its signs in a line are worth."""
+    found = {code: worth * len(pattern.findall(line)) for code, (pattern, worth) in _SCRIPTS.items()}
+    return {code: worth for code, worth in found.items() if worth}
+
+
+def _shared(script: str, words: Sequence[str]) -> str:
+    """Which language of a script that several share."""
+    members = _SHARED[script]
+    scores = _evidence(words).sum(axis=0) if words else np.zeros(len(LANGUAGES))
+    return max(members, key=lambda code: float(scores[_COLUMN[code]]))  # the first where nothing decides
+
+
+def _weights(text: str) -> Floats:
+    """(languages,) how many words of the text are in each language; all 0 where nothing can be told."""
+    text = text[:_MOST].replace("’", "'")
+    if any(sign in text for sign in _CODE_SIGNS):
+        text = _CODE.sub(" ", text)
+    if _OTHER_SCRIPT.search(text) is None:
+        return _latin(_WORD.findall(text.lower()))
+    signs: Counter[str] = Counter()
+    latin: list[str] = []
+    foreign: dict[str, list[str]] = {script: [] for script in _SHARED}
+    for line in text.splitlines():
+        found = _signs(line)
+        words = _WORD.findall(line.lower())
+        for script in _SHARED:
+            if script in found:
+                foreign[script] += words
+        if found:
+            words = [word for word in words if _OTHER_SCRIPT.match(word) is None]
+            for code, worth in found.items():
+                signs[code] += worth  # type: ignore[assignment]
+        if sum(found.values()) < len(words):
+            latin += words
+    out = _latin(latin)
+    for code, worth in signs.items():
+        out[_COLUMN[_shared(code, foreign[code]) if code in _SHARED else code]] += worth
+    han, kana = out[_COLUMN[_HAN]], out[_COLUMN["ja"]]
+    # In signs, not words: a page in Chinese may quote a Japanese name.
+    if kana and kana / 0.4 >= _KANA_SHARE * (kana / 0.4 + han / 0.6):
+        out[_COLUMN["ja"]] += han
+        out[_COLUMN[_HAN]] = 0
+    return out
+
+
+def _forms(text: str) -> tuple[float, float]:
+    """Shares of simplified and traditional characters among those that tell; NaN where none does."""
+    simplified, traditional = (sum(c in form for c in text[:_MOST]) for form in _FORMS)
+    told = simplified + traditional
+    return (simplified / told, traditional / told) if told else (np.nan, np.nan)
+
+
+def _text(paper: Paper) -> str:
+    return paper.title + "\n" + lead_field(paper)[1]
+
+
+class LanguageLens:
+    """Shares of the title and the abstract (or lead) in each language, in words of prose.
+
+    Grades go from 0 to 1 and sum to 1 over :data:`LANGUAGES`; ``zh-Hans`` and ``zh-Hant`` divide ``zh`` by
+    the characters that differ, NaN where none does. A language that the record states wins over the text
+    (all grades are 0 where the lens has no label for it). Without letters, or with too few common words to
+    tell, all is NaN.
+    """
+
+    name = "language"
+    version = 1
+    kind: LensKind = "paper"
+    labels: tuple[str, ...] = _LABELS
+    full_text = False
+
+    def apply(self, papers: Sequence[Paper]) -> list[Floats]:
+        """(1, labels) of each paper."""
+        return [self._row(paper) for paper in papers]
+
+    def _row(self, paper: Paper) -> Floats:
+        row = np.zeros((1, len(_LABELS)), np.float32)
+        text = _text(paper)
+        if paper.language:
+            if label := label_of(paper.language):
+                row[0, _COLUMN[label.partition("-")[0]]] = 1
+        else:
+            weights = _weights(text)
+            total = weights.sum()
+            if not total:
+                row[:] = np.nan
+                return row
+            row[0, : len(LANGUAGES)] = weights / total
+        if chinese := row[0, _COLUMN[_HAN]]:
+            row[0, len(LANGUAGES) :] = np.multiply(_forms(text), chinese)
+        return row
+
+    def span(self, paper: Paper, label: str) -> TextSpan | None:
+        """The sentence with most words in the language; None where no sentence has any."""
+        code = label.partition("-")[0]
+        best: TextSpan | None = None
+        most = 0.0
+        for field, text, (start, end) in _sentences(paper):
+            weights = _weights(text[start:end])
+            here = float(weights[_COLUMN[code]])
+            if here > most and here >= 0.5 * weights.sum():
+                best, most = TextSpan(field, start, end), here
+        return best
+
+
+def _sentences(paper: Paper) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    for field, text in (lead_field(paper), ("title", paper.title)):
+        for span in split_sentences(text[:_MOST]):
+            yield field, text, span
+
+
+LENSES.register("language")(LanguageLens())

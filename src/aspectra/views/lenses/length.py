@@ -1,0 +1,99 @@
+"""How long a paper's stored text is: raw counts, comparable between scripts.
+
+The text is the abstract and all sections; the title stands in only where there is nothing else. Counts are
+raw: what is short or long is decided by whoever asks (see :mod:`aspectra.search.attributes.length`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from aspectra.papers.paper import Paper
+from aspectra.papers.text import split_sentences
+from aspectra.views.lens import LENSES, LensKind, TextSpan
+from aspectra.views.view import Floats
+
+__all__ = ["HAN_WORDS", "KANA_WORDS", "LengthLens"]
+
+# Words of an alphabetic script that one character is worth to a reader. A Chinese word has 1.6 characters
+# on average; Japanese spells endings and particles in kana, so that a sentence takes more characters.
+HAN_WORDS = 0.6
+KANA_WORDS = 0.4
+_UNSPACED_WORDS = 0.2  # Thai, Lao, Khmer and Burmese: letters, five to a word, without spaces between words
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_KANA = re.compile("[\u3041-\u30ff\u31f0-\u31ff]")
+_UNSPACED = re.compile("[\u0e01-\u0e4e\u0e81-\u0edd\u1000-\u109f\u1780-\u17d3]")
+# A word starts at its first letter or digit and goes on to the next space: flags and numbers are words too.
+_WORD = re.compile(r"[^\W_]\S*")
+_LETTER = re.compile(r"[^\W_]")
+_BREAK = re.compile(r"\n[^\S\n]*\n")
+
+
+def _words(text: str) -> float:
+    """Words as a reader counts them."""
+    extra = 0.0
+    if not text.isascii():
+        for pattern, worth in ((_HAN, HAN_WORDS), (_KANA, KANA_WORDS), (_UNSPACED, _UNSPACED_WORDS)):
+            text, count = pattern.subn(" ", text)
+            extra += worth * count
+    return len(_WORD.findall(text)) + extra
+
+
+def _sentences(text: str) -> int:
+    return sum(_LETTER.search(text, start, end) is not None for start, end in split_sentences(text))
+
+
+def _paragraphs(text: str) -> int:
+    if "\n" not in text:
+        return int(_LETTER.search(text) is not None)
+    return sum(_LETTER.search(block) is not None for block in _BREAK.split(text))
+
+
+def _texts(paper: Paper) -> Iterator[str]:
+    found = False
+    for text in (paper.abstract, *(section.text for section in paper.sections)):
+        if text.strip():
+            found = True
+            yield text
+    if not found:
+        yield paper.title
+
+
+class LengthLens:
+    """Words, characters, sentences and paragraphs of the stored text, as counts.
+
+    ``words`` counts runs between spaces that hold a letter or digit; a Han character counts as 0.6 words,
+    kana as 0.4 and a letter of a script without spaces as 0.2. ``characters`` are all but white space.
+    ``sentences`` are those of :func:`~aspectra.papers.text.split_sentences`; ``paragraphs`` are blocks
+    between blank lines, at least one to a section. A paper without any text has NaN everywhere.
+    """
+
+    name = "length"
+    version = 1
+    kind: LensKind = "paper"
+    labels: tuple[str, ...] = ("words", "characters", "sentences", "paragraphs")
+    full_text = True
+
+    def apply(self, papers: Sequence[Paper]) -> list[Floats]:
+        """(1, 4) counts >= 0 of each paper, or NaN."""
+        return [self._row(paper) for paper in papers]
+
+    def _row(self, paper: Paper) -> Floats:
+        counts = np.zeros((1, 4), np.float32)
+        for text in _texts(paper):
+            if text.strip():
+                counts += (_words(text), len("".join(text.split())), _sentences(text), _paragraphs(text))
+        if not counts[0, 1]:
+            counts[:] = np.nan
+        return counts
+
+    def span(self, paper: Paper, label: str) -> TextSpan | None:
+        """None: a length is of the whole."""
+        return None
+
+
+LENSES.register("length")(LengthLens())
