@@ -1,0 +1,1 @@
+"""Language models behind one seam: requests, replies, and what wraps them."""

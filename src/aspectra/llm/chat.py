@@ -1,0 +1,113 @@
+"""The seam to language models: one asynchronous method, whatever is behind it.
+
+A wrapper (journal, budget, retry, rate limit) is a :class:`ChatModel` around another one. There is no default
+provider: nothing is asked of a model unless somebody names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from aspectra.base.hashing import digest
+
+__all__ = ["ChatModel", "Message", "Reply", "Request", "Usage"]
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to a model.
+
+    Attributes:
+        messages: the conversation, the question last.
+        prompt: name and hash of the prompt file that made them, as in ``listwise/3f2a``, for the journal.
+        temperature: 0 for the likeliest answer.
+        max_tokens: of the answer.
+        seed: for models that take one, or None.
+        schema: JSON schema that the answer should follow, for models that can be held to one, or None.
+        top_logprobs: how many alternatives of the first answer token are wanted, 0 for none.
+        repeat: number of this repeat; another number is another call with another answer.
+        subjects: ids of the papers it is about, for records and simulated models; never sent.
+    """
+
+    messages: tuple[Message, ...]
+    prompt: str = ""
+    temperature: float = 0.0
+    max_tokens: int = 512
+    seed: int | None = None
+    schema: Mapping[str, Any] | None = None
+    top_logprobs: int = 0
+    repeat: int = 0
+    subjects: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Hash of everything that an answer depends on, but the model."""
+        turns = [[m.role, m.content] for m in self.messages]
+        asked = [self.prompt, self.temperature, self.max_tokens, self.seed, self.top_logprobs, self.repeat]
+        return digest([turns, asked, None if self.schema is None else dict(self.schema)])
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one call cost, in tokens."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer.
+
+    Attributes:
+        text: what was answered.
+        model: who answered, as the endpoint names it.
+        usage: tokens; zeros where the endpoint does not say.
+        finish: why it stopped: ``stop``, ``length``, ``content_filter`` ...
+        logprobs: (token, log-probability) of the first answer token's alternatives, likeliest first.
+        seconds: how long it took; 0 when it came from a journal.
+        recorded: whether it came from a journal.
+        simulated: whether no language model was asked (scripted, oracle); said wherever results are printed.
+    """
+
+    text: str
+    model: str = ""
+    usage: Usage = Usage()
+    finish: str = "stop"
+    logprobs: tuple[tuple[str, float], ...] = ()
+    seconds: float = 0.0
+    recorded: bool = False
+    simulated: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ChatModel(Protocol):
+    """Something that answers.
+
+    Attributes:
+        name: model name as in a journal's key; wrappers have that of what they wrap.
+        simulated: whether no language model is behind it.
+    """
+
+    name: str
+    simulated: bool
+
+    async def complete(self, request: Request) -> Reply:
+        """The answer to one request.
+
+        Raises:
+            ModelError: it could not be had; see :mod:`aspectra.llm.failures`.
+        """
+        ...
