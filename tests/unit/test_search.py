@@ -24,7 +24,7 @@ from conftest import PAPERS
 from fake_encoder import FakeEncoder
 
 
-@pytest.mark.parametrize("planner", ["hybrid", "bm25", "dense", "fulltext"])
+@pytest.mark.parametrize("planner", ["guided", "hybrid", "bm25", "dense", "fulltext"])
 def test_every_planner_finds_the_right_paper(searcher, planner):
     ranking = searcher.search("owls in the dark", planner=planner)
     assert ranking.ids[0] == "owl"
@@ -131,7 +131,8 @@ def test_indexing_again_does_nothing_and_only_new_papers_are_encoded(library, se
         writer.add([Paper("new", "A new paper", "With one abstract.")])
     third = build_index(library, load=lambda _: encoder)
     assert third.encoded == 1
-    assert encoder.encoded == ["A new paper. With one abstract."]
+    # The abstract, then title and sentences each by itself.
+    assert encoder.encoded == ["A new paper. With one abstract.", "A new paper", "With one abstract."]
 
 
 def test_metadata_changes_are_indexed_without_encoding(library, settings, encoder):
@@ -158,10 +159,27 @@ def test_changes_since_the_index_are_said(library, searcher):
     assert next(h for h in ranking if h.id == "owl").evidence == ()
 
 
+def test_sentences_apart_or_late_without_encoding_twice(library, settings, encoder):
+    vectors = {}
+    for how in ("late", "apart", "late"):
+        encoder.encoded.clear()
+        build_index(library, replace(settings, sentences=how), load=lambda _: encoder)
+        index = Searcher(library, load=lambda _: encoder).index
+        facts = index.manifest["views"]["sentences@fake"]
+        assert facts["sentences"] == {"late": "late pooling", "apart": "encoded apart"}[how]
+        vectors[how] = np.array(index.view("sentences@fake").vectors)
+    assert encoder.encoded == []  # back to late: everything is cached
+    assert vectors["late"].shape == vectors["apart"].shape
+    assert not np.allclose(vectors["late"], vectors["apart"], atol=1e-3) or len(vectors["late"]) == 0
+    with pytest.raises(UsageError, match="apart or late"):
+        IndexSettings(sentences="early")  # type: ignore[arg-type]
+
+
 def test_two_encoders_live_side_by_side_and_never_mix(library, settings, encoder):
     other = FakeEncoder("other", 16, late_pooling=False)
     both = {"fake": encoder, "other": other}
-    report = build_index(library, replace(settings, encoders=("fake", "other")), load=both.__getitem__)
+    late = replace(settings, encoders=("fake", "other"), sentences="late")
+    report = build_index(library, late, load=both.__getitem__)
     assert report.encoded == 2 * len(PAPERS)
     searcher = Searcher(library, load=both.__getitem__)
     assert {"abstract@fake", "abstract@other", "sentences@other"} <= set(searcher.index.view_names)
