@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,6 +35,14 @@ def index(
     dense_chunks: Annotated[
         bool | None,
         typer.Option("--dense-chunks/--no-dense-chunks", help="Encode chunks too.", show_default=False),
+    ] = None,
+    sentences: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Sentence vectors: apart (better for aspects) or late (half the encoding).",
+            show_default=False,
+        ),
     ] = None,
     k1: Annotated[float | None, typer.Option(help="BM25: term saturation.", show_default=False)] = None,
     b: Annotated[float | None, typer.Option(help="BM25: length normalisation.", show_default=False)] = None,
@@ -71,6 +78,7 @@ def index(
             encoders=() if no_encoder else encoder,
             chunks=chunks,
             dense_chunks=dense_chunks,
+            sentences=sentences,
             lexical={"k1": k1, "b": b, "method": method},
             stemmer=stemmer,
         )
@@ -86,6 +94,7 @@ def _settings(
     encoders: list[str] | tuple[str, ...] | None,
     chunks: list[str] | None,
     dense_chunks: bool | None,
+    sentences: str | None,
     lexical: dict[str, float | str | None],
     stemmer: str | None,
 ) -> IndexSettings | None:
@@ -95,7 +104,7 @@ def _settings(
     from aspectra.views.settings import IndexSettings
 
     given = {name: value for name, value in lexical.items() if value is not None}
-    if not given and encoders is None and chunks is None and dense_chunks is None and stemmer is None:
+    if not given and all(v is None for v in (encoders, chunks, dense_chunks, sentences, stemmer)):
         return None
     for spec in encoders or ():
         ENCODERS.get(spec.partition(":")[0])
@@ -114,7 +123,9 @@ def _settings(
         new["chunks"] = [size for size in chunks if size != "none"]
     if dense_chunks is not None:
         new["dense_chunks"] = dense_chunks
-    return replace(IndexSettings.from_dict(new))
+    if sentences is not None:
+        new["sentences"] = sentences
+    return IndexSettings.from_dict(new)
 
 
 def _stemmer(name: str) -> str:
