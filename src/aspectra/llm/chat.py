@@ -6,7 +6,7 @@ provider: nothing is asked of a model unless somebody names one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -39,6 +39,8 @@ class Request:
         top_logprobs: how many alternatives of the first answer token are wanted, 0 for none.
         repeat: number of this repeat; another number is another call with another answer.
         subjects: ids of the papers it is about, for records and simulated models; never sent.
+        accept: says whether a reply can be used; a journal gives only accepted ones again. None accepts
+            what is not blank (and is JSON, where ``schema`` asks for it). Must not raise.
     """
 
     messages: tuple[Message, ...]
@@ -50,6 +52,7 @@ class Request:
     top_logprobs: int = 0
     repeat: int = 0
     subjects: tuple[str, ...] = ()
+    accept: Callable[[Reply], bool] | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -80,6 +83,7 @@ class Reply:
         seconds: how long it took; 0 when it came from a journal.
         recorded: whether it came from a journal.
         simulated: whether no language model was asked (scripted, oracle); said wherever results are printed.
+        facts: what else is known, JSON values only: ``attempts``, ``fingerprint``.
     """
 
     text: str
@@ -101,8 +105,11 @@ class ChatModel(Protocol):
         simulated: whether no language model is behind it.
     """
 
-    name: str
-    simulated: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def simulated(self) -> bool: ...
 
     async def complete(self, request: Request) -> Reply:
         """The answer to one request.
