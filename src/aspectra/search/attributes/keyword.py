@@ -95,8 +95,16 @@ def inflections(word: str) -> list[str]:
     return [word, *sorted(out - {word})]
 
 
-def _forms(word: str) -> tuple[bool, list[str]]:
+def _runs(word: str) -> list[tuple[str, bool]]:
+    """(letters and digits, whether they end the word) of each part."""
+    runs = _PART.findall(word)
+    return [(run, number == len(runs)) for number, run in enumerate(runs, 1)]
+
+
+def _forms(word: str, inflected: bool) -> tuple[bool, list[str]]:
     """Whether case is left aside, and the forms of a word."""
+    if not inflected:
+        return word[1:] == word[1:].lower(), [word]
     if word == word.lower():
         return True, inflections(word)
     if len(word) > 2 and word[1:] == word[1:].lower():  # one initial capital
@@ -146,7 +154,8 @@ class Term:
         exact = re.compile(left + r"\s+".join(map(_exact, words)) + right)
         if not ordinary:
             return cls(_needle([[run] for run in runs]), exact, None, tuple((run,) for run in runs))
-        folded = [_forms(run) for run in runs]
+        # Of a hyphenated word only the end is inflected: bed-ins, but not bedding-in.
+        folded = [_forms(run, last) for word in words for run, last in _runs(word)]
         forms = tuple(tuple(of_run) for _, of_run in folded)
         joint = rf"[\s'’{_HYPHENS}]+"
         loose = re.compile(left + joint.join(_pattern(*pair) for pair in folded) + right)

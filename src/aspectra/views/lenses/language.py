@@ -10,7 +10,6 @@ nothing is then claimed.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -33,7 +32,10 @@ _BLOCK = 48  # words judged together, so that an abstract in two languages is se
 _PRIOR = 3.0  # what the whole text's evidence weighs in a block, in words
 _LIKELY = 0.2  # of English where nothing else decides, in words: most of the literature is
 _TRUST = 3.0  # a third of a text's words are common ones; text with fewer is taken for names or code
-_KANA_SHARE = 0.12  # of kana and Chinese characters together, from which on these are Japanese
+_KANA_SHARE = 0.2  # of kana and Chinese characters together, from which on these are Japanese
+_LEAST = 0.35  # evidence in words, below which nothing is told: a variable's name is no language
+_ONE_LETTER = 0.3  # worth of words of one letter, which are names in formulas and code too
+_CODE_WORDS = 0.1  # worth of words in lines of code, where a page has another script as well
 _WORTH = {"word": 1.0, "letter": 0.7, "ending": 0.4}
 
 _CODE = re.compile(r"`[^`\n]+`|\{\{[^}\n]*\}\}|https?://\S+")
@@ -42,6 +44,7 @@ _CODE_SIGNS = ("`", "{{", "://")
 _WORD = re.compile(
     r"(?<![\w\-/\\$@<{=.~%&+|])[^\W\d_]+(?:'(?=[^\W\d_])|(?![\w\-/\\(=<{_@~|+&\[]))",
 )
+_CODE_LINE = re.compile(r"[\\$@<>{}=_|\[\]]|\w\(|\*\.|;\s*$")
 _OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ud7ff\uf900-\ufefc\U00020000-\U000323af]")
 _HAN = "zh"
 # Signs of a script, and how many words of an alphabet each is worth. Lone Greek letters are mathematics.
@@ -84,7 +87,8 @@ def _table() -> tuple[dict[str, dict[str, int]], Floats]:
                 if item not in rows[kind]:
                     rows[kind][item] = count
                     count += 1
-                cells.append((rows[kind][item], _COLUMN[code], _WORTH[kind]))
+                worth = _ONE_LETTER if kind == "word" and len(item) == 1 else _WORTH[kind]
+                cells.append((rows[kind][item], _COLUMN[code], worth))
     weights = np.zeros((count, len(LANGUAGES)), np.float32)
     for row, column, worth in cells:
         weights[row, column] = worth
@@ -135,7 +139,7 @@ def _latin(words: list[str]) -> Floats:
         return out
     scores = _evidence(words) * _LATIN
     whole = scores.sum(axis=0)
-    if not whole.any():
+    if whole.max() < _LEAST:
         return out
     prior = _PRIOR * whole / whole.max()
     prior[_COLUMN["en"]] += _LIKELY
@@ -165,8 +169,9 @@ def _weights(text: str) -> Floats:
         text = _CODE.sub(" ", text)
     if _OTHER_SCRIPT.search(text) is None:
         return _latin(_WORD.findall(text.lower()))
-    signs: Counter[str] = Counter()
+    signs = dict.fromkeys(_SCRIPTS, 0.0)
     latin: list[str] = []
+    code: list[str] = []
     foreign: dict[str, list[str]] = {script: [] for script in _SHARED}
     for line in text.splitlines():
         found = _signs(line)
@@ -176,13 +181,16 @@ def _weights(text: str) -> Floats:
                 foreign[script] += words
         if found:
             words = [word for word in words if _OTHER_SCRIPT.match(word) is None]
-            for code, worth in found.items():
-                signs[code] += worth  # type: ignore[assignment]
+            for script, worth in found.items():
+                signs[script] += worth
         if sum(found.values()) < len(words):
-            latin += words
-    out = _latin(latin)
-    for code, worth in signs.items():
-        out[_COLUMN[_shared(code, foreign[code]) if code in _SHARED else code]] += worth
+            if _CODE_LINE.search(line) is None:
+                latin += words
+            else:
+                code += words
+    out = _latin(latin) + _CODE_WORDS * _latin(code)
+    for script, worth in signs.items():
+        out[_COLUMN[_shared(script, foreign[script]) if script in _SHARED else script]] += worth
     han, kana = out[_COLUMN[_HAN]], out[_COLUMN["ja"]]
     # In signs, not words: a page in Chinese may quote a Japanese name.
     if kana and kana / 0.4 >= _KANA_SHARE * (kana / 0.4 + han / 0.6):
