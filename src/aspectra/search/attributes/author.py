@@ -6,6 +6,8 @@ Lovelace* are taken as one person.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +20,19 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["AuthorAttribute"]
 
-_MANY = 500  # papers asked for at once; for more the whole table is read
 _NAMELESS = "SELECT p.id FROM papers p WHERE NOT EXISTS (SELECT 1 FROM authors a WHERE a.pos = p.pos)"
+# Per generation, since reading it from a large library takes longer than a search.
+_unknown: WeakKeyDictionary[Index, NDArray[np.bool_]] = WeakKeyDictionary()
+
+
+def _authorless(index: Index) -> NDArray[np.bool_]:
+    """(all papers,) True where no author is known."""
+    if index not in _unknown:
+        mask = np.zeros(len(index), np.bool_)
+        known = index.positions
+        mask[[known[i] for (i,) in index.library.rows(_NAMELESS) if i in known]] = True
+        _unknown[index] = mask
+    return _unknown[index]
 
 
 class AuthorAttribute:
@@ -40,15 +53,9 @@ class AuthorAttribute:
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 with that author, 0 without, NaN where no author is known."""
         known = index.positions
-        out = np.zeros(len(index), np.float32)
-        if 0 < len(papers) <= _MANY:
-            marks = ",".join("?" * len(papers))
-            rows = index.library.rows(f"{_NAMELESS} AND p.id IN ({marks})", [index.ids[p] for p in papers])
-        else:
-            rows = index.library.rows(_NAMELESS)
-        out[[known[i] for (i,) in rows if i in known]] = np.nan
+        out = np.where(_authorless(index), np.float32(np.nan), np.float32(0))
         out[[known[i] for i in index.library.ids_by_author(value) if i in known]] = 1
-        return out[papers]
+        return np.asarray(out[papers], np.float32)
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False for other people's papers."""

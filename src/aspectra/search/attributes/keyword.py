@@ -35,7 +35,7 @@ from aspectra.views.view import Floats, Positions, Probe
 __all__ = ["FORM_GRADE", "KeywordAttribute", "Term", "inflections"]
 
 FORM_GRADE = 0.7
-_MANY = 400  # papers in one statement
+_MANY = 1000  # papers in one statement
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _IS_CJK = re.compile(f"[{_CJK}]")
 _HYPHENS = r"\-\u2010\u2011\u2012\u2013"

@@ -10,6 +10,7 @@ acronym.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +96,12 @@ def venue_grade(value: str, venue: str) -> float:
     return 0.0
 
 
+@lru_cache(maxsize=32)
+def _graded(value: str, names: tuple[str, ...]) -> Floats:
+    """(names,) grades; kept, since a search asks again and a library may name thousands of venues."""
+    return np.array([venue_grade(value, name) for name in names], np.float32)
+
+
 class VenueAttribute:
     """See the module."""
 
@@ -115,7 +122,7 @@ class VenueAttribute:
         codes, names = index.coded("venues")
         if not names:
             return np.full(len(papers), np.nan, np.float32)
-        return np.array([venue_grade(value, name) for name in names], np.float32)[codes[papers]]
+        return np.asarray(_graded(value, tuple(names))[codes[papers]], np.float32)
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False for other venues."""
