@@ -96,21 +96,21 @@ def rank(benchmark: Benchmark, searcher: Searcher, recipe: Recipe, modes: tuple[
 def ceiling(benchmark: Benchmark, runs: Runs) -> Runs:
     """What perfect detection gives with the same original ranking.
 
-    Of the documents on the subject, those that do not meet the instruction go behind everything else; all
-    others keep their order. Documents on other subjects are not judged and stay where they are.
+    Of the documents on the subject, those that meet the instruction go before everything else and those that
+    do not go behind it, each in their original order. (What other documents are like is not judged.)
     """
     out: Runs = {"original": runs["original"]}
     for mode in MODES[1:]:
         out[mode] = {}
         for topic, run in runs["original"].items():
             wanted = benchmark.qrels[mode].get(topic, {})
-            unmet = {
-                d
-                for d, grade in benchmark.qrels["original"].get(topic, {}).items()
-                if grade > 0 and wanted.get(d, 0) <= 0
+            graded = benchmark.qrels["original"].get(topic, {})
+            on_subject = {d for d, grade in graded.items() if grade > 0}
+            met = {d for d in on_subject if wanted.get(d, 0) > 0}
+            far = 1 + max(map(abs, run.values()), default=0.0)
+            out[mode][topic] = {
+                d: s + far * ((d in met) - (d in on_subject and d not in met)) for d, s in run.items()
             }
-            bottom = min(run.values(), default=0.0)
-            out[mode][topic] = {d: (bottom - 1 + s if d in unmet else s) for d, s in run.items()}
     return out
 
 
@@ -191,8 +191,8 @@ _INTRO = """# Instructions about the documents themselves
 
 Three modes as in InfoSearch: the plain question, with an instruction, with its opposite. `guided` is the
 default recipe: it reads conditions out of the instruction's words and grades documents by their text; nothing
-is handed over. *Ceiling* is what perfect detection would give with the same original ranking: on-subject
-documents that do not comply go to the end, everything else stays. SICR is strict and takes
+is handed over. *Ceiling* is what perfect detection would give with the same original ranking: of the documents
+on the subject those that comply go first and the others last, each in their original order. SICR is strict and takes
 S = -rank, so a document that is first already can never pass it, whatever is done: its ceiling is low by
 construction.
 

@@ -34,4 +34,4 @@ DIFFERENT_WEIGHT = 0.8
 ASPECT_MATCHING: Matching = "maxsim"
 
 # What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
-COMPLIANCE_WEIGHT = 1.0
+COMPLIANCE_WEIGHT = 0.6
