@@ -191,10 +191,10 @@ _INTRO = """# Instructions about the documents themselves
 
 Three modes as in InfoSearch: the plain question, with an instruction, with its opposite. `guided` is the
 default recipe: it reads conditions out of the instruction's words and grades documents by their text; nothing
-is handed over. *Ceiling* is what perfect detection would give with the same original ranking: of the documents
-on the subject those that comply go first and the others last, each in their original order. SICR is strict and takes
-S = -rank, so a document that is first already can never pass it, whatever is done: its ceiling is low by
-construction.
+is handed over. *Ceiling* is what perfect detection would give with the same original ranking: of the
+documents on the subject those that comply go first and the others last, each in their original order. SICR is
+strict and takes S = -rank, so a document that is first already can never pass it, whatever is done: its
+ceiling is low by construction.
 
 attribute-docs: the development half, real pages of four projects in two languages; the source is rarely named
 in a page. Our set: 112 documents and 60 instructions of our own, written before the rules. Not comparable
