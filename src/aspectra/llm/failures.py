@@ -19,6 +19,7 @@ __all__ = [
     "KeyRefused",
     "Malformed",
     "ModelError",
+    "NoSuchModel",
     "Offline",
     "QuotaSpent",
     "Refused",
@@ -94,6 +95,13 @@ class BadRequest(ModelError):
     """The endpoint refuses the request itself: no such model, an option it does not know."""
 
     code = "bad-request"
+
+
+class NoSuchModel(BadRequest):
+    """The endpoint knows no model of that name, or the address is not that of a chat endpoint."""
+
+    code = "no-such-model"
+    fatal = True
 
 
 class ContextExceeded(BadRequest):
