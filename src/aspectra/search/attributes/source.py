@@ -1,0 +1,202 @@
+"""Conditions on where a text comes from: a kind of place (``blog``), or one by its name (``name:Le Monde``).
+
+Kinds are graded as the lens ``source`` graded them. A name is looked for:
+
+- in the record (address, venue, identifiers, metadata): grade 1;
+- in the text: 0.6, or 0.3 where the record states another place, for then it is only mentioned;
+- nowhere: what the name itself suggests still orders the papers, without meeting the condition. Something
+  called a handbook has the form of one, and a *Chinese* site is in Chinese: up to 0.45, as lenses grade it.
+
+A paper of which nothing is known has NaN.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.search.attributes._lensed import LensAttribute
+from aspectra.search.condition import ATTRIBUTES
+from aspectra.views.index import Index
+from aspectra.views.lens import LENSES, TextSpan
+from aspectra.views.lenses.source import SourceLens
+from aspectra.views.view import Floats, Positions
+
+__all__ = ["SourceAttribute"]
+
+_NAMED = "name:"
+_IN_RECORD, _IN_TEXT, _MENTIONED, _STYLE = 1.0, 0.6, 0.3, 0.45
+
+# Words in names, and what they promise: any of the (lens, label) pairs.
+_PROMISES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (r"handbooks?|manuals?|man|reference|docs|documentation|handbuch|手册|文档", (("format", "manual"),)),
+    (r"\w*wiki\w*|\w*pedia|encyclop\w+|lexikon|百科", (("source", "encyclopedia"),)),
+    (r"cheat|cheats|cheatsheets?|cheat-?sheets?|crib", (("format", "code"), ("format", "list"))),
+    (r"snippets?|gists?|examples|代码", (("format", "code"),)),
+    (r"checklists?|tips", (("format", "list"),)),
+    (r"forums?|boards?|threads|论坛", (("source", "forum"),)),
+    (r"answers|questions|faqs?|ask|问答", (("format", "qa"),)),
+    (r"blogs?|\w+blog|diary|notebook|博客", (("source", "blog"),)),
+    (
+        r"news|times|herald|tribune|gazette|chronicle|courier|daily|zeitung|nachrichten|tagblatt|日报|新闻",
+        (("source", "news"),),
+    ),
+    (r"journal|proceedings|transactions|annals|letters|学报", (("source", "scholarly"),)),
+    (r"academy|school|course|courses|classroom", (("audience", "student"),)),
+)
+_PATTERNS = tuple((re.compile(rf"(?:{words})"), promise) for words, promise in _PROMISES)
+_LANGUAGES = {
+    "arabic": "ar",
+    "chinese": "zh",
+    "中文": "zh",
+    "dutch": "nl",
+    "english": "en",
+    "french": "fr",
+    "german": "de",
+    "deutsch": "de",
+    "italian": "it",
+    "japanese": "ja",
+    "korean": "ko",
+    "polish": "pl",
+    "portuguese": "pt",
+    "russian": "ru",
+    "spanish": "es",
+}
+
+
+def _promises(name: str) -> list[tuple[tuple[str, str], ...]]:
+    """What each telling word of a name promises."""
+    out: list[tuple[tuple[str, str], ...]] = []
+    for word in re.findall(r"[^\W_]+", name.casefold()):
+        if word in _LANGUAGES:
+            out.append((("language", _LANGUAGES[word]),))
+        out += [promise for pattern, promise in _PATTERNS if pattern.fullmatch(word)]
+    return list(dict.fromkeys(out))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def _grade(name: str, title: str, abstract: str, venue: str, record: str) -> float:
+    """The grade from record and text, NaN where neither tells anything."""
+    rest: dict[str, Any] = json.loads(record)
+    wanted = f" {normalise_title(name)} "
+    squeezed = wanted.replace(" ", "")
+
+    def says(text: str) -> bool:
+        return wanted in f" {normalise_title(text)} "
+
+    url = str(rest.get("url", ""))
+    stated = bool(url or venue)
+    if squeezed in re.sub(r"[\W_]", "", url.casefold()) or squeezed in rest.get("identifiers", {}):
+        return _IN_RECORD
+    # Long metadata are texts themselves, not names of places.
+    if any(says(s) for s in (venue, *_strings(rest.get("metadata", {}))) if len(s) < 200):
+        return _IN_RECORD
+    if says(title) or says(abstract):
+        return _MENTIONED if stated else _IN_TEXT
+    return 0.0 if stated else float("nan")
+
+
+class SourceAttribute(LensAttribute):
+    """See the module."""
+
+    def __init__(self) -> None:
+        super().__init__("source", SourceLens.labels)
+        self._found: weakref.WeakKeyDictionary[Index, dict[str, Floats]] = weakref.WeakKeyDictionary()
+
+    def check(self, value: str) -> None:
+        """Refuse what is neither a kind nor a name.
+
+        Raises:
+            UsageError: with the values there are.
+        """
+        if value not in self.values and not (
+            value.startswith(_NAMED) and normalise_title(value[len(_NAMED) :])
+        ):
+            raise UsageError(
+                f"{value!r} is no source",
+                why="known: " + ", ".join(self.values) + ", and name: with the name of a site or project",
+                hint="source=name:Stack Overflow",
+            )
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 0 to 1, NaN where nothing is known."""
+        if not value.startswith(_NAMED):
+            return super().grades(value, index, papers)
+        name = value[len(_NAMED) :].strip()
+        found = self._named(name, index)[papers]
+        if promises := _promises(name):
+            style = np.mean(
+                [
+                    np.max(
+                        [np.nan_to_num(index.lens(lens).column(label)[papers]) for lens, label in any_of], 0
+                    )
+                    for any_of in promises
+                ],
+                axis=0,
+            )
+            found = np.fmax(found, np.float32(_STYLE) * style)
+        return np.asarray(found, np.float32)
+
+    def _named(self, name: str, index: Index) -> Floats:
+        """(all papers,) grades from records and texts; kept, for a generation's texts do not change."""
+        kept = self._found.setdefault(index, {})
+        if name not in kept:
+            out = np.full(len(index), np.nan, np.float32)
+            # Rows that state a place are 0 unless the name is there; SQLite finds its longest word quickly.
+            for (paper_id,) in index.library.rows(
+                "SELECT id FROM papers WHERE venue != '' OR instr(record, '\"url\":') > 0"
+            ):
+                if (at := index.positions.get(paper_id)) is not None:
+                    out[at] = 0.0
+            words = re.findall(r"[^\W_]+", name)
+            like = f"%{max(words, key=len)}%"
+            statement = (
+                "SELECT id, title, abstract, venue, record FROM papers "
+                "WHERE title LIKE ?1 OR abstract LIKE ?1 OR venue LIKE ?1 OR record LIKE ?1"
+            )
+            for paper_id, *fields in index.library.rows(statement, [like]):
+                if (at := index.positions.get(paper_id)) is not None:
+                    out[at] = _grade(name, *fields)
+            kept[name] = out
+        return kept[name]
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """None: hardly a grade is surely 0."""
+        return None
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """Where the name stands, or what has the style that it promises."""
+        if not value.startswith(_NAMED):
+            return super().span(value, paper, index)
+        name = value[len(_NAMED) :].strip()
+        words = [re.escape(word) for word in re.findall(r"[^\W_]+", name)]
+        pattern = re.compile(r"[\W_]*".join(words), re.IGNORECASE)
+        for field, text in (("title", paper.title), ("abstract", paper.abstract)):
+            if match := pattern.search(text):
+                return TextSpan(field, *match.span())
+        for any_of in _promises(name):
+            for lens, label in any_of:
+                if span := LENSES.get(lens).span(paper, label):
+                    return span
+        return None
+
+
+ATTRIBUTES.register("source")(SourceAttribute())
