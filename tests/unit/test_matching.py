@@ -118,6 +118,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [scorer(*case.weighted) for scorer in SCORERS.values()]
     monkeypatch.setattr("aspectra.views.matching._BLOCK", 5)
     monkeypatch.setattr("aspectra.views.matching._CELLS", 1)
+    monkeypatch.setattr("aspectra.views.matching._PRODUCT", 400)
     monkeypatch.setattr("aspectra.views.transport._CELLS", 1)
     for before, scorer in zip(whole, SCORERS.values(), strict=True):
         after = scorer(*case.weighted)

@@ -40,6 +40,9 @@ __all__ = [
 
 _LOWEST: dict[Metric, float] = {"cosine": -1.0, "dot": -1.0, "l2": -2.0}
 _BLOCK = 256  # rows widened at a time: 384 kB at 384 dimensions, which stays in the core's own cache
+# Multiplications of one product. OpenBLAS wakes its other threads for more than about 2**18 to 2**19, and for
+# products this small their meeting costs more than the work: several times as much on a busy machine.
+_PRODUCT = _BLOCK * 384 * 4
 _CELLS = 1 << 18  # similarities held at a time: 1 MB
 _HALF_BIAS = np.float32(2.0**112)  # between the exponents of float16 and float32
 
@@ -112,12 +115,14 @@ def similarities(query: Floats, rows: NDArray[np.floating], metric: Metric = "co
     count = len(rows)
     out: Floats = np.empty((len(query), count), dtype=np.float32)
     squares = np.empty(count, dtype=np.float32)
+    step = max(1, _PRODUCT // (_BLOCK * max(rows.shape[1], 1)))
     buffer = np.empty((min(_BLOCK, count), rows.shape[1]), dtype=np.int32)
     for start in range(0, count, _BLOCK):
         part = rows[start : start + _BLOCK]
         end = start + len(part)
         block = _widen(part, buffer) if part.dtype == np.float16 else part.astype(np.float32, copy=False)
-        np.matmul(query, block.T, out=out[:, start:end])
+        for first in range(0, len(query), step):  # the block stays in cache
+            np.matmul(query[first : first + step], block.T, out=out[first : first + step, start:end])
         if metric == "l2":
             np.einsum("ij,ij->i", block, block, out=squares[start:end])
     if metric == "l2":
