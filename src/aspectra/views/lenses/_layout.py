@@ -75,7 +75,8 @@ _NUMBER = re.compile(
     r"|[（(][一二三四五六七八九十\d]{1,3}[)）]|[一二三四五六七八九十]{1,3}[、．.]\s*\S"
     r"|第[一二三四五六七八九十\d]{1,3}步|[①-⑳]|(?:[Ss]tep|Schritt)\s+\d+\b)"
 )
-# 3.1 and 7.2.4: clauses of a document that is meant to be referred to.
+# 3.1 and 7.2.4: clauses of a document that is meant to be referred to; longer ones are numbered paragraphs.
+_LONGEST_CLAUSE = 250
 _CLAUSE = re.compile(r"\s*(?:§\s*)?\d{1,2}(?:\.\d{1,2}){1,3}\.?\s+\S")
 # "-x, --long  what it does", "/S  what", "-o：what", in man pages and help texts; a mere flag at the start of
 # a command line is not followed by a description.
@@ -83,9 +84,17 @@ _FLAG = re.compile(r"\s*[*`|]{0,3}(?:--?[A-Za-z\d?#@][\w.+-]*|--?(?=[:：])|\+[A
 _DESCRIBED = re.compile(r"(?:[:：](?=\s|[^\x00-\x7f])|\s{2,}|\t|\s[—–#]\s|[^\x00-\x7f])\s*\S")
 _OPTION_REACH = 100  # characters in which an option and its arguments end
 _QUESTION = re.compile(
-    r"\s*[*_#>\s]{0,6}(?:Q(?:uestion)?\s*\d*|F(?:rage)?\s*\d*|问题?\d*|提问)\s*[:：.)]", re.I
+    r"[*_#>\s]{0,8}(?:Q(?:uestion)?|F(?:rage)?|问题?|提问|(?:Question|Asked|Frage) (?:from|by"
+    r"|von) [^:：\n]{2,40})"
+    r" ?\d{0,3} ?[*_]{0,2}[:：.)]",
+    re.IGNORECASE,
 )
-_ANSWER = re.compile(r"\s*[*_#>\s]{0,6}(?:A(?:nswer)?\s*\d*|Antwort\s*\d*|答案?|回答)\s*[:：]", re.I)
+_ANSWER = re.compile(
+    r"[*_#>\s]{0,8}(?:A(?=[:：.])|(?:\w+ )?(?:Answer|Antwort)(?: \([^)\n]{1,30}\))?|答案?"
+    r"|回答) ?\d{0,3} ?[*_]{0,2}[:：.]",
+    re.IGNORECASE,
+)
+_LETTER_A = re.compile(r"\s*[*_]{0,2}[Aa][*_]{0,2}[.:：]")
 # "name: text" and "name wrote: text", as threads and interviews have it.
 _TURN = re.compile(
     r"\s*+([^\W\d][\w.'’-]{1,24}(?: [\w.'’-]{1,15}){0,2}?)(?: (?:wrote|writes|said|schrieb|写道|说))?"
@@ -122,7 +131,9 @@ def _ends_sentence(line: str) -> bool:
 
 
 def asks(line: str) -> bool:
-    """Whether a line ends in a question mark, quotes and emphasis aside."""
+    """Whether a line ends in a question mark; quotes, emphasis and a name in brackets aside."""
+    if line.rstrip().endswith((")", "）")):
+        line = line[: max(line.rfind("("), line.rfind("（"))]
     return _ends_with(line, "?？")
 
 
@@ -148,7 +159,7 @@ def _looks_like_code(line: str) -> bool:
 def _outside(line: str) -> LineKind | None:
     """The kind of a line outside code fences by its own marks, None for prose and ``#`` lines."""
     found: LineKind | None = None
-    if _CLAUSE.match(line):
+    if len(line) <= _LONGEST_CLAUSE and _CLAUSE.match(line):
         found = "clause"
     elif _is_option(line):
         found = "option"
@@ -236,6 +247,10 @@ def layout(text: str) -> Layout:
                 kinds[i - 1] = "heading"
         else:
             kinds[i] = _outside(row)
+    if "question" not in kinds:  # "A." is then the first of several points
+        kinds = [
+            "item" if k == "answer" and _LETTER_A.match(r) else k for k, r in zip(kinds, rows, strict=True)
+        ]
     if "#" in text:
         _hash_runs(rows, kinds)
     lines = []

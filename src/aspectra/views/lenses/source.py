@@ -34,10 +34,10 @@ _BLOG = (
         1.6,
         2,
         "in the comments|leave a comment|comments below|tell me|let me know|drop me a line|subscribe"
-        "|my newsletter|this blog|my blog|blog post|on the blog|last month's|next month|last post"
+        "|my newsletter|this blog|this post|my blog|blog post|on the blog|last month's|next month|last post"
         "|previous post|next post|see you next|until next|dear readers|posted on|posted by|filed under"
         "|share this|in den kommentaren|kommentiert|schreibt mir|in meinem blog|nächsten beitrag"
-        "|留言|评论区|博客|分享给|朋友们|我的经验|下篇|下期|先谢谢",
+        "|留言|评论区|博客|分享给|朋友们|我的经验|下篇|下期|先谢谢|欢迎留言|大家有什么",
     ),
     # The personal turn of a confession or a report of one's own.
     cue(
@@ -86,8 +86,9 @@ _NEWS = (
     cue(
         3.6,
         1,
-        pattern=r"(?:本报|新华社|本台|中新社|记者)[^\n]{0,20}(?:电|讯|报道)|\d{1,2}月\d{1,2}日(?:电|讯)",
-        needs="电|讯|报道",
+        pattern=r"(?:本报|新华社|本台|中新社|记者)[^\n]{0,20}(?:电|讯|报道)|\d{1,2}月\d{1,2}日(?:电"
+        r"|讯)|[讯电]\s?[（(]|[（(]\s?记者|记者从",
+        needs="电|讯|报道|记者",
     ),
     # Who said it, and on what day of this week.
     cue(
@@ -145,7 +146,15 @@ _SCHOLARLY = (
         "|parameters"
         "|signifikant*|stichprobe|hypothese*|显著|假设|样本|显著性|相关性|对照组",
     ),
-    cue(0.8, 1, pattern=r"\b[pPnN]\s?[<=>≤]\s?\d?\.?\d", needs="p <|p<|p =|p=|P <|P<|P=|P =|n =|n=|N =|N="),
+    # "We exposed eighteen plates": any past tense, not only the set phrases.
+    cue(
+        0.7,
+        2,
+        pattern=r"[Ww]e(?<!\w[Ww]e) (?:have |then |also |\w+ly )?(?!wanted|tried|stayed|loved)\w{3,}ed\b",
+        needs="we |We ",
+    ),
+    cue(0.4, 2, "whereas|thus|yet|hence|thereby|beyond|sufficient|non-|versus"),
+    cue(0.8, 1, pattern=r"[<=>≤](?:(?<=\b[pPnN].)|(?<=\b[pPnN] .))\s?0?\.?\d", needs="<|=|>|≤"),
     cue(0.8, 2, pattern=r"\d\s?% ?CI\b|±|\bdoi:|\bR2 ?=", needs="CI|±|doi:|R2"),
     cue(
         0.8,
@@ -260,20 +269,24 @@ def _is_thread(reading: Reading, lines: Layout) -> bool:
 
 def _first_person(reading: Reading) -> float:
     if reading.cjk > 0.3:
-        return min(1.0, 40 * reading.plain.count("我") / max(200, len(reading.plain)))
+        return min(1.0, 60 * reading.plain.count("我") / max(120, len(reading.plain)))
     return min(1.0, reading.share(_I) / _PRONOUN_SHARE)
 
 
-def _defines(reading: Reading) -> bool:
-    """Whether the text opens by saying what its title is."""
+def _defines(reading: Reading) -> float:
+    """Whether the text opens by saying what its title is: 1; or what something in its title is: 0.7."""
     title = reading.title.strip().casefold()
     opening = reading.lead.lstrip()[:160].casefold()
     if not title or len(title) > 60 or title[-1:] in "?!？！":
-        return False
+        return 0.0
     at = opening.find(title[: max(3, len(title) - 1)])  # a plural's s may be missing
-    if not 0 <= at <= 8:
-        return False
-    return _DEFINES.search(opening, at + len(title) - 1, at + len(title) + 70) is not None
+    if 0 <= at <= 8 and _DEFINES.search(opening, at + len(title) - 1, at + len(title) + 70):
+        return 1.0
+    found = _DEFINES.search(opening, 3, 80)
+    if found is None:
+        return 0.0
+    subject = {word[:5] for word in re.findall(r"[^\W\d_]{5,}", opening[: found.start()])}
+    return 0.7 if subject & {word[:5] for word in re.findall(r"[^\W\d_]{5,}", title)} else 0.0
 
 
 def _record(paper: Paper) -> dict[str, float]:
@@ -323,7 +336,7 @@ class SourceLens:
         first = None
         if label == "forum":
             first = layout(reading.lead).first("turn")
-        if label == "encyclopedia" and _defines(reading):
+        if label == "encyclopedia" and _defines(reading) > 0:
             first = layout(reading.lead).first("prose")
         if first is None:
             return None
@@ -344,17 +357,23 @@ def _odds(reading: Reading) -> dict[str, float]:
     # A blog post is a story told by one person, so it needs some room.
     room = min(1.0, words / 60)
     odds = {
-        "blog": -3.4 + added["blog"] + 2.6 * person * room + 0.8 * chatty + 0.6 * excited - 4.0 * thread,
+        "blog": -3.0 + added["blog"] + 2.6 * person * room + 0.8 * chatty + 0.6 * excited - 4.0 * thread,
         "forum": -3.4 + added["forum"] + 4.4 * thread + 0.6 * chatty + 0.5 * person,
         "news": -3.2 + added["news"] - 1.0 * person - 1.0 * addressed,
         "scholarly": -2.4
         + added["scholarly"]
-        + 1.5 * hardness(reading)
+        + 1.8 * hardness(reading)
         - 1.5 * person
         - 1.2 * addressed
         - 1.2 * chatty
         - 1.0 * excited,
         "encyclopedia": -2.8
+        # Nobody speaks and nobody is spoken to.
+        + (
+            0.8 * room
+            if lines.share("prose") > 0.8 and not person + addressed + together + chatty + excited
+            else 0
+        )
         + added["encyclopedia"]
         + 3.4 * _defines(reading)
         - 1.5 * person
@@ -364,7 +383,7 @@ def _odds(reading: Reading) -> dict[str, float]:
         - 1.5 * excited,
         "official documentation": -2.4
         + added["official documentation"]
-        + 0.5 * min(2, lines.number("clause"))
+        + 0.6 * min(3, lines.number("clause"))
         + 0.5 * min(4, lines.number("option"))
         + (0.6 if asked and together else 0.0)
         + 0.7 * addressed
