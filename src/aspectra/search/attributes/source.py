@@ -16,13 +16,14 @@ import json
 import re
 import weakref
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import Paper, normalise_title
+from aspectra.papers.paper import Paper
 from aspectra.search.attributes._lensed import LensAttribute
 from aspectra.search.condition import ATTRIBUTES
 from aspectra.views.index import Index
@@ -33,26 +34,28 @@ from aspectra.views.view import Floats, Positions
 __all__ = ["SourceAttribute"]
 
 _NAMED = "name:"
+_WORD = re.compile(r"[^\W_]+")
 _IN_RECORD, _IN_TEXT, _MENTIONED, _STYLE = 1.0, 0.6, 0.3, 0.45
 
-# Words in names, and what they promise: any of the (lens, label) pairs.
-_PROMISES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (r"handbooks?|manuals?|man|reference|docs|documentation|handbuch|手册|文档", (("format", "manual"),)),
-    (r"\w*wiki\w*|\w*pedia|encyclop\w+|lexikon|百科", (("source", "encyclopedia"),)),
-    (r"cheat|cheats|cheatsheets?|cheat-?sheets?|crib", (("format", "code"), ("format", "list"))),
-    (r"snippets?|gists?|examples|代码", (("format", "code"),)),
-    (r"checklists?|tips", (("format", "list"),)),
-    (r"forums?|boards?|threads|论坛", (("source", "forum"),)),
-    (r"answers|questions|faqs?|ask|问答", (("format", "qa"),)),
-    (r"blogs?|\w+blog|diary|notebook|博客", (("source", "blog"),)),
+# Words in names, and the (lens, label) that they promise.
+_PROMISES: tuple[tuple[str, tuple[str, str]], ...] = (
+    (r"handbooks?|manuals?|man|reference|docs|documentation|handbuch|手册|文档", ("format", "manual")),
+    (r"\w*wiki\w*|\w*pedia|encyclop\w+|lexikon|百科", ("source", "encyclopedia")),
+    (r"cheats?|snippets?|gists?|dotfiles|代码", ("format", "code")),
+    (r"cheatsheets?|sheets?|checklists?|tips", ("format", "list")),
+    (r"forums?|boards?|threads|论坛", ("source", "forum")),
+    (r"answers|questions|faqs?|ask|问答", ("format", "qa")),
+    (r"blogs?|\w+blog|diary|notebook|博客", ("source", "blog")),
     (
         r"news|times|herald|tribune|gazette|chronicle|courier|daily|zeitung|nachrichten|tagblatt|日报|新闻",
-        (("source", "news"),),
+        ("source", "news"),
     ),
-    (r"journal|proceedings|transactions|annals|letters|学报", (("source", "scholarly"),)),
-    (r"academy|school|course|courses|classroom", (("audience", "student"),)),
+    (r"journal|proceedings|transactions|annals|letters|学报", ("source", "scholarly")),
+    (r"academy|school|course|courses|classroom", ("audience", "student")),
 )
 _PATTERNS = tuple((re.compile(rf"(?:{words})"), promise) for words, promise in _PROMISES)
+# Scripts whose words are not set apart.
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _LANGUAGES = {
     "arabic": "ar",
     "chinese": "zh",
@@ -72,14 +75,23 @@ _LANGUAGES = {
 }
 
 
-def _promises(name: str) -> list[tuple[tuple[str, str], ...]]:
-    """What each telling word of a name promises."""
-    out: list[tuple[tuple[str, str], ...]] = []
-    for word in re.findall(r"[^\W_]+", name.casefold()):
+def _promises(name: str) -> list[tuple[str, str]]:
+    """What the telling words of a name promise."""
+    out: list[tuple[str, str]] = []
+    for word in _WORD.findall(name.casefold()):
         if word in _LANGUAGES:
-            out.append((("language", _LANGUAGES[word]),))
+            out.append(("language", _LANGUAGES[word]))
         out += [promise for pattern, promise in _PATTERNS if pattern.fullmatch(word)]
     return list(dict.fromkeys(out))
+
+
+@lru_cache(maxsize=64)
+def _pattern(name: str) -> re.Pattern[str]:
+    """The name as texts may spell it: in any case, its words apart or joined, but not inside others."""
+    words = _WORD.findall(name)
+    left = "" if _UNSPACED.match(words[0][0]) else r"(?<![^\W_])"
+    right = "" if _UNSPACED.match(words[-1][-1]) else r"(?![^\W_])"
+    return re.compile(left + r"[\W_]{0,3}".join(map(re.escape, words)) + right, re.IGNORECASE)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -96,20 +108,16 @@ def _strings(value: Any) -> Iterator[str]:
 def _grade(name: str, title: str, abstract: str, venue: str, record: str) -> float:
     """The grade from record and text, NaN where neither tells anything."""
     rest: dict[str, Any] = json.loads(record)
-    wanted = f" {normalise_title(name)} "
-    squeezed = wanted.replace(" ", "")
-
-    def says(text: str) -> bool:
-        return wanted in f" {normalise_title(text)} "
-
+    pattern = _pattern(name)
+    squeezed = "".join(_WORD.findall(name.casefold()))
     url = str(rest.get("url", ""))
     stated = bool(url or venue)
     if squeezed in re.sub(r"[\W_]", "", url.casefold()) or squeezed in rest.get("identifiers", {}):
         return _IN_RECORD
     # Long metadata are texts themselves, not names of places.
-    if any(says(s) for s in (venue, *_strings(rest.get("metadata", {}))) if len(s) < 200):
+    if any(pattern.search(s) for s in (venue, *_strings(rest.get("metadata", {}))) if len(s) < 200):
         return _IN_RECORD
-    if says(title) or says(abstract):
+    if pattern.search(title) or pattern.search(abstract):
         return _MENTIONED if stated else _IN_TEXT
     return 0.0 if stated else float("nan")
 
@@ -127,9 +135,7 @@ class SourceAttribute(LensAttribute):
         Raises:
             UsageError: with the values there are.
         """
-        if value not in self.values and not (
-            value.startswith(_NAMED) and normalise_title(value[len(_NAMED) :])
-        ):
+        if value not in self.values and not (value.startswith(_NAMED) and _WORD.search(value[len(_NAMED) :])):
             raise UsageError(
                 f"{value!r} is no source",
                 why="known: " + ", ".join(self.values) + ", and name: with the name of a site or project",
@@ -143,15 +149,8 @@ class SourceAttribute(LensAttribute):
         name = value[len(_NAMED) :].strip()
         found = self._named(name, index)[papers]
         if promises := _promises(name):
-            style = np.mean(
-                [
-                    np.max(
-                        [np.nan_to_num(index.lens(lens).column(label)[papers]) for lens, label in any_of], 0
-                    )
-                    for any_of in promises
-                ],
-                axis=0,
-            )
+            columns = [index.lens(lens).column(label)[papers] for lens, label in promises]
+            style = np.mean(np.nan_to_num(np.stack(columns)), axis=0)
             found = np.fmax(found, np.float32(_STYLE) * style)
         return np.asarray(found, np.float32)
 
@@ -160,13 +159,10 @@ class SourceAttribute(LensAttribute):
         kept = self._found.setdefault(index, {})
         if name not in kept:
             out = np.full(len(index), np.nan, np.float32)
-            # Rows that state a place are 0 unless the name is there; SQLite finds its longest word quickly.
-            for (paper_id,) in index.library.rows(
-                "SELECT id FROM papers WHERE venue != '' OR instr(record, '\"url\":') > 0"
-            ):
-                if (at := index.positions.get(paper_id)) is not None:
-                    out[at] = 0.0
-            words = re.findall(r"[^\W_]+", name)
+            codes, names = index.coded("venues")
+            if names:  # who appeared elsewhere is not from there, unless the name is found after all
+                out[np.array([bool(n) for n in names])[codes]] = 0.0
+            words = _WORD.findall(name)
             like = f"%{max(words, key=len)}%"
             statement = (
                 "SELECT id, title, abstract, venue, record FROM papers "
@@ -187,15 +183,12 @@ class SourceAttribute(LensAttribute):
         if not value.startswith(_NAMED):
             return super().span(value, paper, index)
         name = value[len(_NAMED) :].strip()
-        words = [re.escape(word) for word in re.findall(r"[^\W_]+", name)]
-        pattern = re.compile(r"[\W_]*".join(words), re.IGNORECASE)
         for field, text in (("title", paper.title), ("abstract", paper.abstract)):
-            if match := pattern.search(text):
+            if match := _pattern(name).search(text):
                 return TextSpan(field, *match.span())
-        for any_of in _promises(name):
-            for lens, label in any_of:
-                if span := LENSES.get(lens).span(paper, label):
-                    return span
+        for lens, label in _promises(name):
+            if span := LENSES.get(lens).span(paper, label):
+                return span
         return None
 
 

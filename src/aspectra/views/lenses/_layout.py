@@ -118,7 +118,7 @@ _FUNCTION_WORDS = re.compile(
     r"|der|die|das|und|ist|nicht)\b",
     re.I,
 )
-_CLOSERS = " \t\r\"'”’)」』*_"
+_CLOSERS = " \t\r\"'”’“‘»)」』*_"
 _LONGEST_COMMAND = 300  # characters; longer lines are paragraphs
 
 
