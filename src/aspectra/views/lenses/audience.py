@@ -147,7 +147,7 @@ class AudienceLens:
     """
 
     name = "audience"
-    version = 1
+    version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = ("lay", "expert", "student")
     full_text = False

@@ -135,7 +135,7 @@ class FormatLens:
     """
 
     name = "format"
-    version = 1
+    version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = ("code", "qa", "manual", "prose", "list")
     full_text = False

@@ -50,7 +50,7 @@ _CUES: dict[str, tuple[Cue, ...]] = {
         cue(
             2.0,
             2,
-            "we propose|is proposed|are proposed|was proposed|paper proposes|we present a novel"
+            "propose|proposes|is proposed|are proposed|was proposed|we present a novel"
             "|we present a new"
             "|new method|new approach|new algorithm|new model|new framework|our method|our approach|our model"
             "|our algorithm|our framework|proposed method|proposed approach|proposed algorithm|proposed model"
@@ -59,9 +59,10 @@ _CUES: dict[str, tuple[Cue, ...]] = {
             "|提出一种|新方法",
         ),
         cue(
-            0.8,
+            1.0,
             2,
-            "we introduce|we present|presents|novel|outperforms|outperform|the proposed"
+            "we introduce|we present|presents|introduces|is presented|novel|outperforms|outperform"
+            "|the proposed"
             "|state-of-the-art|efficient"
             "|improves|优于",
         ),
@@ -133,7 +134,7 @@ _CUES: dict[str, tuple[Cue, ...]] = {
             where="title",
         ),
         cue(
-            1.2,
+            1.4,
             3,
             "we evaluate|we compare|we compared|we assess|we analyze|we analyse|we investigate whether"
             "|we investigate how|we examine whether|empirical study|empirical evaluation|empirical comparison"
@@ -178,7 +179,7 @@ class KindLens:
     """
 
     name = "kind"
-    version = 1
+    version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = tuple(_CUES)
     full_text = False

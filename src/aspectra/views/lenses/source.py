@@ -309,7 +309,7 @@ class SourceLens:
     """
 
     name = "source"
-    version = 1
+    version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = tuple(_SPECIFIC)
     full_text = False
