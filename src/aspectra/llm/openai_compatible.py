@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["OpenAICompatible", "offline"]
+__all__ = ["OpenAICompatible", "journal_name", "offline"]
 
 _LARGEST_BODY = 16 * 2**20  # bytes; an answer of some thousand tokens has a few tens of thousands
 
@@ -36,6 +36,14 @@ _LARGEST_BODY = 16 * 2**20  # bytes; an answer of some thousand tokens has a few
 def offline() -> bool:
     """Whether ``ASPECTRA_OFFLINE`` forbids every connection."""
     return os.environ.get("ASPECTRA_OFFLINE", "") not in {"", "0"}
+
+
+def journal_name(
+    model: str, *, revision: str = "", extra: Mapping[str, Any] | None = None, omit: Sequence[str] = ()
+) -> str:
+    """What a journal calls the model: its name, and what else an answer depends on that no request says."""
+    name = f"{model}@{revision}" if revision else model
+    return name + "#" + digest([dict(extra or {}), sorted(omit)])[:8] if extra or omit else name
 
 
 def _is_loopback(host: str) -> bool:
@@ -91,7 +99,7 @@ class OpenAICompatible:
                 why="it must be http(s)://host/path without a user name, password or query",
             )
         try:
-            import httpx as _  # looked for here, so that a wrong installation is said before a run starts
+            self._auth = _from_environment(host, key_variable)
         except ImportError as error:
             raise MissingExtra(
                 "asking a language model needs httpx", why=str(error), hint='pip install "aspectra[openai]"'
@@ -99,9 +107,7 @@ class OpenAICompatible:
         self.model = model
         self.remote = host
         self.base_url = base_url.rstrip("/")
-        self.name = f"{model}@{revision}" if revision else model
-        if extra or omit:
-            self.name += "#" + digest([dict(extra or {}), sorted(omit)])[:8]
+        self.name = journal_name(model, revision=revision, extra=extra, omit=omit)
         self._named = key_variable
         self._timeout = timeout
         self._extra = dict(extra or {})
@@ -111,7 +117,6 @@ class OpenAICompatible:
         self._limit_field = "max_tokens"
         self._idle: PerLoop[list[httpx.AsyncClient]] = PerLoop(list)
         self._ssl: ssl.SSLContext | None = None
-        self._auth = _from_environment(host, key_variable)
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.name!r} at {self.remote})"
@@ -248,7 +253,7 @@ class OpenAICompatible:
             self._ssl = httpx.create_ssl_context()  # reading the certificates takes long; once is enough
         return httpx.AsyncClient(
             verify=self._ssl,
-            timeout=None,  # the whole attempt has one
+            timeout=None,  # noqa: S113 (the whole attempt has one)
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0),
             trust_env=not self._local,
             follow_redirects=False,

@@ -1,0 +1,240 @@
+"""A model as a program uses it: a client with everything around it, in the one order that is right.
+
+From the outside in, each layer is where it is because of the one below it:
+
+1. **journal**: a recorded answer needs no lane, no budget and no connection, and equal requests under way
+   together are one call;
+2. **lanes**: bound how many calls are under way. They lie outside of retries, so a call that waits for its
+   next attempt keeps its lane and an overloaded endpoint is asked less by all;
+3. **retries**: nothing inside of them is remembered from one attempt to the next;
+4. **budget**: inside of retries, because every attempt that may be charged for must be counted;
+5. **rate**: inside of the budget, so that what will not be sent takes no share of the minute;
+6. the **client**: one call is one attempt.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.budget import Account, Budget, Cost, Limits, estimate
+from aspectra.llm.capabilities import Capabilities, probe
+from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.failures import Offline
+from aspectra.llm.journal import Journal
+from aspectra.llm.journal_file import JournalFile
+from aspectra.llm.openai_compatible import OpenAICompatible, journal_name, offline
+from aspectra.llm.prices import Price, Prices, default_prices
+from aspectra.llm.rate import Lanes, RateLimit
+from aspectra.llm.retry import Retry
+
+__all__ = ["Model", "ModelSettings", "build_model", "default_journal", "wrap_model"]
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Which model, and how it may be asked.
+
+    Attributes:
+        model: the endpoint's name of it. There is no default.
+        base_url: address up to and without ``/chat/completions``; "" takes ``OPENAI_BASE_URL``.
+        key_variable: environment variable with the key; "" for the defaults, see :mod:`aspectra.llm.secrets`.
+        revision: any word; another one makes the journal ask anew.
+        timeout: seconds for one attempt.
+        lanes: calls under way at once.
+        requests_per_minute: 0 for no limit.
+        tokens_per_minute: 0 for no limit.
+        tries: attempts for one call.
+        seconds: for all attempts of one call, see :class:`aspectra.llm.retry.Retry`.
+        limits: what the run may cost.
+        prices: the price file; None for the user's own.
+        journal: the journal's file; None for the user's own.
+        offline: answer from the journal alone and open no connection.
+        extra: request fields added as they are.
+        omit: request fields left out.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    key_variable: str = ""
+    revision: str = ""
+    timeout: float = 60.0
+    lanes: int = 8
+    requests_per_minute: float = 0.0
+    tokens_per_minute: float = 0.0
+    tries: int = 5
+    seconds: float = 120.0
+    limits: Limits = field(default_factory=Limits)
+    prices: Path | None = None
+    journal: Path | None = None
+    offline: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    omit: tuple[str, ...] = ()
+
+
+def default_journal() -> Path:
+    """Where the user's journal is."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("aspectra", appauthor=False)) / "model-calls.db"
+
+
+class Model:
+    """A whole model: ask it, see what it cost, close it.
+
+    Attributes:
+        account: what was spent since it was built, under the run's limits.
+        journal: recorded answers, and counts of them.
+        price: per token, or None where it is not known.
+        remote: host that texts are sent to; "" where none is.
+    """
+
+    def __init__(
+        self, journal: Journal, asked: ChatModel, account: Account, price: Price | None, client: ChatModel
+    ) -> None:
+        self.journal = journal
+        self.account = account
+        self.price = price
+        self.remote = client.remote if isinstance(client, OpenAICompatible) else ""
+        self._asked = asked
+        self._client = client
+
+    @property
+    def name(self) -> str:
+        """The model's name, as in the journal's keys."""
+        return self.journal.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any answer so far came from something that is no language model."""
+        return self.journal.simulated
+
+    async def complete(self, request: Request) -> Reply:
+        """The recorded answer, or a new one.
+
+        Raises:
+            ModelError: see :mod:`aspectra.llm.failures`.
+            JournalFailed, JournalBroken: the journal cannot be used.
+        """
+        return await self.journal.complete(request)
+
+    async def capabilities(self, *, again: bool = False) -> Capabilities:
+        """What the endpoint can do: asked once and recorded, or asked ``again``.
+
+        Raises:
+            ModelError: it was never asked, and cannot be asked now.
+        """
+        client = self._client
+        where = client.base_url if isinstance(client, OpenAICompatible) else ""
+        # By address too: what an endpoint can do is its server's as much as its model's.
+        name = f"capabilities/{self.name}/{where}"
+        found = self.journal.file.note(name) if not again else None
+        if found is None and isinstance(client, _NotAsked):  # any address will do
+            found = self.journal.file.note(f"capabilities/{self.name}")
+        if found is None:
+            context = await client.context() if isinstance(client, OpenAICompatible) else None
+            found = (await probe(self._asked, context)).to_dict()
+            self.journal.file.keep_note(name, found)
+            self.journal.file.keep_note(f"capabilities/{self.name}", found)
+        return Capabilities.from_dict(found)
+
+    def estimate(self, requests: Iterable[Request]) -> Cost:
+        """What requests will cost at most, recorded answers left out; ``recorded`` counts those."""
+        asked = list(requests)
+        missing = self.journal.missing(asked)
+        return estimate(missing, self.price) + Cost(recorded=len(asked) - len(missing))
+
+    def close(self) -> None:
+        """Close the journal; everything answered is on disk already. It can be called twice."""
+        self.journal.close()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _NotAsked:
+    """Stands where the client would, when nothing may be sent."""
+
+    simulated = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def complete(self, request: Request) -> Reply:
+        raise Offline(
+            f"an answer of the model {self.name!r} is not in the journal",
+            why="offline: no connection may be opened",
+            hint="run once without --offline; answers are kept",
+        )
+
+
+def build_model(settings: ModelSettings) -> Model:
+    """The model that settings describe. Nothing is sent before it is asked something.
+
+    Raises:
+        UsageError: no model or address is named, a setting makes no sense, or money is limited and the model
+            has no price.
+        MissingExtra: httpx is not installed.
+        JournalFailed, JournalBroken: the journal cannot be used.
+    """
+    if not settings.model:
+        raise UsageError(
+            "no language model is named", hint="--model NAME --base-url URL; see docs/models.md for examples"
+        )
+    client: ChatModel
+    if settings.offline or offline():
+        # The same name as the client's would be, so that its recorded answers are found.
+        client = _NotAsked(
+            journal_name(settings.model, revision=settings.revision, extra=settings.extra, omit=settings.omit)
+        )
+    else:
+        base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL", "")
+        if not base_url:
+            raise UsageError(
+                f"the model {settings.model!r} has no address",
+                hint="--base-url URL, or set OPENAI_BASE_URL; it usually ends in /v1",
+            )
+        client = OpenAICompatible(
+            settings.model,
+            base_url,
+            key_variable=settings.key_variable,
+            revision=settings.revision,
+            timeout=settings.timeout,
+            extra=settings.extra,
+            omit=settings.omit,
+        )
+    return wrap_model(client, settings)
+
+
+def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
+    """Any model with the layers around it; the order and its reasons are this module's text.
+
+    Args:
+        client: what is asked in the end, such as a scripted model.
+        settings: of the layers; the model's name and address in it are not looked at, but for its price.
+    """
+    price = Prices.read(settings.prices or default_prices()).of(settings.model)
+    account = Account(settings.limits)
+    asked = client
+    if not isinstance(client, _NotAsked):
+        if settings.requests_per_minute or settings.tokens_per_minute:
+            asked = RateLimit(
+                asked,
+                requests_per_minute=settings.requests_per_minute,
+                tokens_per_minute=settings.tokens_per_minute,
+            )
+        asked = Budget(asked, account, price)
+        asked = Retry(asked, tries=settings.tries, seconds=settings.seconds)
+        asked = Lanes(asked, settings.lanes)
+    file = JournalFile(settings.journal or default_journal())
+    return Model(Journal(asked, file, account), asked, account, price, client)

@@ -1,0 +1,312 @@
+"""What calls cost, and limits that no number of calls at once can pass.
+
+Before a call is sent its worst case is reserved; when it has ended, what it really cost takes the place of
+that. Where only calls under way stand between a request and its limit it waits for them; where the limit
+itself does, it is not sent.
+
+Tokens before a call are a rule of thumb, one for every four bytes of UTF-8 (four letters of English, or one
+and a third Chinese characters), and the worst case is twice that plus the longest answer allowed. A text that
+is denser still (random letters, say) can pass a limit on tokens by what was under way; a limit on calls is
+exact.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import canonical_json
+from aspectra.llm.chat import ChatModel, Reply, Request, Usage
+from aspectra.llm.failures import BudgetReached, ModelError
+from aspectra.llm.prices import Price
+
+__all__ = [
+    "Account",
+    "Budget",
+    "Cost",
+    "Limits",
+    "estimate",
+    "estimate_tokens",
+    "note_recorded",
+    "prompt_tokens",
+    "spending",
+]
+
+_DENSEST = 2  # the worst case is this many times the rule of thumb
+_LOOK = 0.01  # seconds between two looks whether calls under way have ended
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What calls cost; costs add up with ``+``.
+
+    Attributes:
+        calls: answered, or perhaps answered and lost on the way; attempts that were refused do not count.
+        prompt_tokens: as the endpoint counts them, else estimated.
+        completion_tokens: likewise.
+        money: of the calls that have a price, in the price file's currency.
+        unpriced: calls without a price; where there are any, ``money`` is not the whole sum.
+        recorded: answers that came from a journal and cost nothing now.
+        recorded_tokens: what those had cost when they were asked, questions and answers.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    money: float = 0.0
+    unpriced: int = 0
+    recorded: int = 0
+    recorded_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Questions and answers."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.money + other.money,
+            self.unpriced + other.unpriced,
+            self.recorded + other.recorded,
+            self.recorded_tokens + other.recorded_tokens,
+        )
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(
+            self.calls - other.calls,
+            self.prompt_tokens - other.prompt_tokens,
+            self.completion_tokens - other.completion_tokens,
+            self.money - other.money,
+            self.unpriced - other.unpriced,
+            self.recorded - other.recorded,
+            self.recorded_tokens - other.recorded_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Hard limits; None sets none.
+
+    Attributes:
+        calls: number of calls.
+        tokens: questions and answers together.
+        money: in the price file's currency.
+        call_tokens: of any one call, by its worst case.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    money: float | None = None
+    call_tokens: int | None = None
+
+    def passed(self, cost: Cost) -> str:
+        """Which limit a cost would pass, in words, or ""."""
+        if self.calls is not None and cost.calls > self.calls:
+            return f"{self.calls} calls"
+        if self.tokens is not None and cost.tokens > self.tokens:
+            return f"{self.tokens} tokens"
+        if self.money is not None and cost.money > self.money:
+            return f"{self.money:g} of money"
+        return ""
+
+
+_NO_LIMITS = Limits()
+
+
+class Account:
+    """What was spent under one set of limits; safe to share between threads.
+
+    Args:
+        limits: what must not be passed.
+        purpose: for messages: ``run``, ``query``.
+    """
+
+    def __init__(self, limits: Limits | None = None, purpose: str = "run") -> None:
+        self.limits = limits or Limits()
+        self.purpose = purpose
+        self._spent = Cost()
+        self._reserved = Cost()
+
+    @property
+    def cost(self) -> Cost:
+        """What was spent so far; calls under way are not in it."""
+        with _lock:
+            return self._spent
+
+
+_open: ContextVar[tuple[Account, ...]] = ContextVar("aspectra-accounts", default=())
+
+
+@contextmanager
+def spending(limits: Limits | None = None, purpose: str = "query") -> Iterator[Account]:
+    """An account for all calls made inside the ``with``, also by tasks started there; accounts nest.
+
+    >>> with spending(Limits(calls=20)) as account:
+    ...     account.cost.calls
+    0
+    """
+    account = Account(limits, purpose)
+    token = _open.set((*_open.get(), account))
+    try:
+        yield account
+    finally:
+        _open.reset(token)
+
+
+def note_recorded(usage: Usage, account: Account | None = None) -> None:
+    """Count an answer that came from a journal."""
+    cost = Cost(recorded=1, recorded_tokens=usage.prompt_tokens + usage.completion_tokens)
+    with _lock:
+        for one in _accounts(account):
+            one._spent += cost
+
+
+def _accounts(account: Account | None) -> tuple[Account, ...]:
+    opened = _open.get()
+    return opened if account is None or account in opened else (account, *opened)
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of a text by the rule of thumb, rounded up.
+
+    >>> estimate_tokens("four"), estimate_tokens("fifth"), estimate_tokens("检索")
+    (1, 2, 2)
+    """
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+
+
+def prompt_tokens(request: Request) -> int:
+    """Tokens of a question by the rule of thumb; each turn brings four of its own."""
+    count = sum(estimate_tokens(message.content) + 4 for message in request.messages)
+    return count + (estimate_tokens(canonical_json(dict(request.schema))) if request.schema else 0)
+
+
+def estimate(requests: Iterable[Request], price: Price | None = None) -> Cost:
+    """What requests will cost at most, if each answer is as long as it may be: an estimate before a run.
+
+    Leave out what a journal holds, see :meth:`aspectra.llm.journal.Journal.missing`.
+    """
+    total = Cost()
+    for request in requests:
+        total += _cost(prompt_tokens(request), request.max_tokens, price)
+    return total
+
+
+def _cost(asked: int, answered: int, price: Price | None) -> Cost:
+    money = price.of(asked, answered) if price else 0.0
+    return Cost(1, asked, answered, money, 0 if price else 1)
+
+
+class Budget:
+    """A model that is not asked past a limit.
+
+    Belongs inside of retries, so that every attempt that may be charged for is counted.
+
+    Args:
+        inner: the model.
+        account: of the run. The accounts of :func:`spending` around a call count and limit it as well.
+        price: per token, or None where it is not known: then money is not known either.
+
+    Raises:
+        UsageError: money is limited and there is no price.
+    """
+
+    def __init__(self, inner: ChatModel, account: Account | None = None, price: Price | None = None) -> None:
+        self.inner = inner
+        self.account = account or Account()
+        self.price = price
+        if self.account.limits.money is not None and price is None:
+            raise _no_price(inner.name)
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self.inner.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no language model is behind it."""
+        return self.inner.simulated
+
+    async def complete(self, request: Request) -> Reply:
+        """The inner model's answer.
+
+        Raises:
+            BudgetReached: it was not asked, because a limit might have been passed.
+            ModelError: as the inner model.
+        """
+        asked = prompt_tokens(request)
+        worst = _cost(_DENSEST * asked, request.max_tokens, self.price)
+        accounts = _accounts(self.account)
+        while not self._reserve(accounts, worst):
+            await asyncio.sleep(_LOOK)
+        spent = worst  # whatever ends the call without saying what it cost may have cost all of it
+        try:
+            reply = await self.inner.complete(request)
+            usage = reply.usage
+            known = usage.prompt_tokens or usage.completion_tokens
+            spent = (
+                _cost(usage.prompt_tokens, usage.completion_tokens, self.price)
+                if known
+                else _cost(asked, estimate_tokens(reply.text), self.price)
+            )
+        except ModelError as error:
+            if error.usage != Usage():
+                spent = _cost(error.usage.prompt_tokens, error.usage.completion_tokens, self.price)
+            elif not error.billable:
+                spent = Cost()
+            raise
+        finally:
+            with _lock:
+                for account in accounts:
+                    account._spent += spent
+                    account._reserved -= worst
+                    if not account._reserved.calls:  # sums of money do not subtract exactly
+                        account._reserved = Cost()
+        return reply
+
+    def _reserve(self, accounts: tuple[Account, ...], worst: Cost) -> bool:
+        """Whether the worst case is reserved; False where calls under way must end first."""
+        with _lock:
+            for account in accounts:
+                limits = account.limits
+                if limits == _NO_LIMITS:
+                    continue
+                if limits.money is not None and self.price is None:
+                    raise _no_price(self.name)
+                if limits.call_tokens is not None and worst.tokens > limits.call_tokens:
+                    raise _reached(account, f"{limits.call_tokens} tokens for one call", worst)
+                after = account._spent + worst
+                if limits.passed(after + account._reserved):
+                    if passed := limits.passed(after):
+                        raise _reached(account, passed, worst)
+                    return False
+            for account in accounts:
+                account._reserved += worst
+            return True
+
+
+def _no_price(name: str) -> UsageError:
+    return UsageError(
+        f"money is limited, and the model {name!r} has no price",
+        hint="add it to the price file (docs/models.md), or limit calls or tokens",
+    )
+
+
+def _reached(account: Account, passed: str, worst: Cost) -> BudgetReached:
+    spent = account._spent
+    return BudgetReached(
+        f"the limit of this {account.purpose} is reached: {passed}",
+        why=f"{spent.calls} calls and {spent.tokens} tokens were spent, and the next call may take "
+        f"{worst.tokens} tokens",
+        hint="raise the limit and run the same command again; what was answered is kept",
+    )

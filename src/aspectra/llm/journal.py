@@ -1,0 +1,201 @@
+"""The journal around a model: an answer that was paid for once is never paid for again.
+
+A reply is on disk before its caller sees it. Replies that come at about the same time are written together,
+so that many calls share one wait for the disk. Only replies that the request's ``accept`` agreed to are given
+again; the others are kept for reading, counted, and asked anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from aspectra.base.hashing import digest_texts
+from aspectra.llm.budget import Account, note_recorded
+from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.journal_file import JournalFile, Record
+from aspectra.llm.loops import PerLoop
+
+__all__ = ["Journal", "acceptable"]
+
+_GATHER = 0.002  # seconds that a write waits for company
+
+
+def acceptable(request: Request, reply: Reply) -> bool:
+    """Whether a reply may be given again: what ``request.accept`` says.
+
+    Without one: whether it is not blank and, where a schema was asked for, is JSON.
+    """
+    if request.accept is not None:
+        return bool(request.accept(reply))
+    if request.schema is not None:
+        try:
+            json.loads(reply.text)
+        except (ValueError, RecursionError):
+            return False
+    return bool(reply.text.strip() or reply.logprobs)
+
+
+@dataclass
+class _Flight:
+    """A call under way and how many wait for it."""
+
+    task: asyncio.Task[Reply]
+    waiting: int = 0
+
+
+@dataclass
+class _Lane:
+    """What belongs to one event loop."""
+
+    flights: dict[str, _Flight] = field(default_factory=dict)
+    pending: list[tuple[Record, asyncio.Future[Reply | None]]] = field(default_factory=list)
+    busy: bool = False
+
+
+class Journal:
+    """A model whose accepted answers are kept.
+
+    Identical requests that are under way together are asked once. When two processes ask the same, the answer
+    that reached the disk first counts for both.
+
+    Args:
+        inner: asked when there is no accepted answer; None asks nobody, see ``Offline``.
+        file: where answers are kept. Several journals may share one.
+        account: where recorded answers are counted, beside the accounts open around the call.
+
+    Attributes:
+        hits: answers given from the file, or shared with a call under way.
+        rejected: replies that ``accept`` did not agree to.
+    """
+
+    def __init__(self, inner: ChatModel, file: JournalFile, account: Account | None = None) -> None:
+        self.inner = inner
+        self.file = file
+        self.hits = 0
+        self.rejected = 0
+        self._account = account
+        self._simulated = False
+        self._lanes = PerLoop(_Lane)
+        self._executor = ThreadPoolExecutor(1, "aspectra-journal")
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self.inner.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any answer so far came from something that is no language model."""
+        return self._simulated or self.inner.simulated
+
+    def key(self, request: Request) -> str:
+        """The request's key in the file: a hash over the model's name and all that an answer depends on."""
+        return digest_texts([self.name, request.key])
+
+    def holds(self, request: Request) -> bool:
+        """Whether an accepted answer is there, so that asking costs nothing."""
+        return self.file.find(self.key(request)) is not None
+
+    def missing(self, requests: Iterable[Request]) -> list[Request]:
+        """Those of the requests that would be asked; of equal ones the first."""
+        kept = {self.key(request): request for request in reversed(list(requests))}
+        return [request for key, request in reversed(kept.items()) if self.file.find(key) is None]
+
+    async def complete(self, request: Request) -> Reply:
+        """The recorded answer, or a new one, which is recorded first.
+
+        Raises:
+            ModelError: there is no recorded answer, and none could be had.
+            JournalFailed, JournalBroken: the file cannot be used.
+        """
+        key = self.key(request)
+        lane = self._lanes.get()
+        flight = lane.flights.get(key)
+        if flight is None:
+            reply = self.file.find(key)
+            if reply is not None:
+                return self._recorded(reply)
+            flight = _Flight(asyncio.get_running_loop().create_task(self._ask(key, request, lane)))
+            lane.flights[key] = flight
+            flight.task.add_done_callback(lambda task: _landed(lane, key, task))
+        joined = flight.waiting > 0
+        flight.waiting += 1
+        try:
+            reply = await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting:
+                flight.task.cancel()  # has no effect unless all callers left before the end
+                if lane.flights.get(key) is flight:  # whoever asks next asks anew
+                    del lane.flights[key]
+        return self._recorded(replace(reply, recorded=True, seconds=0.0)) if joined else reply
+
+    def _recorded(self, reply: Reply) -> Reply:
+        self.hits += 1
+        self._simulated = self._simulated or reply.simulated
+        note_recorded(reply.usage, self._account)
+        return reply
+
+    async def _ask(self, key: str, request: Request, lane: _Lane) -> Reply:
+        reply = await self.inner.complete(request)
+        self._simulated = self._simulated or reply.simulated
+        accepted = False
+        try:
+            accepted = acceptable(request, reply)
+        finally:  # what was paid for is kept, even where the check itself fails
+            self.rejected += not accepted
+            record = Record(key, self.name, request.prompt, accepted, reply)
+            future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+            lane.pending.append((record, future))
+            self._start(lane)
+            earlier = await future
+        return earlier or reply
+
+    def _start(self, lane: _Lane) -> None:
+        if lane.pending and not lane.busy:
+            lane.busy = True
+            asyncio.get_running_loop().call_later(_GATHER, self._write, lane)
+
+    def _write(self, lane: _Lane) -> None:
+        group, lane.pending = lane.pending, []
+        loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(self._executor, self.file.add, [record for record, _ in group])
+        writing.add_done_callback(lambda done: self._written(lane, group, done))
+
+    def _written(
+        self,
+        lane: _Lane,
+        group: list[tuple[Record, asyncio.Future[Reply | None]]],
+        done: asyncio.Future[list[Reply | None]],
+    ) -> None:
+        lane.busy = False
+        error = done.exception()
+        for number, (_, future) in enumerate(group):
+            if future.done():  # its caller was cancelled; the reply is on disk all the same
+                continue
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(done.result()[number])
+        self._start(lane)
+
+    def close(self) -> None:
+        """Write what an ended event loop left behind, then close the file; it can be called twice."""
+        self._executor.shutdown()
+        for lane in self._lanes.values():
+            group, lane.pending = lane.pending, []
+            if group:
+                self.file.add([record for record, _ in group])
+        self.file.close()
+
+
+def _landed(lane: _Lane, key: str, task: asyncio.Task[Reply]) -> None:
+    flight = lane.flights.get(key)
+    if flight is not None and flight.task is task:
+        del lane.flights[key]
+    if not task.cancelled():
+        task.exception()  # looked at, so that one whose callers have all left is not reported as lost

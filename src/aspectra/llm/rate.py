@@ -1,0 +1,109 @@
+"""How many calls at once, and how many a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.budget import prompt_tokens
+from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.loops import PerLoop
+
+__all__ = ["Lanes", "RateLimit"]
+
+
+class Lanes:
+    """A model with at most so many calls under way, in the order in which they came.
+
+    Belongs outside of retries: a call that waits before its next attempt keeps its lane, so that an endpoint
+    which asks for patience is asked less by all.
+
+    Args:
+        inner: the model.
+        lanes: calls under way at once, 1 or more.
+    """
+
+    def __init__(self, inner: ChatModel, lanes: int) -> None:
+        if lanes < 1:
+            raise UsageError(f"at least one call must be allowed at a time, not {lanes}")
+        self.inner = inner
+        self._free = PerLoop(lambda: asyncio.Semaphore(lanes))
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self.inner.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no language model is behind it."""
+        return self.inner.simulated
+
+    async def complete(self, request: Request) -> Reply:
+        """The inner model's answer, when a lane is free."""
+        async with self._free.get():
+            return await self.inner.complete(request)
+
+
+class RateLimit:
+    """A model asked no faster than its endpoint allows.
+
+    Calls are spread evenly, without bursts: each is sent when the one before it has used up its share of the
+    minute. A question's tokens are estimated, and the longest answer allowed is added, as endpoints do; what
+    was not used is given back after the reply. A call that needs more than a minute's tokens is sent all the
+    same, and the next one waits accordingly.
+
+    Args:
+        inner: the model.
+        requests_per_minute: 0 for no limit.
+        tokens_per_minute: 0 for no limit.
+        sleep, clock: for tests.
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        *,
+        requests_per_minute: float = 0.0,
+        tokens_per_minute: float = 0.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if requests_per_minute < 0 or tokens_per_minute < 0:
+            raise UsageError("a rate cannot be negative", hint="0 sets no limit")
+        self.inner = inner
+        self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
+        self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
+        self._sleep, self._clock = sleep, clock
+        self._lock = threading.Lock()
+        self._request_free = self._token_free = float("-inf")  # when the next call may be sent
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self.inner.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no language model is behind it."""
+        return self.inner.simulated
+
+    async def complete(self, request: Request) -> Reply:
+        """The inner model's answer, when the rate allows to ask."""
+        expected = prompt_tokens(request) + request.max_tokens
+        with self._lock:
+            now = self._clock()
+            start = max(now, self._request_free, self._token_free)
+            self._request_free = start + self._per_request
+            self._token_free = start + self._per_token * expected
+        if start > now:
+            await self._sleep(start - now)
+        reply = await self.inner.complete(request)
+        used = reply.usage.prompt_tokens + reply.usage.completion_tokens
+        if used:
+            with self._lock:
+                self._token_free -= self._per_token * (expected - used)
+        return reply

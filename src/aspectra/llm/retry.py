@@ -1,0 +1,145 @@
+"""Asking again, within bounds, and not asking an endpoint that is known to be down.
+
+Waits are drawn evenly between nothing and a bound that doubles (full jitter), so that calls which failed
+together do not come back together. A wait that the endpoint asks for is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.failures import KeyRefused, Malformed, ModelError, NoSuchModel, QuotaSpent, Transient
+
+__all__ = ["Retry"]
+
+_CLOSED_DOOR = (KeyRefused, QuotaSpent, NoSuchModel)  # of the endpoint, for every request
+
+
+class Retry:
+    """A model that is asked again where another attempt may succeed.
+
+    Args:
+        inner: the model.
+        tries: attempts in all, 1 or more.
+        seconds: from the first attempt to the start of the last; a longer wait asked for by the endpoint ends
+            the call at once.
+        first_wait: bound of the first wait, in seconds; each next one is twice as long.
+        longest_wait: bound of every wait that the endpoint did not ask for, in seconds.
+        down_after: the endpoint counts as down when so many attempts in a row failed ...
+        down_seconds: ... over at least so many seconds. It is then left alone for as long, and calls fail at
+            once. So they do after one that found the key refused, the credit spent or no such model.
+        sleep, clock, draw: for tests; ``draw`` gives a number in [0, 1).
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        *,
+        tries: int = 5,
+        seconds: float = 120.0,
+        first_wait: float = 0.5,
+        longest_wait: float = 20.0,
+        down_after: int = 20,
+        down_seconds: float = 20.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        if tries < 1:
+            raise UsageError(f"at least one attempt must be allowed, not {tries}")
+        self.inner = inner
+        self._tries, self._seconds = tries, seconds
+        self._first_wait, self._longest_wait = first_wait, longest_wait
+        self._down_after, self._down_seconds = down_after, down_seconds
+        self._sleep, self._clock, self._draw = sleep, clock, draw
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._failing_since = 0.0
+        self._shut: ModelError | None = None
+        self._shut_until = 0.0
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self.inner.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no language model is behind it."""
+        return self.inner.simulated
+
+    async def complete(self, request: Request) -> Reply:
+        """The inner model's answer; ``facts["attempts"]`` says how many it took where it took several.
+
+        Raises:
+            ModelError: the last attempt's, with the number of attempts in its ``why``.
+        """
+        started = self._clock()
+        attempt = 0
+        while True:
+            self._refuse_if_shut(attempt)
+            attempt += 1
+            try:
+                reply = await self.inner.complete(request)
+            except ModelError as error:
+                self._note(error)
+                wait = self._wait(error, attempt, started)
+                if wait is None:
+                    raise _after(error, attempt) from None
+            else:
+                self._note(None)
+                return reply if attempt == 1 else replace(reply, facts={**reply.facts, "attempts": attempt})
+            await self._sleep(wait)
+
+    def _wait(self, error: ModelError, attempt: int, started: float) -> float | None:
+        """Seconds until the next attempt, or None where there is none."""
+        if not error.retryable or attempt >= self._tries:
+            return None
+        if error.retry_after is not None:  # a little later than asked, and not all at the same moment
+            wait = error.retry_after * (1 + 0.1 * self._draw())
+        else:
+            wait = self._draw() * min(self._longest_wait, self._first_wait * 2 ** (attempt - 1))
+        return wait if self._clock() - started + wait <= self._seconds else None
+
+    def _note(self, error: ModelError | None) -> None:
+        """Remember what an attempt says about the endpoint itself."""
+        with self._lock:
+            now = self._clock()
+            if isinstance(error, _CLOSED_DOOR):
+                self._shut, self._shut_until = error, now + self._down_seconds
+            elif isinstance(error, Transient | Malformed) and error.retry_after is None:
+                if not self._failures:
+                    self._failing_since = now
+                self._failures += 1
+                if self._failures >= self._down_after and now - self._failing_since >= self._down_seconds:
+                    self._shut, self._shut_until = error, now + self._down_seconds
+            elif error is None or error.status is not None:  # it lives
+                self._failures = 0
+
+    def _refuse_if_shut(self, attempt: int) -> None:
+        with self._lock:
+            shut = self._shut
+            if shut is None:
+                return
+            if self._clock() >= self._shut_until:  # let one try find out; its result is noted
+                self._shut = None
+                return
+        raise _again(shut, f"{shut.why}; not asked again for a while" if not attempt else shut.why)
+
+
+def _after(error: ModelError, attempts: int) -> ModelError:
+    return error if attempts == 1 else _again(error, f"{error.why}, after {attempts} attempts".lstrip(", "))
+
+
+def _again(error: ModelError, why: str) -> ModelError:
+    """The same failure for another call; that call cost nothing more."""
+    return type(error)(
+        error.what, why=why, hint=error.hint, status=error.status, retry_after=error.retry_after
+    )
