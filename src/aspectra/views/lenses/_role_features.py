@@ -1,0 +1,233 @@
+"""What the role model sees of sentences; the same code trains it and runs it.
+
+Words are word pieces (lower case, numbers made alike). A sentence has *keys* (its pieces, pairs of them and
+how it begins), a mean of static word vectors, and *places*: where it stands in its abstract, and where it
+stands towards the first sentence in which the authors speak of their own work or report what they found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PLACES", "UNKNOWN", "Pieces", "Words", "pooled", "sentence_keys"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+UNKNOWN = "[UNK]"
+_LONGEST = 128  # pieces read of a sentence
+_BITS = 15  # of a piece's number; three of them and a kind make a key
+_KEY_BITS = 3 * _BITS + 3
+
+# Lone surrogates (from damaged input) cannot be written as UTF-8.
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+_OWN = "we our here".split()
+_THIS = "this the present".split()
+_WORK = (
+    "paper article work study thesis dissertation report survey chapter letter manuscript tutorial".split()
+)
+_FOUND = (
+    "result results finding findings experiment experiments experimental experimentally evaluation "
+    "evaluations evaluated evaluate outperform outperforms demonstrate demonstrates demonstrated "
+    "significantly found reveal reveals revealed %"
+).split()
+_SAY = "show shows showed shown indicate indicates indicated suggest suggests conclude".split()
+
+# One-hot groups: how many values each has.
+_GROUPS = {
+    "since the first own": 11,
+    "since the last own": 9,
+    "since the first found": 10,
+    "own around": 8,
+    "found around": 8,
+    "own, found, before or after": 12,
+    "from the start": 10,
+    "from the end": 10,
+    "tenth": 10,
+    "sentences": 10,
+}
+PLACES = sum(_GROUPS.values())
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Word pieces of sentences, one after the other.
+
+    Attributes:
+        ids: (pieces,) numbers in the vocabulary.
+        counts: (sentences,) pieces of each, at least 1 (an unknown one where there is nothing).
+    """
+
+    ids: Ints
+    counts: Ints
+
+    @cached_property
+    def starts(self) -> Ints:
+        """(sentences,) where each begins in ``ids``."""
+        return np.asarray(np.cumsum(self.counts) - self.counts)
+
+    @cached_property
+    def owner(self) -> Ints:
+        """(pieces,) the sentence of each."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+class Words:
+    """The vocabulary: cuts sentences into pieces.
+
+    Args:
+        vocabulary: word pieces, ``##`` marking those inside a word, with ``[UNK]``; at most 32,768.
+    """
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self.vocabulary = tuple(vocabulary)
+        self._number = {word: n for n, word in enumerate(vocabulary)}
+        self.unknown = self._number[UNKNOWN]
+        zero = self._number["0"]
+        self._alike = np.array(
+            [zero if word.removeprefix("##").isdigit() else n for n, word in enumerate(vocabulary)],
+            dtype=np.int64,
+        )
+        self._own, self._this, self._work, self._found, self._say = (
+            self._marks(words) for words in (_OWN, _THIS, _WORK, _FOUND, _SAY)
+        )
+        self._in, self._of_this, self._that = (self._number[word] for word in ("in", "this", "that"))
+
+    def _marks(self, words: Iterable[str]) -> NDArray[np.bool_]:
+        out = np.zeros(len(self.vocabulary), dtype=np.bool_)
+        out[[self._number[word] for word in words if word in self._number]] = True
+        return out
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+        tokenizer = Tokenizer(models.WordPiece(self._number, unk_token=UNKNOWN))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        return tokenizer
+
+    def cut(self, sentences: Sequence[str]) -> Pieces:
+        """The pieces of each sentence, at most 128."""
+        clean = [text if text.isascii() else text.translate(_SURROGATES) for text in sentences]
+        rows = [one.ids[:_LONGEST] or [self.unknown] for one in self._tokenizer.encode_batch(clean)]
+        flat = np.fromiter((piece for row in rows for piece in row), np.int64)
+        return Pieces(self._alike[flat], np.array([len(row) for row in rows], dtype=np.int64))
+
+    def known(self, pieces: Pieces) -> NDArray[np.bool_]:
+        """(sentences,) whether any piece is known."""
+        if not len(pieces.counts):
+            return np.zeros(0, dtype=np.bool_)
+        return np.logical_or.reduceat(pieces.ids != self.unknown, pieces.starts)
+
+    def places(self, pieces: Pieces, papers: Ints) -> Floats:
+        """(sentences, PLACES) zeros and ones.
+
+        Args:
+            pieces: of all sentences, paper by paper.
+            papers: how many sentences each paper has, none of them 0.
+        """
+        if not len(papers):
+            return np.zeros((0, PLACES), dtype=np.float32)
+        own, found = self._own_and_found(pieces)
+        first = np.repeat(np.cumsum(papers) - papers, papers)
+        count = np.repeat(papers, papers)
+        place = np.arange(len(first)) - first
+        last = count - 1 - place
+        far = 1 << 30
+
+        def least(values: Ints) -> Ints:
+            return np.repeat(np.minimum.reduceat(values, np.cumsum(papers) - papers), papers)
+
+        first_own = least(np.where(own, place, far))
+        last_own = -least(np.where(own, -place, far))
+        first_found = least(np.where(found & (place >= first_own), place, far))
+
+        def since(start: Ints, low: int, high: int) -> Ints:
+            return np.where(np.abs(start) >= far, 0, np.clip(place - start, low, high) - low + 1)
+
+        def around(mark: NDArray[np.bool_]) -> Ints:
+            before = np.concatenate(([False], mark[:-1])) & (place > 0)
+            after = np.concatenate((mark[1:], [False])) & (last > 0)
+            return np.asarray(4 * before + 2 * mark + after)
+
+        sign = np.where(first_own >= far, 0, np.sign(place - first_own))
+        groups = (
+            since(first_own, -4, 5),
+            since(last_own, -4, 3),
+            since(first_found, -4, 4),
+            around(own),
+            around(found),
+            6 * own + 3 * found + sign + 1,
+            np.minimum(place, 9),
+            np.minimum(last, 9),
+            10 * place // count,
+            np.minimum(count, 10) - 1,
+        )
+        out = np.zeros((len(first), PLACES), dtype=np.float32)
+        at = 0
+        for values, size in zip(groups, _GROUPS.values(), strict=True):
+            out[np.arange(len(first)), at + values] = 1.0
+            at += size
+        return out
+
+    def _own_and_found(self, pieces: Pieces) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(sentences,) where the authors speak of their work; where they report."""
+        ids = pieces.ids
+        following = np.concatenate((ids[1:], [self.unknown]))
+        same = np.concatenate((pieces.owner[1:] == pieces.owner[:-1], [False]))
+        own = self._own[ids] | (
+            same
+            & ((self._this[ids] & self._work[following]) | ((ids == self._in) & (following == self._of_this)))
+        )
+        found = self._found[ids] | (same & self._say[ids] & (following == self._that))
+        return np.logical_or.reduceat(own, pieces.starts), np.logical_or.reduceat(found, pieces.starts)
+
+
+def sentence_keys(pieces: Pieces) -> tuple[Ints, Ints]:
+    """What occurs in each sentence, once each: pieces, pairs, and the first one, two and three.
+
+    Returns:
+        (n,) the sentence, ascending, and (n,) the key: kind and up to three pieces in 48 bits.
+    """
+    ids, owner = pieces.ids, pieces.owner
+    if not len(ids):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    inside = owner[1:] == owner[:-1]
+    pairs = (ids[:-1] << _BITS | ids[1:])[inside]
+    found = [(owner, ids), (owner[1:][inside], 1 << 3 * _BITS | pairs)]
+    start = np.zeros(len(pieces.counts), dtype=np.int64)
+    for length in (1, 2, 3):
+        there = pieces.counts >= length
+        at = np.minimum(pieces.starts + length - 1, len(ids) - 1)
+        start = start << _BITS | ids[at]
+        found.append((np.flatnonzero(there), (1 + length) << 3 * _BITS | start[there]))
+    # Sentences and keys share 63 bits, so sentences are numbered within blocks of 2 ** 15.
+    out_owner, out_key = [], []
+    whole_owner = np.concatenate([o for o, _ in found])
+    whole_key = np.concatenate([k for _, k in found])
+    for low in range(0, len(pieces.counts), 1 << _BITS):
+        here = (whole_owner >= low) & (whole_owner < low + (1 << _BITS))
+        both = np.unique((whole_owner[here] - low) << _KEY_BITS | whole_key[here])
+        out_owner.append((both >> _KEY_BITS) + low)
+        out_key.append(both & ((1 << _KEY_BITS) - 1))
+    return np.concatenate(out_owner), np.concatenate(out_key)
+
+
+def pooled(pieces: Pieces, table: Floats, begin: int) -> Floats:
+    """(sentences, 2 * dimensions) mean vector of a sentence's pieces, and of its first ``begin`` ones."""
+    if not len(pieces.counts):
+        return np.zeros((0, 2 * table.shape[1]), dtype=np.float32)
+    vectors = table[pieces.ids]
+    early = np.arange(len(pieces.ids)) - pieces.starts[pieces.owner] < begin
+    firsts = np.minimum(pieces.counts, begin)
+    whole = np.add.reduceat(vectors, pieces.starts, axis=0) / pieces.counts[:, None]
+    start = np.add.reduceat(vectors[early], np.cumsum(firsts) - firsts, axis=0) / firsts[:, None]
+    return np.concatenate((whole, start), axis=1).astype(np.float32)

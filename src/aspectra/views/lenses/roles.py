@@ -1,0 +1,91 @@
+"""What each sentence of an abstract does: background, objective, method, result or other.
+
+The model reads text only (no encoder): word pieces, their pairs and static vectors, the neighbours, and
+where a sentence stands. Trained on computer-science abstracts in English; see ``docs/roles.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aspectra.papers.paper import Paper
+from aspectra.papers.text import abstract_sentences, lead_field
+from aspectra.views.caching import paper_spans
+from aspectra.views.lens import LENSES, LensKind, TextSpan
+from aspectra.views.lenses._role_model import ROLES, shipped
+from aspectra.views.view import Floats
+
+__all__ = ["RolesLens"]
+
+_TOGETHER = 8192  # sentences predicted at once, to bound memory
+
+
+class RolesLens:
+    """Probabilities of a sentence's role, one row per unit of :func:`~aspectra.views.caching.paper_spans`.
+
+    The title's row is NaN: a title has no role. Roles that the source brings are kept as 1 and 0; a
+    sentence without one is predicted, whatever its neighbours bring. A row is NaN, too, where no word of
+    the sentence is known to the model (another script). Other rows sum to 1.
+    """
+
+    name = "roles"
+    version = 1
+    kind: LensKind = "sentence"
+    labels: tuple[str, ...] = ROLES
+    full_text = False
+
+    def apply(self, papers: Sequence[Paper]) -> list[Floats]:
+        """(units, 5) probabilities of each paper."""
+        out: list[Floats] = []
+        waiting: list[tuple[Floats, list[str]]] = []
+        size = 0
+        for paper in papers:
+            values, texts = self._prepare(paper)
+            out.append(values)
+            if texts:
+                waiting.append((values, texts))
+                size += len(texts)
+            if size >= _TOGETHER:
+                _fill(waiting)
+                waiting, size = [], 0
+        _fill(waiting)
+        return out
+
+    def _prepare(self, paper: Paper) -> tuple[Floats, list[str]]:
+        """NaN for each unit, with known roles filled in; and the sentences to predict, if any are needed."""
+        _, _, units = paper_spans(paper)
+        values = np.full((len(units), len(ROLES)), np.nan, dtype=np.float32)
+        sentences = abstract_sentences(paper)
+        first = len(units) - len(sentences)
+        for row, sentence in enumerate(sentences, first):
+            if sentence.role in ROLES:
+                values[row] = 0.0
+                values[row, ROLES.index(sentence.role)] = 1.0
+        if not np.isnan(values[first:]).any():
+            return values, []
+        _, lead = lead_field(paper)
+        return values, [lead[s.start : s.end] for s in sentences]
+
+    def span(self, paper: Paper, label: str) -> TextSpan | None:
+        """None: each sentence has values of its own."""
+        return None
+
+
+def _fill(waiting: Sequence[tuple[Floats, list[str]]]) -> None:
+    """Predict rows of sentences that are still NaN, in place."""
+    if not waiting:
+        return
+    found = shipped().probabilities(
+        [text for _, texts in waiting for text in texts],
+        np.array([len(texts) for _, texts in waiting], dtype=np.int64),
+    )
+    at = 0
+    for values, texts in waiting:
+        rows = values[len(values) - len(texts) :]
+        np.copyto(rows, found[at : at + len(texts)], where=np.isnan(rows))
+        at += len(texts)
+
+
+LENSES.register("roles")(RolesLens())
