@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAICompatible", "journal_name", "offline"]
 
+_LONGEST_REFUSAL = 2**16  # bytes
+_SECRET = 8  # characters; what is shorter is a word put there because something had to be
 _LARGEST_BODY = 16 * 2**20  # bytes; an answer of some thousand tokens has a few tens of thousands
 
 
@@ -203,12 +205,13 @@ class OpenAICompatible:
         client = idle.pop() if idle else self._connection()
         headers = {"Content-Type": "application/json"} if body is not None else {}
         trouble, sent, unreadable = "", True, ""
+        parts: list[bytes] = []
         try:
             async with asyncio.timeout(self._timeout):
                 request = client.build_request(verb, self.base_url + path, content=body, headers=headers)
                 response = await client.send(request, auth=self._auth, stream=True)
                 try:
-                    parts, size = [], 0
+                    size = 0
                     async for part in response.aiter_bytes():
                         parts.append(part)
                         size += len(part)
@@ -218,7 +221,8 @@ class OpenAICompatible:
                 finally:
                     await response.aclose()
             if not unreadable:
-                return response.status_code, dict(response.headers), b"".join(parts)
+                body_read = self._scrub(response.status_code, b"".join(parts))
+                return response.status_code, dict(response.headers), body_read
         except TimeoutError:
             trouble = f"no answer within {self._timeout:g} s"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -229,6 +233,7 @@ class OpenAICompatible:
             trouble = type(error).__name__
         finally:
             idle.append(client)
+            parts = []  # a traceback that shows variables must not show what a careless endpoint echoed
         # Raised here, not above: the transport's error holds the request, and the request holds the key.
         if unreadable:
             raise Malformed(f"the answer of {self.remote} cannot be read", why=unreadable, billable=True)
@@ -240,6 +245,13 @@ class OpenAICompatible:
             hint="check that it runs and that the base URL is right; what was answered is kept",
             billable=sent,
         )
+
+    def _scrub(self, status: int, raw: bytes) -> bytes:
+        """A body without the key, should the endpoint echo it; of a refusal no more than its start."""
+        if status != 200:
+            return self._clean(raw[:_LONGEST_REFUSAL].decode("utf-8", "replace")).encode()
+        key = read_key(key_variable(self.remote, self._named)).encode()
+        return raw.replace(key, b"***") if len(key) >= _SECRET and key in raw else raw
 
     def _connection(self) -> httpx.AsyncClient:
         """A client that holds one connection.

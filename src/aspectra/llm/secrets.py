@@ -48,7 +48,8 @@ def redact(text: str, secret: str) -> str:
     >>> redact("Authorization: Bearer something-else-1", "")
     'Authorization: Bearer ***'
     """
-    width = min(_WINDOW, len(secret))
+    # What is shorter than four characters is a word put there because something had to be.
+    width = _WINDOW if len(secret) >= 2 * _WINDOW else len(secret) if len(secret) >= 4 else 0
     covered = bytearray(len(text))
     for at in range(len(text) - width + 1 if width else 0):
         if text[at : at + width] in secret:

@@ -1,0 +1,265 @@
+"""The client against the loopback server: every fault has its class, nothing is sent that must not be."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.capabilities import Capabilities, probe
+from aspectra.llm.chat import Message, Request, Usage
+from aspectra.llm.failures import (
+    BadRequest,
+    ContextExceeded,
+    KeyRefused,
+    Malformed,
+    NoSuchModel,
+    Offline,
+    QuotaSpent,
+    Refused,
+    Transient,
+)
+from aspectra.llm.openai_compatible import OpenAICompatible
+from llm_server import KINDS, Server
+
+ASKED = Request((Message("user", "Order [1] [2] [3]."),))
+CLASSES = {
+    "429": Transient,
+    "429-after": Transient,
+    "500": Transient,
+    "503": Transient,
+    "quota": QuotaSpent,
+    "auth": KeyRefused,
+    "missing-model": NoSuchModel,
+    "context": ContextExceeded,
+    "timeout": Transient,
+    "drop": Transient,
+    "empty": Malformed,
+    "refusal": Refused,
+    "filter": Refused,
+    "cut": Transient,
+    "json": Malformed,
+    "html": Malformed,
+}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in ("ASPECTRA_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ASPECTRA_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@asynccontextmanager
+async def asking(server, **options):
+    async with server.running() as url:
+        client = OpenAICompatible(options.pop("model", "loopback"), url, **options)
+        try:
+            yield client
+        finally:
+            await client.aclose()
+
+
+def ask(server, *requests, **options):
+    async def go():
+        async with asking(server, **options) as client:
+            return [await client.complete(request) for request in requests or (ASKED,)]
+
+    return asyncio.run(go())
+
+
+def test_every_fault_is_known():
+    assert set(CLASSES) | {"blank"} == KINDS
+
+
+@pytest.mark.parametrize(("fault", "kind"), CLASSES.items())
+def test_faults(fault, kind):
+    with pytest.raises(kind) as caught:
+        ask(Server(faults={fault: 1.0}), timeout=0.3 if fault == "timeout" else 20)
+    assert type(caught.value) is kind
+    assert caught.value.retry_after == (1.0 if fault == "429-after" else None)
+    lost_on_the_way = {"timeout", "drop", "empty", "cut", "json", "html", "refusal", "filter"}
+    assert caught.value.billable == (fault in lost_on_the_way)
+
+
+def test_an_attempt_after_a_fault_is_answered():
+    async def go():
+        async with asking(Server(faults={"cut": 1.0})) as client:
+            with pytest.raises(Transient):
+                await client.complete(ASKED)
+            return await client.complete(ASKED)
+
+    assert asyncio.run(go()).text.count(">") == 2
+
+
+def test_a_blank_answer_is_an_answer():
+    assert ask(Server(faults={"blank": 1.0}))[0].text == ""
+
+
+def test_nobody_there():
+    async def go():
+        async with asking(Server()) as client:
+            return client
+
+    client = asyncio.run(go())  # its server is gone now
+    with pytest.raises(Transient) as caught:
+        asyncio.run(client.complete(ASKED))
+    assert not caught.value.billable
+
+
+def test_reply():
+    reply = ask(Server())[0]
+    assert sorted(reply.text.split(" > ")) == ["[1]", "[2]", "[3]"]
+    assert reply.simulated
+    assert reply.usage.prompt_tokens > 0
+    assert reply.seconds > 0
+    assert reply.model == "loopback"
+
+
+def test_options_arrive():
+    server = Server(keep_bodies=True)
+    request = Request(
+        (Message("user", "Is it?"),),
+        temperature=0.5,
+        seed=4,
+        schema={"type": "object", "properties": {"n": {"type": "integer"}}},
+    )
+    reply = ask(server, request, extra={"top_p": 0.9}, omit=("temperature",))[0]
+    assert reply.text.startswith('{"n":')
+    assert server.bodies[0]["seed"] == 4
+    assert server.bodies[0]["top_p"] == 0.9
+    assert "temperature" not in server.bodies[0]
+    token = ask(server, Request((Message("user", "Yes?"),), top_logprobs=2))[0].logprobs
+    assert [name for name, _ in token] in (["yes", "no"], ["no", "yes"])
+    assert token[0][1] >= token[1][1]
+
+
+def test_length_field_is_learnt_even_by_many_at_once():
+    class Newer(Server):
+        def _refuse(self, body, headers):
+            if "max_tokens" in body:
+                said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+                return 400, {"error": {"message": said, "code": "unsupported_parameter"}}
+            return super()._refuse(body, headers)
+
+    async def go():
+        async with asking(Newer(latency=0.02)) as client:
+            asked = [Request((Message("user", f"q{n}"),)) for n in range(20)]
+            replies = await asyncio.gather(*(client.complete(request) for request in asked))
+            assert len({reply.text for reply in replies}) == 20
+
+    asyncio.run(go())
+
+
+def test_wrong_model_and_unsupported_field():
+    with pytest.raises(NoSuchModel):
+        ask(Server(), model="other")
+    with pytest.raises(BadRequest) as caught:
+        ask(Server(unsupported=frozenset({"seed"})), Request(ASKED.messages, seed=1))
+    assert type(caught.value) is BadRequest
+
+
+def test_keys(monkeypatch):
+    server = Server(key="right-key-0123456789")
+    with pytest.raises(KeyRefused):
+        ask(server)
+    monkeypatch.setenv("ASPECTRA_API_KEY", "wrong-key-9876543210")
+    with pytest.raises(KeyRefused) as caught:
+        ask(server)
+    assert "wrong-key" not in str(caught.value)
+    monkeypatch.setenv("ASPECTRA_API_KEY", "right-key-0123456789")
+    assert ask(server)[0].text
+    monkeypatch.setenv("OTHER", "right-key-0123456789")
+    monkeypatch.delenv("ASPECTRA_API_KEY")
+    assert ask(server, key_variable="OTHER")[0].text
+    monkeypatch.setenv("ASPECTRA_API_KEY", "two\nlines-of-it-0123")
+    with pytest.raises(KeyRefused, match="characters that no key has"):
+        ask(server)
+
+
+def test_what_is_never_sent(monkeypatch):
+    away = OpenAICompatible("m", "https://example.invalid/v1")
+    with pytest.raises(KeyRefused, match="no key"):
+        asyncio.run(away.complete(ASKED))
+    monkeypatch.setenv("ASPECTRA_API_KEY", "some-key-0123456789")
+    with pytest.raises(KeyRefused, match="unencrypted"):
+        asyncio.run(OpenAICompatible("m", "http://example.invalid/v1").complete(ASKED))
+    monkeypatch.setenv("ASPECTRA_OFFLINE", "1")
+    with pytest.raises(Offline):
+        asyncio.run(away.complete(ASKED))
+    with pytest.raises(Offline):
+        asyncio.run(away.context())
+
+
+@pytest.mark.parametrize(
+    "url", ["", "example.org/v1", "ftp://x/v1", "http://u:secret@x/v1", "http://x/v1?key=secret"]
+)
+def test_addresses_that_cannot_be_used(url):
+    with pytest.raises(UsageError) as caught:
+        OpenAICompatible("m", url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_model_must_be_named():
+    with pytest.raises(UsageError):
+        OpenAICompatible("", "http://127.0.0.1:1/v1")
+
+
+def test_names_in_the_journal():
+    def name(**more):
+        return OpenAICompatible("m", "http://127.0.0.1:1/v1", **more).name
+
+    names = [name(), name(revision="2"), name(extra={"a": 1}), name(extra={"a": 2}), name(omit=("seed",))]
+    assert names[:2] == ["m", "m@2"]
+    assert len(set(names)) == 5
+    assert name(timeout=3.0) == "m"
+
+
+def test_connections_are_kept_and_taken_back():
+    async def go():
+        async with asking(Server(latency=0.01)) as client:
+            for _ in range(3):
+                await asyncio.gather(
+                    *(client.complete(Request((Message("user", f"{n}"),))) for n in range(5))
+                )
+            task = asyncio.create_task(client.complete(ASKED))
+            await asyncio.sleep(0.003)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return len(client._idle.get()), (await client.complete(ASKED)).text
+
+    connections, text = asyncio.run(go())
+    assert connections <= 6
+    assert text
+
+
+def test_too_large_an_answer(monkeypatch):
+    monkeypatch.setattr("aspectra.llm.openai_compatible._LARGEST_BODY", 100)
+    with pytest.raises(Malformed, match="cannot be read"):
+        ask(Server())
+
+
+def probed(server):
+    async def go():
+        async with asking(server) as client:
+            return await probe(client, await client.context())
+
+    return asyncio.run(go())
+
+
+def test_capabilities():
+    assert probed(Server(context=4096)) == Capabilities(True, True, True, 4096)
+    ignoring = Server(ignored=frozenset({"logprobs", "response_format", "seed"}))
+    assert probed(ignoring) == Capabilities()
+    refusing = Server(unsupported=frozenset({"logprobs", "response_format", "seed"}))
+    assert probed(refusing) == Capabilities()
+    with pytest.raises(KeyRefused):
+        probed(Server(faults={"auth+": 1.0}))
+
+
+def test_context_of_the_server_is_kept():
+    with pytest.raises(ContextExceeded):
+        ask(Server(context=100), Request((Message("user", "word " * 200),)))
+    assert ask(Server(context=10_000))[0].usage != Usage()

@@ -1,0 +1,301 @@
+"""The chat protocol: what is sent, how replies are read, what a refusal means, and that no key gets out."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aspectra.llm.chat import Message, Request, Usage
+from aspectra.llm.failures import (
+    BadRequest,
+    ContextExceeded,
+    KeyRefused,
+    Malformed,
+    ModelError,
+    NoSuchModel,
+    QuotaSpent,
+    Refused,
+    Transient,
+)
+from aspectra.llm.openai_wire import context_in_card, failure, read_reply, request_body, retry_after
+from aspectra.llm.secrets import key_variable, redact
+
+ASKED = Request((Message("system", "Be brief."), Message("user", "Order these.")))
+
+
+def read(body, **more):
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return read_reply(raw, host="example.org", seconds=0.5, clean=lambda text: text, **more)
+
+
+def refused(status, error=None, headers=None, now=0.0):
+    raw = error if isinstance(error, bytes) else json.dumps({"error": error}).encode()
+    return failure(status, headers or {}, raw, host="example.org", clean=lambda text: text, now=now)
+
+
+def test_body_holds_what_was_asked_and_nothing_else():
+    body = json.loads(request_body(ASKED, "m"))
+    assert body == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Order these."},
+        ],
+        "temperature": 0.0,
+        "max_tokens": 512,
+    }
+
+
+def test_body_options():
+    request = Request((Message("user", "x\ud800y"),), seed=3, schema={"type": "object"}, top_logprobs=5)
+    body = json.loads(
+        request_body(
+            request, "m", limit_field="max_completion_tokens", extra={"top_p": 1}, omit=["temperature"]
+        )
+    )
+    assert body["messages"][0]["content"] == "x\ufffdy"
+    assert body["seed"] == 3
+    assert body["logprobs"] is True
+    assert body["top_logprobs"] == 5
+    assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert body["max_completion_tokens"] == 512
+    assert body["top_p"] == 1
+    assert not {"temperature", "max_tokens"} & set(body)
+
+
+def test_reply_is_read():
+    rows = [
+        {"token": "no", "logprob": -2.5},
+        {"token": "yes", "logprob": -0.1},
+        {"token": "-", "logprob": -1e999},
+    ]
+    reply = read(
+        {
+            "model": "m-1",
+            "choices": [
+                {
+                    "message": {"content": "yes"},
+                    "finish_reason": "length",
+                    "logprobs": {"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": rows}]},
+                }
+            ],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 1},
+            "system_fingerprint": "fp",
+        }
+    )
+    assert (reply.text, reply.model, reply.finish, reply.usage) == ("yes", "m-1", "length", Usage(7, 1))
+    assert reply.logprobs == (("yes", -0.1), ("no", -2.5))
+    assert reply.facts == {"fingerprint": "fp"}
+    assert not reply.simulated
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("a", "a"),
+        (None, ""),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "ab"),
+        ("\ud800", "\ufffd"),
+    ],
+)
+def test_contents(content, text):
+    reply = read({"choices": [{"message": {"content": content}}]})
+    assert (reply.text, reply.usage, reply.finish) == (text, Usage(), "stop")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"<html>",
+        b'{"choices": [{"mess',
+        b"[]",
+        b'{"choices": []}',
+        b'{"choices": [{}]}',
+        b'{"choices": [{"message": {"content": 5}}]}',
+        b'{"choices": 7}',
+        b"[" * 100_000,
+    ],
+)
+def test_unreadable_replies_are_malformed_and_may_be_charged(raw):
+    with pytest.raises(Malformed) as caught:
+        read(raw)
+    assert caught.value.retryable
+    assert caught.value.billable
+
+
+def test_refusals_in_a_good_status():
+    for choice in (
+        {"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"},
+        {"message": {"content": ""}, "finish_reason": "content_filter"},
+    ):
+        with pytest.raises(Refused) as caught:
+            read({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
+        assert caught.value.usage == Usage(3, 2)
+        assert not caught.value.retryable
+    with pytest.raises(Transient):
+        read({"error": {"code": 503, "message": "overloaded"}})
+    with pytest.raises(ContextExceeded):
+        read({"error": {"code": 400, "message": "m", "type": "exceed_context_size_error"}})
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (401, {"message": "Incorrect API key"}, KeyRefused),
+        (403, {"message": "no"}, KeyRefused),
+        (402, {"message": "pay"}, QuotaSpent),
+        (429, {"message": "slow down", "code": "rate_limit_exceeded"}, Transient),
+        (429, {"message": "You exceeded", "type": "insufficient_quota"}, QuotaSpent),
+        (429, {"message": "cap", "code": "project_spend_limit_exceeded"}, QuotaSpent),
+        (404, {"message": "model x not found"}, NoSuchModel),
+        (404, "model 'x' not found, try pulling it first", NoSuchModel),
+        (400, {"message": "This model's maximum context length is 8192 tokens."}, ContextExceeded),
+        (400, {"message": "request (4390 tokens) exceeds the available context size"}, ContextExceeded),
+        (500, {"message": "Context size has been exceeded.", "type": "server_error"}, ContextExceeded),
+        (400, {"message": "too long", "code": "context_length_exceeded"}, ContextExceeded),
+        (413, {"message": "large"}, ContextExceeded),
+        (400, {"message": "blocked", "code": "content_filter"}, Refused),
+        (400, {"message": "Unknown field"}, BadRequest),
+        (301, {"message": "moved"}, BadRequest),
+        (408, {"message": "slow"}, Transient),
+        (500, {"message": "oops"}, Transient),
+        (502, b"<html>Bad gateway</html>", Transient),
+        (529, {"message": "overloaded"}, Transient),
+    ],
+)
+def test_classes_of_refusal(status, error, kind):
+    found = refused(status, error)
+    assert type(found) is kind
+    assert found.status == status
+    assert found.exit_code == (5 if kind is QuotaSpent else 7)
+    assert found.retryable == (kind is Transient)
+
+
+def test_words_of_the_endpoint_are_one_short_clean_line():
+    found = refused(400, {"message": "bad\x1b[31m\nline " + "x" * 1000})
+    assert "\x1b" not in str(found)
+    assert "\n" not in found.why
+    assert len(found.why) < 250
+    assert "oops" not in str(refused(401, {"message": "oops"}))
+
+
+def test_retry_after():
+    date = email.utils.formatdate(1_000_030, usegmt=True)
+    assert refused(429, {}, {"retry-after": "3"}).retry_after == 3
+    assert refused(503, {}, {"retry-after": date}, now=1_000_000).retry_after == 30
+    assert refused(503, {}, {"retry-after": date}, now=2_000_000).retry_after == 0
+    for nonsense in ("", "soon", "-1", "1e99", "9" * 40, "Thu, 99 Jan 1970"):
+        assert retry_after(nonsense, 0.0) is None
+
+
+@given(st.text(max_size=40), st.floats(0, 2e9))
+def test_retry_after_never_fails(text, now):
+    assert (retry_after(text, now) or 0.0) >= 0
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                "choices message content finish_reason usage logprobs error code refusal model token".split()
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    JSON
+    | st.fixed_dictionaries(
+        {"choices": st.lists(st.fixed_dictionaries({"message": JSON}) | JSON, max_size=2)}
+    )
+)
+def test_any_json_is_a_reply_or_a_model_error(body):
+    raw = json.dumps(body).encode()
+    try:
+        reply = read(raw)
+        assert isinstance(reply.text, str)
+        json.dumps(reply.facts)
+    except ModelError:
+        pass
+    assert isinstance(failure(400, {}, raw, host="h", clean=str), ModelError)
+
+
+@given(st.binary(max_size=60), st.integers(300, 599))
+def test_any_bytes_are_a_model_error(raw, status):
+    assert isinstance(failure(status, {}, raw, host="h", clean=str), ModelError)
+
+
+@pytest.mark.parametrize(
+    ("card", "context"),
+    [
+        ({"max_model_len": 4096}, 4096),
+        ({"context_length": 8}, 8),
+        ({"meta": {"n_ctx_train": 32, "n_ctx": 16}}, 16),
+        ({"meta": None}, None),
+        ({"max_model_len": "many", "context_window": True}, None),
+        ({}, None),
+    ],
+)
+def test_context_in_card(card, context):
+    assert context_in_card(card) == context
+
+
+@given(
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=40),
+    st.text(max_size=20),
+    st.integers(0, 30),
+    st.integers(6, 40),
+)
+def test_no_part_of_a_key_is_left(key, around, start, length):
+    part = key[start : start + length]
+    out = redact(f"{around}{part}{around}", key)
+    if len(part) >= 6:
+        assert part not in out.replace("***", "\n")
+
+
+def test_short_words_in_place_of_keys_spoil_no_message():
+    assert redact("the next example", "x") == "the next example"
+    assert redact("the word EMPTY", "EMPTY") == "the word ***"
+    assert redact("key sk-abcdefgh12345678 given", "") == "key sk-*** given"
+
+
+def test_whom_keys_are_sent_to(monkeypatch):
+    for name in ("ASPECTRA_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "MINE"):
+        monkeypatch.delenv(name, raising=False)
+    assert key_variable("api.openai.com") == ""
+    monkeypatch.setenv("OPENAI_API_KEY", "k1")
+    assert key_variable("api.openai.com") == "OPENAI_API_KEY"
+    assert key_variable("example.org") == ""  # another provider's key is nobody else's business
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://example.org/v1")
+    assert key_variable("example.org") == "OPENAI_API_KEY"
+    monkeypatch.setenv("ASPECTRA_API_KEY", "k2")
+    assert key_variable("example.org") == "ASPECTRA_API_KEY"
+    assert key_variable("example.org", "MINE") == ""
+    monkeypatch.setenv("MINE", " k3 ")
+    assert key_variable("example.org", "MINE") == "MINE"
+
+
+def test_exit_codes_and_fatality():
+    kinds = {kind: (kind.exit_code, kind.fatal) for kind in _all(ModelError)}
+    assert {kind.__name__ for kind, (code, _) in kinds.items() if code == 5} == {
+        "QuotaSpent",
+        "BudgetReached",
+    }
+    assert {code for code, _ in kinds.values()} == {5, 7}
+    fatal = {kind.__name__ for kind, (_, fatal) in kinds.items() if fatal}
+    assert fatal == {"QuotaSpent", "KeyRefused", "NoSuchModel", "BudgetReached", "Offline"}
+
+
+def _all(kind):
+    return {kind}.union(*(_all(sub) for sub in kind.__subclasses__()))
