@@ -24,7 +24,7 @@ from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.significance import bootstrap, paired_t, win_tie_loss
 from aspectra.lab.tables import Number, Table, render
 from aspectra.papers.library import Library
-from aspectra.search.defaults import CONTRAST_WEIGHT
+from aspectra.search.defaults import ASPECT_MATCHINGS, CONTRAST_WEIGHT
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -148,7 +148,13 @@ def matching(name: str) -> Callable[[Plan], Plan]:
     """The default plan with another scorer."""
 
     def edit(plan: Plan) -> Plan:
-        probes = (replace(p, matching=name) if p.matching else p for p in plan.probes)  # type: ignore[arg-type]
+        first = ASPECT_MATCHINGS[0]
+        kept = (p for p in plan.probes if p.matching in ("", first))
+        share = len(ASPECT_MATCHINGS)
+        probes = (
+            replace(p, matching=name, weight=share * p.weight) if p.matching else p  # type: ignore[arg-type]
+            for p in kept
+        )
         return replace(plan, probes=tuple(probes))
 
     return edit
@@ -360,9 +366,10 @@ def main() -> None:
 _INTRO = """# Aspects: similar in what was asked, and only there
 
 Development half of CSFCube (24 query-aspect pairs). `guided` is the default recipe: the hybrid, plus how well
-the sentences of the wanted role are matched (sentences encoded apart, MaxSim), less {weight} of how well the
-other roles are. Roles are predicted by the library's own lens, as for any paper of a user, unless a row says
-*released*: those come with the data, made by a larger model and corrected by hand for the query papers.
+the sentences of the wanted role are matched (sentences encoded apart, MaxSim and centroid in equal parts),
+less {weight} of how well the other roles are. Roles are predicted by the library's own lens, as for any paper
+of a user, unless a row says *released*: those come with the data, made by a larger model and corrected by
+hand for the query papers.
 p-MRR is 0 for a recipe that does not look at the aspect. Not comparable with the exploration study's tables
 (800,000 papers, first stage SciNCL, all 50 pairs), where retrievers reach +2.0 to +3.9 and people +25.3.
 

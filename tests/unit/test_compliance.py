@@ -165,7 +165,8 @@ def test_a_ranking_says_what_each_condition_found(small, attribute):
     attribute.table["v"] = [0.0, 1.0, 1.0]
     wish = Condition("given", "v", "prefer", "please")
     plain = small.search("alpha beta gamma", planner="bm25")
-    ranking = small.search("alpha beta gamma", planner="bm25", conditions=[wish])
+    made = small.plan(Query("alpha beta gamma", conditions=(wish,)), "bm25")
+    ranking = small.run(replace(made, compliance=2.0))
     assert plain.ids[0] == "first"
     assert ranking.ids[0] == "second"
     kept = ranking[0].conditions[0]

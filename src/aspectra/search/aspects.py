@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
+from aspectra.views.view import ROLE_GROUPS
 
 __all__ = ["ASPECT_ROLES", "REST", "Aspect", "other_roles"]
 
-# Roles of each aspect; the fifth role, other, belongs to none.
-ASPECT_ROLES: dict[str, tuple[str, ...]] = {
-    "background": ("background", "objective"),
-    "method": ("method",),
-    "result": ("result",),
-}
+# Roles of each aspect, named by their first one; the role other belongs to none.
+ASPECT_ROLES: dict[str, tuple[str, ...]] = {group[0]: group for group in ROLE_GROUPS if group[0] != "other"}
 
 # What a probe on the roles that were not asked for calls its aspect.
 REST = "the rest"

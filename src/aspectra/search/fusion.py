@@ -29,21 +29,24 @@ def standardise(
         allowed: (n,) True for the papers that may be ranked; a seed's likeness to itself tells nothing.
 
     Returns:
-        (n,) standardised scores; zeros when every score is the same.
+        (n,) standardised scores; zeros when every score is the same, and 0, the middle, for a NaN: a paper of
+        which nothing is known neither rises nor falls.
 
     >>> standardise(np.array([3, 1], "f4"), np.array([0, 2], "f4")).tolist()
     [2.0, 0.0]
     """
     if len(scores) == 0:
         return np.zeros(0)
+    unknown = np.isnan(scores)
+    sample = sample[~np.isnan(sample)]
     mean = float(sample.mean()) if len(sample) else 0.0
     deviation = float(sample.std()) if len(sample) else 0.0
-    able = scores if allowed is None else scores[allowed]
+    able = scores[~unknown] if allowed is None else scores[allowed & ~unknown]
     highest = float(able.max()) if len(able) else mean
     deviation = max(deviation, (highest - mean) / _MOST_DEVIATIONS)
     if deviation <= 1e-12:
         return np.zeros(len(scores))
-    return (scores.astype(np.float64) - mean) / deviation
+    return np.where(unknown, 0.0, (scores.astype(np.float64) - mean) / deviation)
 
 
 def reciprocal_ranks(

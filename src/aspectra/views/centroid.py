@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.matching import Matches, check_groups, single_match
+from aspectra.views.matching import Matches, check_groups, widen
 from aspectra.views.view import Floats, Metric
 
 __all__ = ["centroid"]
+
+_BLOCK = 512  # rows at a time: 768 kB at 384 dimensions
 
 
 def centroid(
@@ -22,28 +24,38 @@ def centroid(
 ) -> Matches:
     """Cosine (or negated distance) of the weighted means of both sides, each of unit length.
 
-    Shapes, weights and papers without rows as in :mod:`aspectra.views.matching`; the pair named is that of
-    :func:`~aspectra.views.matching.single_match`, since a mean quotes nobody.
+    Shapes, weights and papers without rows as in :mod:`aspectra.views.matching`. No pair is named: a mean
+    quotes nobody.
 
     Raises:
         UsageError: the arrays do not fit together.
     """
     check_groups(query, rows, offsets, query_weights, row_weights)
-    found = single_match(query, rows, offsets, query_weights, row_weights, metric=metric)
-    some = np.flatnonzero(np.isfinite(found.scores))
-    if not len(some):
-        return found
+    count = len(offsets) - 1
+    scores = np.full(count, -np.inf, dtype=np.float32)
+    nobody = np.full(count, -1, dtype=np.int64)
     asked = _unit((query * (1.0 if query_weights is None else query_weights[:, None])).sum(0, keepdims=True))
-    table = rows.astype(np.float32, copy=False)
-    if row_weights is not None:
-        table = table * row_weights[:, None]
-    means = _unit(np.add.reduceat(table, np.asarray(offsets)[:-1][some], axis=0))
-    values = means @ asked[0]
-    if metric == "l2":
-        values = -np.sqrt(np.maximum(2.0 - 2.0 * values, 0.0))
-    scores = np.full(len(found.scores), -np.inf, dtype=np.float32)
-    scores[some] = values
-    return Matches(scores, found.query_rows, found.rows)
+    ends = np.asarray(offsets)
+    faded = row_weights is not None and bool((row_weights[ends[0] : ends[-1]] != 1.0).any())
+    first = 0
+    while asked.any() and first < count:
+        # Some papers at a time, so that their widened rows stay in the core's own cache.
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1)
+        low, high = int(ends[first]), int(ends[last])
+        block = widen(rows[low:high])
+        if faded and row_weights is not None:
+            block = block * row_weights[low:high, None]
+        some = np.flatnonzero(np.diff(ends[first : last + 1]))
+        if len(some):
+            sums = np.add.reduceat(block, ends[first:last][some] - low, axis=0)
+            lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+            full = lengths > 0
+            values = (sums[full] @ asked[0]) / lengths[full]
+            if metric == "l2":
+                values = -np.sqrt(np.maximum(2.0 - 2.0 * values, 0.0))
+            scores[first + some[full]] = values
+        first = last
+    return Matches(scores, nobody, nobody)
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -221,7 +221,10 @@ class DenseView:
         if probe.matching:
             found, _ = self._match(probe, papers)
             at = np.arange(len(found.scores)) if papers is None else papers
-            return Scored(at, _floor(found.scores), found.rows)
+            # Nothing is known of a paper of which no unit takes part.
+            return Scored(
+                at, np.where(np.isfinite(found.scores), found.scores, np.float32(np.nan)), found.rows
+            )
         if self.units is None:
             values = self._unit_scores(probe, papers)
             return Scored(np.arange(len(values)) if papers is None else papers, values)
@@ -237,7 +240,8 @@ class DenseView:
     def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`View`."""
         all_ = self.score(probe)
-        at = top_positions(all_.scores, k, self._id_order, allowed)
+        known = np.where(np.isnan(all_.scores), -np.inf, all_.scores) if probe.matching else all_.scores
+        at = top_positions(known, k, self._id_order, allowed)
         return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
 
 

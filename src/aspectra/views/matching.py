@@ -36,6 +36,7 @@ __all__ = [
     "single_match",
     "token_rows",
     "token_sim",
+    "widen",
 ]
 
 _LOWEST: dict[Metric, float] = {"cosine": -1.0, "dot": -1.0, "l2": -2.0}
@@ -98,6 +99,13 @@ def _widen(half: NDArray[np.float16], into: NDArray[np.int32]) -> Floats:
     values: Floats = bits.view(np.float32)
     np.multiply(values, _HALF_BIAS, out=values)
     return values
+
+
+def widen(rows: NDArray[np.floating]) -> Floats:
+    """Rows as float32, whatever they are stored as; much quicker than numpy for finite float16."""
+    if rows.dtype != np.float16:
+        return rows.astype(np.float32, copy=False)
+    return _widen(rows, np.empty(rows.shape, dtype=np.int32))
 
 
 def similarities(query: Floats, rows: NDArray[np.floating], metric: Metric = "cosine") -> Floats:

@@ -11,12 +11,24 @@ from numpy.typing import NDArray
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["ROLES", "Matching", "Metric", "Pooling", "Probe", "Scored", "View", "top_positions"]
+__all__ = [
+    "ROLES",
+    "ROLE_GROUPS",
+    "Matching",
+    "Metric",
+    "Pooling",
+    "Probe",
+    "Scored",
+    "View",
+    "top_positions",
+]
 
 Pooling = Literal["max", "first", "sum", "mean3"]
 Metric = Literal["cosine", "dot", "l2"]
 Matching = Literal["", "single", "maxsim", "transport", "centroid"]
 ROLES = ("background", "objective", "method", "result", "other")
+# Roles that people, and models, hardly tell apart; which group a sentence belongs to is decided first.
+ROLE_GROUPS = (("background", "objective"), ("method",), ("result",), ("other",))
 Positions = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
@@ -98,7 +110,7 @@ class Scored:
 
     Attributes:
         papers: positions of papers in the generation, (n,) int64.
-        scores: (n,) float32, in the same order.
+        scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit to ask.
         units: index of the unit that decided, (n,) int64, or None where a paper is one unit.
     """
 

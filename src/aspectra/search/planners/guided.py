@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from aspectra.base.errors import ViewMismatch
 from aspectra.search.aspects import REST, Aspect, other_roles
-from aspectra.search.defaults import ASPECT_MATCHING, ASPECT_WEIGHT, CONTRAST_WEIGHT, DIFFERENT_WEIGHT
+from aspectra.search.defaults import ASPECT_MATCHINGS, ASPECT_WEIGHT, CONTRAST_WEIGHT, DIFFERENT_WEIGHT
 from aspectra.search.plan import Plan
 from aspectra.search.planner import PLANNERS, ViewNames, bind, probe
 from aspectra.search.planners.hybrid import hybrid
@@ -42,17 +42,15 @@ def guided(query: Query, views: ViewNames) -> Plan:
             if aspect.focus and (chunks := views.chunks()) and f"{chunks}@{views.encoder}" in views.names:
                 asked.append(f"{chunks}@{views.encoder}")
             for view in asked:
-                share = weight / len(aspects) / len(asked)
-                probes.append(_about(query, view, share, aspect.name, aspect.roles, aspect.focus))
+                probes += _about(query, view, weight / len(aspects) / len(asked), aspect)
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
     if same and rest:
-        probes.append(_about(query, sentences, -CONTRAST_WEIGHT, REST, rest))
+        probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
     return bind("guided", query, probes, plain.fusion)
 
 
-def _about(
-    query: Query, view: str, weight: float, aspect: str, roles: tuple[str, ...], focus: str = ""
-) -> Probe:
-    return replace(
-        probe(query, view, weight), aspect=aspect, roles=roles, focus=focus, matching=ASPECT_MATCHING
-    )
+def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:
+    """The query asked of the units that are about an aspect, in every way of matching."""
+    plain = probe(query, view, weight / len(ASPECT_MATCHINGS))
+    named = replace(plain, aspect=aspect.name, roles=aspect.roles, focus=aspect.focus, matching="single")
+    return [replace(named, matching=matching) for matching in ASPECT_MATCHINGS]
