@@ -121,7 +121,7 @@ def build_index(
                 encode_sentences(library, writer, encoder, chosen.batch, progress)
         report.seconds["encode"] = perf_counter() - clock
         clock = perf_counter()
-        report.lensed = apply_lenses(library, writer, chosen.lenses, progress)
+        report.lensed = apply_lenses(library, writer, chosen.applied_lenses, progress)
         report.seconds["lenses"] = perf_counter() - clock
         chunked = [(e, size) for _, e in encoders for size in chosen.chunks] if chosen.dense_chunks else []
         if any(chunks_missing(library, encoder, size) for encoder, size in chunked):
@@ -170,7 +170,7 @@ def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, 
         ABSTRACT_KIND,
         SENTENCE_KIND,
     ]
-    fixed.append(lens_state(settings.lenses))
+    fixed.append(lens_state(settings.applied_lenses))
     return digest_texts([*fixed, *texts])
 
 
@@ -288,7 +288,7 @@ class _Builder:
         Units(np.array(self.offsets, dtype=np.int64), spans).save(sentences)
 
     def _lenses(self) -> None:
-        for name in self.settings.lenses:
+        for name in self.settings.applied_lenses:
             self.lenses[name] = collect_lens(self.library, name, self.offsets, self.folder)
 
     def _vectors(self, column: str, kind: str, encoder: Encoder) -> Iterator[tuple[int, Packed | None]]:

@@ -78,6 +78,11 @@ class IndexSettings:
         if not 1 <= self.batch <= 100_000:
             raise UsageError("index.batch must be from 1 to 100000")
 
+    @property
+    def applied_lenses(self) -> tuple[str, ...]:
+        """The lenses that something will look at: roles of sentences are for comparing their vectors."""
+        return tuple(name for name in self.lenses if self.encoders or name != "roles")
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         lists = {"encoders": list(self.encoders), "chunks": list(self.chunks), "lenses": list(self.lenses)}
