@@ -1,0 +1,193 @@
+"""Reading instructions: free words to conditions, aspects, and what the query keeps.
+
+>>> reading = read_instruction("Only papers written in German, please: bee health")
+>>> reading.chips, reading.rest
+(('require language=de',), 'bee health')
+
+The rules are in :mod:`aspectra.search.reader`; ``docs/instructions.md`` says what people can write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from aspectra.base.errors import UsageError
+from aspectra.search.condition import Condition, Relation
+from aspectra.search.reader.clauses import Clauses, Part, divide
+from aspectra.search.reader.nearest import nearest_values
+from aspectra.search.reader.scope import Wish, wishes_of
+from aspectra.search.reader.tagging import pieces_of
+
+__all__ = ["Reading", "read_instruction"]
+
+# What nobody counts as part of a subject at its ends.
+_OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"
+# Longer texts are seed texts: abstracts, notes. They are searched for as they are.
+_MOST_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an instruction says.
+
+    Attributes:
+        conditions: what papers should be like, in the order of the text.
+        same, different: aspects in which they should be like the seeds, or unlike them.
+        rest: what the query keeps: one piece of the text, without outer punctuation.
+        unread: parts that look like wishes about documents and were not understood.
+    """
+
+    conditions: tuple[Condition, ...] = ()
+    same: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+    rest: str = ""
+    unread: tuple[str, ...] = ()
+
+    @property
+    def chips(self) -> tuple[str, ...]:
+        """Conditions and aspects as a person edits them: ``avoid language=zh``, ``same method``."""
+        conditions = tuple(c.chip for c in self.conditions)
+        return (
+            conditions
+            + tuple(f"same {a}" for a in self.same)
+            + tuple(f"different {a}" for a in self.different)
+        )
+
+    @property
+    def query(self) -> str:
+        """The text to search for: the rest, and the unread parts that are not in it."""
+        return " ".join([self.rest, *(u for u in self.unread if u not in self.rest)]).strip()
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start] in _OUTER:
+        start += 1
+    while end > start and text[end - 1] in _OUTER:
+        end -= 1
+    return start, end
+
+
+def _span(clauses: Clauses, parts: Sequence[Part]) -> tuple[int, int]:
+    return clauses.pieces[parts[0].first].start, clauses.pieces[parts[-1].last - 1].end
+
+
+def _chains(clauses: Clauses, kinds: tuple[str, ...]) -> list[list[Part]]:
+    """Runs of parts of such kinds with nothing else between them."""
+    out: list[list[Part]] = []
+    open_run = False
+    for part in clauses.parts:
+        if part.kind not in kinds:
+            open_run = False
+        elif open_run:
+            out[-1].append(part)
+        else:
+            out.append([part])
+            open_run = True
+    return out
+
+
+def _subject(clauses: Clauses, whole_query: bool) -> list[Part]:
+    """The run of parts that the query keeps."""
+    if not whole_query:
+        chains = _chains(clauses, ("subject", "bare", "unread"))
+        return [chains[0][0], chains[-1][-1]] if chains else []
+    for kinds in (("subject", "bare"), ("unread",), ("chatter",)):
+        chains = _chains(clauses, kinds)
+        led = [c for c in chains if any(p.kind == "subject" for p in c)] or chains
+        if led:
+            return max(
+                led, key=lambda c: clauses.pieces[c[-1].last - 1].end - clauses.pieces[c[0].first].start
+            )
+    return []
+
+
+def _only_names(clauses: Clauses, wishes: Sequence[Wish]) -> bool:
+    """Whether the whole text is a kind or a language and nothing says that it is wished: *theory*."""
+    parts = [p for p in clauses.parts if p.kind != "nothing"]
+    if len(parts) != 1 or parts[0].kind != "wish" or not wishes:
+        return False
+    pieces = clauses.pieces[parts[0].first : parts[0].last]
+    return all(p.category == "mention" and p.attribute != "year" for p in pieces) and len(pieces) <= 2
+
+
+def _supported(clauses: Clauses, wishes: Sequence[Wish]) -> list[Wish]:
+    """Without wishes that rest on a word of many meanings alone."""
+    weak = [p for p in clauses.pieces if p.carries and not p.sure and p.category == "mention"]
+    alone = [
+        p
+        for part in clauses.parts
+        if part.kind == "wish"
+        for p in clauses.pieces[part.first : part.last]
+        if p in weak and all(o is p or o.low in ("and", "or") for o in clauses.pieces[part.first : part.last])
+    ]
+    others = [w for w in wishes if not any(w.start <= p.start < w.end for p in alone)]
+    return list(wishes) if others else [w for w in wishes if not alone]
+
+
+def read_instruction(
+    text: str,
+    *,
+    whole_query: bool = True,
+    encode: Callable[[Sequence[str]], Any] | None = None,
+) -> Reading:
+    """Read what a text says about the documents it asks for.
+
+    Args:
+        text: any text; one of more than 2,000 characters is taken as a subject and kept whole.
+        whole_query: the text is the whole query, subject included; otherwise it accompanies one, and ``rest`` is only what
+            was not understood.
+        encode: texts -> (texts, dimensions) unit vectors. With it, unread wishes are compared with descriptions of the
+            values there are.
+
+    Returns:
+        The reading. Words of conditions, ``rest`` and ``unread`` are substrings of the text. Nothing is raised for
+        any text.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        return (
+            Reading(rest=text.strip(_OUTER))
+            if whole_query
+            else Reading(rest=text.strip(_OUTER), unread=(text,))
+        )
+    clauses = divide(pieces_of(text), whole_query)
+    wishes = wishes_of(clauses)
+    if whole_query:
+        wishes = _supported(clauses, wishes)
+        if _only_names(clauses, wishes):
+            wishes = []
+    unread = [_span(clauses, [p]) for p in clauses.parts if p.kind == "unread"]
+    if encode is not None and unread:
+        found, unread = nearest_values(text, unread, clauses, encode)
+        wishes = [*wishes, *found]
+    conditions: list[Condition] = []
+    same: list[str] = []
+    different: list[str] = []
+    for wish in wishes:
+        if wish.attribute == "aspect":
+            (same if wish.relation == "same" else different).append(wish.value)
+        elif wish.relation in get_args(Relation):
+            words = text[wish.start : wish.end]
+            try:
+                conditions.append(Condition(wish.attribute, wish.value, wish.relation, words))  # type: ignore[arg-type]
+            except UsageError:  # a value that its attribute cannot mean: better said than lost
+                unread.append((wish.start, wish.end))
+    subject = _subject(clauses, whole_query)
+    read = bool(wishes or any(p.kind == "wish" for p in clauses.parts))
+    if subject and (read or any(p.kind in ("nothing", "wish") for p in clauses.parts)):
+        start, end = _trim(text, *_span(clauses, subject))
+        rest = text[start:end]
+    elif (
+        wishes
+        or (not whole_query)
+        or any(
+            p.kind == "wish" and any(q.category == "perm" for q in clauses.pieces[p.first : p.last])
+            for p in clauses.parts
+        )
+    ):
+        rest = text[slice(*_trim(text, *_span(clauses, subject)))] if subject else ""
+    else:
+        rest = text.strip(_OUTER)
+    said = tuple(text[slice(*_trim(text, a, b))] for a, b in unread)
+    return Reading(tuple(conditions), tuple(same), tuple(different), rest, tuple(u for u in said if u))

@@ -1,0 +1,259 @@
+"""Bounds and spans: numbers of words and characters, sentences and paragraphs, years."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Bound", "read_bound"]
+
+# People read about this many words of plain prose in a minute (Brysbaert 2019, 238 for non-fiction).
+WORDS_PER_MINUTE = 240
+_WORDS_PER_PAGE = 500
+_WORDS_PER_PARAGRAPH = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a bound or a span asks for.
+
+    Attributes:
+        attribute: ``length`` or ``year``.
+        values: all of them must hold.
+        opposite: what is left when it is denied, or "" where denying it denies the value (a span of years).
+        vague: a measure that no text is counted in (minutes), so a plain wish.
+        needs: ``published`` where the words also stand in subjects (*in 2017*).
+    """
+
+    attribute: str
+    values: tuple[str, ...]
+    opposite: str = ""
+    vague: bool = False
+    needs: str = ""
+
+
+_SMALL = {
+    word: number
+    for number, words in enumerate(
+        "zero|null,one|a|an|single|ein|eine|einen|einem|eines|一,two|a couple of|zwei|两|二,three|a few|several|drei|三,"
+        "four|vier|四,five|fünf|五,six|sechs|六,seven|sieben|七,eight|acht|八,nine|neun|九,ten|zehn|十,eleven|elf,twelve|zwölf".split(
+            ","
+        )
+    )
+    for word in words.split("|")
+}
+_SMALL |= {"a dozen": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "eighty": 80}
+_BIG = {
+    "hundred": 100,
+    "hundert": 100,
+    "百": 100,
+    "thousand": 1000,
+    "tausend": 1000,
+    "千": 1000,
+    "k": 1000,
+    "million": 10**6,
+}
+_SMALL_RE = "|".join(sorted(map(re.escape, _SMALL), key=len, reverse=True))
+_NUMBER = rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff]))?|hundert|tausend|thousand|hundreds?)"
+_UNIT = (
+    r"(?P<unit>words?|wörter[n]?|worte[n]?|characters?|chars|letters|keystrokes|zeichen|字符|个字|字|个词|词|sentences?|sätzen?|satz|"
+    r"paragraphs?|absätzen?|absatz|abstracts?|pages?|seiten?|minutes?|mins?|minuten?|articles?)(?![^\W\u3400-\u9fff])"
+)
+_KINDS = {
+    "word": "words",
+    "wört": "words",
+    "wort": "words",
+    "char": "characters",
+    "lett": "characters",
+    "keys": "characters",
+    "zeic": "characters",
+    "字符": "characters",
+    "个字": "characters",
+    "字": "characters",
+    "个词": "words",
+    "词": "words",
+    "sent": "sentence",
+    "sätz": "sentence",
+    "satz": "sentence",
+    "para": "paragraph",
+    "absä": "paragraph",
+    "absa": "paragraph",
+    "abst": "paragraph",
+    "page": "page",
+    "seit": "page",
+    "minu": "minute",
+    "mins": "minute",
+    "min": "minute",
+    "arti": "article",
+}
+_FULL = r"(?:(?:full|whole|single|entire|complete|long|short|ordinary|typical|normal|proper|ganze[rn]?)[ -])*"
+_BE = r"(?:(?:that|which)?\s*(?:is|are|be)\s+)?"
+_UPPER = (
+    r"(?:(?:(?:no|not|never|nothing|keine?|nicht)\s+)(?:more|longer|greater|bigger|larger|mehr|länger)\s+(?:than|als)|(?:not|never)\s+(?:over|above|"
+    r"exceed|exceeding|beyond|über)|no\s+(?:over|above)|at\s+(?:the\s+)?most|up\s+to|a\s+maximum\s+of|maximum(?:\s+of)?|max\.?|not\s+to\s+exceed|limited\s+to|capped\s+at|"
+    r"höchstens|maximal|bis\s+zu|不超过|不多于|最多|不要超过|至多|within)"
+)
+_UNDER = r"(?:under|below|less\s+than|fewer\s+than|shorter\s+than|smaller\s+than|weniger\s+als|kürzer\s+als|unter|少于|不到|短于)"
+_LOWER = (
+    r"(?:(?:no|not|never)\s+(?:less|fewer|shorter|smaller)\s+than|(?:nicht|nie)\s+(?:weniger|kürzer)\s+als|not\s+(?:under|below)|at\s+(?:the\s+very\s+)?least|a\s+minimum\s+of|minimum(?:\s+of)?|min\.|"
+    r"mindestens|wenigstens|至少|不少于|最少)"
+)
+_OVER = r"(?:over|above|more\s+than|longer\s+than|greater\s+than|upwards\s+of|in\s+excess\s+of|exceeding|exceeds?|beyond|mehr\s+als|länger\s+als|über|超过|多于)"
+_AFTER_UPPER = r"(?:or\s+(?:less|fewer|under|shorter|below)|at\s+(?:the\s+)?(?:very\s+)?most|max(?:imum)?\b|tops|oder\s+(?:weniger|kürzer)|höchstens|and\s+no\s+more|but\s+no\s+more|以内|以下|之内)"
+_AFTER_LOWER = r"(?:or\s+(?:more|longer|over|above|up)|and\s+(?:more|up|over|above)|at\s+(?:the\s+)?(?:very\s+)?least|plus\b|min(?:imum)?\b|oder\s+(?:mehr|länger)|und\s+mehr|mindestens|以上)"
+_END = r"(?:\s+(?:long|in\s+length|lang))?"
+_GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
+
+_RANGE = re.compile(
+    rf"(?:(?:between|from|zwischen)\s+)?(?P<low>{_NUMBER})\s*(?:words?\s+)?(?:to|and|und|bis|[-–])\s*(?P<high>{_NUMBER})"
+    rf"{_GAP}{_UNIT}{_END}"
+)
+_BEFORE = re.compile(
+    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER})\s*(?:about\s+|around\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}"
+)
+_BEHIND = re.compile(
+    rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})"
+)
+_ABOUT = re.compile(rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*){_GAP}{_UNIT}{_END}")
+
+_YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
+_YEARS = re.compile(
+    rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?(?:(?:(?:published|posted|written|appeared|dated)\s+)?(?:between|from|zwischen|von|从)\s*)?(?P<first>{_YEAR})\s*年?\s*(?:to|and|through|until|till|thru|und|bis|[-–—]|到|至)\s*(?P<last>{_YEAR})(?:年)?"
+    rf"|(?P<after>after|later\s+than|newer\s+than|younger\s+than|past|more\s+recent(?:ly)?\s+than|following|beyond|nach)\s+(?P<ya>{_YEAR})"
+    rf"|(?P<before>before|prior\s+to|earlier\s+than|older\s+than|preceding|pre|vor|older\s+als|älter\s+als)[\s-]+(?P<yb>{_YEAR})"
+    rf"|(?:since|seit|as\s+of|as\s+from|starting\s+(?:in|from|with)|beginning\s+(?:in|with)|(?:not|no|nothing)\s+(?:before|earlier\s+than|older\s+than)|ab)\s+(?P<ys>{_YEAR})(?:\s+(?:on|onwards?))?"
+    rf"|(?:from\s+|von\s+|dated\s+|in\s+)?(?P<yo>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:later|newer|after|since|onwards?|more\s+recent(?:ly)?|younger|thereafter|beyond|up)|\s+onwards?|\s+on(?=\s*(?:$|[,.;:!?)]|and\b|or\b|but\b|please\b))|\+|\s+(?:oder|und)\s+(?:später|neuer|danach)|以后|之后|以来|起)"
+    rf"|(?:until|till|up\s+to|through|up\s+until|bis|no\s+later\s+than|not\s+later\s+than|no\s+newer\s+than|not\s+after|nothing\s+after|no\s+more\s+recent\s+than)\s+(?P<yu>{_YEAR})"
+    rf"|(?:from\s+|in\s+)?(?P<ye>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:earlier|older|before)|\s+(?:oder|und)\s+(?:früher|älter|davor)|以前|之前)"
+    rf"|(?P<lead>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+(?:in\s+)?|from\s+|in\s+|of\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s+)?(?:the\s+)?(?:years?\s+)?(?P<decade>(?:1[5-9]\d|20\d)0)'?s(?!\w)"
+    rf"|(?P<lead2>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+(?:in\s+)?|from\s+|in\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s*:?\s+)?(?P<year>{_YEAR})(?:年)?"
+)
+
+
+def _number(text: str) -> int:
+    text = text.strip().replace(",", "")
+    found = re.fullmatch(r"(.*?)[ -]?(hundred|hundert|thousand|tausend|k|百|千)?s?", text)
+    head, big = found.groups() if found else (text, None)
+    count = int(head) if head.isdecimal() else _SMALL.get(head, 1)
+    return count * _BIG.get(big or "", 1)
+
+
+def _unit(text: str) -> str:
+    return _KINDS.get(text) or _KINDS.get(text[:4]) or _KINDS[text[:3]]
+
+
+def _length_bound(upper: bool, strict: bool, number: int, unit: str) -> Bound | None:
+    """The value of a bound on length; *shorter than a paragraph* is a sentence, *more than one* an article."""
+    if unit in ("words", "characters"):
+        low, high = f">={number} {unit}", f"<={number} {unit}"
+        return Bound("length", (high if upper else low,), low if upper else high)
+    if unit == "minute":
+        count = f"{number * WORDS_PER_MINUTE} words"
+        return Bound(
+            "length",
+            ((f"<={count}") if upper else f">={count}",),
+            (">=" if upper else "<=") + count,
+            vague=True,
+        )
+    if unit == "page":
+        count = f"{number * _WORDS_PER_PAGE} words"
+        return Bound("length", (("<=" if upper else ">=") + count,), (">=" if upper else "<=") + count)
+    if unit == "sentence":
+        if number == 1 and upper != strict:  # at most one, or more than one
+            pair = ("sentence", ">=paragraph")
+            return Bound("length", (pair[0] if upper else pair[1],), pair[1] if upper else pair[0])
+        if number == 1:
+            return None
+        if upper:
+            return Bound("length", ("<=paragraph",), "article")
+        return Bound("length", (">=paragraph",), "sentence")
+    if unit == "paragraph":
+        if number > 1 and upper and not (strict and number == 2):
+            count = f"{number * _WORDS_PER_PARAGRAPH} words"
+            return Bound("length", (f"<={count}",), f">={count}")
+        if upper:
+            return (
+                Bound("length", ("sentence",), ">=paragraph")
+                if strict and number == 1
+                else Bound("length", ("<=paragraph",), "article")
+            )
+        if strict or number > 1:
+            return Bound("length", ("article",), "<=paragraph")
+        return Bound("length", (">=paragraph",), "sentence")
+    # article
+    if upper and strict:
+        return Bound("length", ("<=paragraph",), "article")
+    if not upper:
+        return Bound("length", ("article",), "<=paragraph")
+    return None
+
+
+def _length(low: str, at: int) -> tuple[int, Bound] | None:
+    bound: Bound | None
+    if match := _RANGE.match(low, at):
+        first, last, unit = _number(match["low"]), _number(match["high"]), _unit(match["unit"])
+        if unit in ("words", "characters") and first <= last:
+            return match.end(), Bound("length", (f">={first} {unit}", f"<={last} {unit}"))
+        return None
+    if match := _BEFORE.match(low, at):
+        how, unit = match["how"], _unit(match["unit"])
+        if match["number"] in ("a few", "several") and unit != "sentence":
+            return None
+        upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}", how))
+        strict = not re.fullmatch(f"{_UPPER}|{_LOWER}", how)
+        bound = _length_bound(upper, strict, _number(match["number"]), unit)
+    elif match := _BEHIND.match(low, at):
+        upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
+        bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
+    elif (match := _ABOUT.match(low, at)) and _unit(match["unit"]) in ("words", "characters", "minute"):
+        bound = _length_bound(True, False, _number(match["number"]), _unit(match["unit"]))
+        bound = Bound("length", bound.values, bound.opposite, vague=True) if bound else None
+    else:
+        return None
+    return (match.end(), bound) if bound else None
+
+
+def _years(match: re.Match[str]) -> Bound:
+    got = match.groupdict()
+    if got["first"]:
+        first, last = sorted((int(got["first"]), int(got["last"])))
+        return Bound("year", (f"{first}..{last}",))
+    for name, shift, upper in (
+        ("ya", 1, False),
+        ("yb", -1, True),
+        ("ys", 0, False),
+        ("yo", 0, False),
+        ("yu", 0, True),
+        ("ye", 0, True),
+    ):
+        if got[name]:
+            year = int(got[name]) + shift
+            return (
+                Bound("year", (f"<={year}",), f">={year + 1}")
+                if upper
+                else Bound("year", (f">={year}",), f"<={year - 1}")
+            )
+    lead = (got["lead"] or got["lead2"] or "").strip()
+    needs = (
+        "" if lead[:4] in ("publ", "post", "writ", "appe", "date", "prin", "ersc", "verö") else "published"
+    )
+    if got["decade"]:
+        decade = int(got["decade"])
+        return Bound("year", (f"{decade}..{decade + 9}",), needs=needs)
+    return Bound("year", (f"{int(got['year'])}..{int(got['year'])}",), needs=needs)
+
+
+def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
+    """The bound that begins at a place of a folded text.
+
+    Returns:
+        Where it ends, and what it asks for; None where none begins.
+
+    >>> read_bound("no more than 200 words, please", 0)
+    (22, Bound(attribute='length', values=('<=200 words',), opposite='>=200 words', vague=False, needs=''))
+    """
+    if found := _length(low, at):
+        return found
+    if match := _YEARS.match(low, at):
+        return match.end(), _years(match)
+    return None

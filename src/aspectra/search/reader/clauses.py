@@ -1,0 +1,345 @@
+"""Wishes and the subject: which stretches of a text say what papers should be like, and which what they are about.
+
+A text is cut at its punctuation into segments. A segment of known words only is a wish (or mere politeness).
+In any other, the words up to the last one that leads to a subject (*on*, *about*, *find me* ...) are a wish if
+they ask for something; and what follows the subject is one too if every word of it is known and it says
+what documents are like. Everything else is the subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from aspectra.search.reader.tagging import Piece
+from aspectra.search.reader.tokens import DELIMITERS
+
+__all__ = ["Clauses", "Part", "divide"]
+
+Kind = Literal["wish", "subject", "bare", "chatter", "unread", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Neighbouring pieces with one part to play.
+
+    Attributes:
+        kind: ``wish``; ``subject`` after words that lead to one, or ``bare``; ``chatter`` about oneself; ``unread``: a
+            wish whose words no rule knows; ``nothing``: politeness.
+        first, last: range of pieces.
+        before: kind of the delimiter in front of its segment, or "" inside one.
+        sentence: number of its sentence.
+    """
+
+    kind: Kind
+    first: int
+    last: int
+    before: str
+    sentence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """A divided text: pieces (some read again in the light of their neighbours) and parts in order."""
+
+    pieces: tuple[Piece, ...]
+    parts: tuple[Part, ...]
+
+
+_QUESTION = frozenset(
+    "how what why when where who which whose whom is are do does did can could would should will has have was were wie warum was wer wo wann".split()
+)
+_STARTERS = frozenset(
+    "in from by with as at that which who whose where and but written published posted for please aimed suitable intended coming comes auf aus von mit als für die 的 用".split()
+)
+_RELATIVE = frozenset("that which who whose where die".split())
+_FIRST_PERSON = frozenset("i i'm i've i'd we we're my our ich".split())
+_DETERMINERS = frozenset("a an the some any all one ein eine einen".split())
+# A subject may follow these mentions directly: what is asked for is a kind of document.
+_DOCUMENTS = ("format", "source", "kind", "length")
+
+
+class _Divider:
+    def __init__(self, pieces: Sequence[Piece], whole_query: bool) -> None:
+        self.pieces = list(pieces)
+        self.whole_query = whole_query
+        self.parts: list[Part] = []
+        self.labelled = False  # the last words were "topic:" or the like
+
+    # -- small questions about ranges
+
+    def any(self, first: int, last: int, *categories: str) -> bool:
+        return any(p.category in categories for p in self.pieces[first:last])
+
+    def carries(self, first: int, last: int) -> bool:
+        return any(p.carries for p in self.pieces[first:last])
+
+    def covered(self, first: int, last: int) -> bool:
+        return all(p.covered for p in self.pieces[first:last])
+
+    def add(self, kind: Kind, first: int, last: int, before: str, sentence: int) -> None:
+        if first < last:
+            self.parts.append(Part(kind, first, last, before, sentence))
+
+    # -- one segment
+
+    def segment(self, first: int, last: int, before: str, sentence: int) -> None:
+        """Divide the segment of pieces ``first`` to ``last``."""
+        pieces = self.pieces
+        labelled, self.labelled = self.labelled, False
+        if labelled and before != "stop":
+            self.add("subject", first, last, before, sentence)
+            self.labelled = before == "comma" or before == "colon"
+            return
+        unknown = next((i for i in range(first, last) if not pieces[i].covered), None)
+        if unknown is None:
+            self._known(first, last, before, sentence)
+            return
+        cut = self._cut(first, last, unknown)
+        start = cut
+        if cut > first or self._asks(first, unknown):
+            head = self._object(cut, last, asked=cut > first)
+            if head is not None:
+                start, end_of_wish, tail = head
+                self.add("wish", first, cut, before, sentence)
+                before = "" if cut > first else before
+                if start > cut:  # words before the kind of document: the subject, or adjectives nobody knows
+                    self.add(tail, cut, start, before, sentence)
+                self.add("wish", start, end_of_wish, "", sentence)
+                self._tail(end_of_wish, last, sentence)
+                return
+        if cut == first and self._unread(first, last, unknown):
+            self.add("unread", first, last, before, sentence)
+            return
+        suffix = self._suffix(first, cut, last)
+        if cut > first:
+            self.add("wish", first, cut, before, sentence)
+            kind: Kind = "subject"
+            before = ""
+        elif pieces[first].low in _FIRST_PERSON:
+            kind = "chatter"
+        else:
+            kind = "subject" if before == "colon" and self.carried(sentence) else "bare"
+        self.add(kind, cut, suffix, before, sentence)
+        self.add("wish", suffix, last, "", sentence)
+
+    def carried(self, sentence: int) -> bool:
+        """Whether a wish was found before, in this sentence."""
+        return any(p.kind == "wish" and p.sentence == sentence for p in self.parts)
+
+    def _known(self, first: int, last: int, before: str, sentence: int) -> None:
+        pieces = self.pieces[first:last]
+        self.labelled = pieces[-1].category == "topic"
+        if any(p.carries or p.rules for p in pieces):
+            self.add("wish", first, last, before, sentence)
+        elif any(p.category in ("open", "topic", "polite", "doc") for p in pieces):
+            self.add("nothing", first, last, before, sentence)
+        else:
+            self.add("chatter", first, last, before, sentence)
+
+    def _asks(self, first: int, last: int) -> bool:
+        return self.any(first, last, "open", "neg", "hard", "soft", "wish", "perm")
+
+    def _cut(self, first: int, last: int, unknown: int) -> int:
+        """Where the subject begins: behind the last word before ``unknown`` that leads to one."""
+        pieces = self.pieces
+        for at in range(unknown - 1, first - 1, -1):
+            piece = pieces[at]
+            leads = piece.category == "topic" or (piece.category == "open" and piece.value != "weak")
+            if not leads and piece.low == "of" and at > first:
+                leads = "of" in pieces[at - 1].marks and self._wanted(first, at)
+            if leads and self._request(first, at + 1):
+                return at + 1
+        return first
+
+    def _wanted(self, first: int, last: int) -> bool:
+        return self._asks(first, last) or self.pieces[first].low in _DETERMINERS
+
+    def _request(self, first: int, last: int) -> bool:
+        """Whether the pieces of a prefix ask for documents."""
+        pieces = self.pieces[first:last]
+        asks = self._asks(first, last)
+        if pieces[0].low in _QUESTION and not (
+            pieces[0].category == "func" and self.any(first, last, "open", "doc")
+        ):
+            return False
+        if any(p.category == "open" for p in pieces):
+            return True
+        if len(pieces) == 1 and pieces[0].category == "topic":
+            return True
+        if any(p.category == "topic" and len(p.low.split()) > 1 for p in pieces):  # "the topic is"
+            return True
+        if any(p.category == "doc" for p in pieces):
+            return True
+        carriers = [p for p in pieces if p.carries]
+        if not carriers:
+            return False
+        determined = pieces[0].low in _DETERMINERS or any(p.category == "polite" for p in pieces)
+        return (
+            asks
+            or determined
+            or any(p.sure for p in carriers)
+            or any(p.carries and p.sure for p in self.pieces if p not in pieces)
+        )
+
+    def _object(self, cut: int, last: int, asked: bool) -> tuple[int, int, Kind] | None:
+        """A kind of document that is asked for directly: *give me a manual with ...*, *find me bee-keeping blogs*.
+
+        Returns:
+            Where it begins and ends, and what the words before it are; None where there is none.
+        """
+        pieces = self.pieces
+        for at in range(cut, last):
+            piece = pieces[at]
+            if piece.category == "topic" or piece.rules:
+                return None
+            if (
+                piece.category == "mention"
+                and piece.attribute in _DOCUMENTS
+                and (piece.sure or not self.whole_query)
+            ):
+                end = at + 1
+                if end < last and (not pieces[end].covered or pieces[end].tied):
+                    continue
+                while end < last and pieces[end].carries and pieces[end].category == "mention":
+                    end += 1
+                words = sum(not p.covered for p in pieces[cut:at])
+                if not words:
+                    return (cut, end, "wish")
+                if words > 6 or not asked:
+                    return None
+                leads = any(p.category == "topic" for p in pieces[end:last])
+                tail: Kind = "unread" if leads or not self.whole_query else "subject"
+                return (at, end, tail)
+        return None
+
+    def _tail(self, first: int, last: int, sentence: int) -> None:
+        """What follows a kind of document: modifiers, then perhaps the subject."""
+        if first >= last:
+            return
+        pieces = self.pieces
+        topics = [i for i in range(first, last) if pieces[i].category == "topic"]
+        at = topics[0] if topics else last
+        if self.covered(first, at):
+            self.add("wish", first, at, "", sentence)
+        else:
+            suffix = self._suffix(first, first, at, licensed=True)
+            self.add("unread", first, suffix, "", sentence)
+            self.add("wish", suffix, at, "", sentence)
+        if at < last:
+            suffix = self._suffix(at, at + 1, last, licensed=True)
+            self.add("subject", at + 1, suffix, "", sentence)
+            self.add("wish", suffix, last, "", sentence)
+
+    def _unread(self, first: int, last: int, unknown: int) -> bool:
+        """Whether a segment with unknown words still wishes something: *the text should be funny*."""
+        pieces = self.pieces
+        head = pieces[first:unknown]
+        if not head or not any(p.category in ("neg", "hard", "soft") for p in head):
+            return False
+        if pieces[first].low in _QUESTION:
+            return False
+        about = any(p.category == "doc" or (p.category == "func" and p.value == "back") for p in head)
+        if about:
+            return True
+        return head[0].rules and (
+            not self.whole_query or any(p.kind in ("subject", "bare", "wish") for p in self.parts)
+        )
+
+    def _suffix(self, first: int, cut: int, last: int, licensed: bool = False) -> int:
+        """Where the wish at the end of a subject begins; ``last`` where there is none."""
+        pieces = self.pieces
+        start = last
+        while start > cut and pieces[start - 1].covered:
+            start -= 1
+        if start == cut:
+            return last
+        documents = self.any(first, cut, "doc") or self.carries(first, cut)
+        licensed = licensed or (cut > first and (documents or self.any(first, cut, "open")))
+        for at in range(start, last):
+            piece = pieces[at]
+            begins = (
+                piece.low.split(" ")[0] in _STARTERS
+                or piece.rules
+                or piece.category in ("bound", "name", "term", "polite")
+            )
+            if not begins or piece.tied:
+                continue
+            tail = pieces[at:last]
+            if all(p.category in ("polite", "soft", "func") for p in tail) and any(
+                p.category in ("polite",) for p in tail
+            ):
+                return at
+            if piece.low.split(" ")[0] in _RELATIVE and not documents:
+                return last
+            if not any(p.carries for p in tail):
+                continue
+            explicit = any(p.rules or p.category == "polite" for p in tail) or tail[0].low in (
+                "written",
+                "published",
+                "posted",
+            )
+            explicit = explicit or (tail[0].low.startswith(("published", "posted")) and tail[0].carries)
+            unsure = any(p.carries and not p.sure for p in tail)
+            if unsure and not documents:
+                continue
+            if any(p.attribute == "year" and not p.sure for p in tail):
+                continue
+            if explicit or licensed:
+                return at
+        return last
+
+
+def _segments(pieces: Sequence[Piece]) -> Iterable[tuple[int, int, str, int]]:
+    """(first, last, delimiter before, sentence) of each segment that has pieces."""
+    first, before, sentence = 0, "stop", 0
+    for at, piece in enumerate(pieces):
+        if piece.category not in DELIMITERS:
+            continue
+        if first < at:
+            yield first, at, before, sentence
+            before = piece.category
+        elif DELIMITERS.index(piece.category) < DELIMITERS.index(before):
+            before = piece.category
+        first = at + 1
+        if piece.category == "stop":
+            sentence += 1
+            before = "stop"
+    if first < len(pieces):
+        yield first, len(pieces), before, sentence
+
+
+def _settle(pieces: Sequence[Piece]) -> list[Piece]:
+    """Pieces that need company and have none are plain words."""
+    out = list(pieces)
+    aspects = [p for p in pieces if p.category == "aspect"]
+    known = any(p.sure for p in aspects) or any(p.value == "seed" for p in pieces)
+    for first, last, _, _ in _segments(pieces):
+        others = all(p.covered for p in pieces[first:last])
+        for at in range(first, last):
+            piece = pieces[at]
+            if piece.category == "aspect" and not (others and known):
+                out[at] = replace(piece, category="word", attribute="", values=())
+            if (
+                piece.category == "mention"
+                and at + 1 < last
+                and pieces[at + 1].category == "word"
+                and pieces[at + 1].tied
+            ):
+                out[at] = replace(piece, category="word", attribute="", values=())
+    return out
+
+
+def divide(pieces: Sequence[Piece], whole_query: bool) -> Clauses:
+    """Divide a text into wishes and what it is about.
+
+    Args:
+        pieces: of the whole text.
+        whole_query: whether the text has a subject; otherwise it only says what documents should be like.
+    """
+    settled = _settle(pieces)
+    divider = _Divider(settled, whole_query)
+    for first, last, before, sentence in _segments(settled):
+        divider.segment(first, last, before, sentence)
+    return Clauses(tuple(divider.pieces), tuple(divider.parts))

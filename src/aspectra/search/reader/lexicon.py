@@ -1,0 +1,135 @@
+"""Lexicons: phrases and what they say, found longest first.
+
+A lexicon is written as text, one line per sense: ``CATEGORY VALUE = phrase | phrase | ...``. In a phrase,
+``(x)`` may be missing and ``{a,b}`` is a choice: ``blog( post)(s)`` stands for four phrases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from aspectra.search.reader.tokens import Token, tokenise
+
+__all__ = ["Entry", "Lexicon", "expand"]
+
+_CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
+
+
+def expand(pattern: str) -> list[str]:
+    """All phrases a pattern stands for.
+
+    >>> expand("blog( post)(s)")
+    ['blog posts', 'blog post', 'blogs', 'blog']
+    """
+    found = _CHOICE.search(pattern)
+    if found is None:
+        return [" ".join(pattern.split())]
+    maybe, choice = found.groups()
+    options = [maybe, ""] if maybe is not None else choice.split(",")
+    head, tail = pattern[: found.start()], pattern[found.end() :]
+    return [phrase for option in options for phrase in expand(head + option + tail)]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a phrase says.
+
+    Attributes:
+        category: one of those in :mod:`~aspectra.search.reader.tagging`.
+        value: of an attribute, or a finer kind of the category, or "".
+        marks: further properties, as the word lists give them after a colon.
+    """
+
+    category: str
+    value: str = ""
+    marks: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Node:
+    after: dict[str, _Node] = field(default_factory=dict)
+    entry: Entry | None = None
+
+
+def _whole(run: str) -> list[int]:
+    return [len(run)]
+
+
+class Lexicon:
+    """Phrases in a trie of their words; Han phrases besides, character by character."""
+
+    def __init__(self) -> None:
+        self._root = _Node()
+        self._han: set[str] = set()
+        self._longest_han = 0
+        self.words: set[str] = set()
+
+    def add(self, phrase: str, entry: Entry) -> None:
+        """Add a phrase; the first one added stays."""
+        node = self._root
+        for token in tokenise(phrase, _whole):
+            if "\u3400" <= token.low[0] <= "\u9fff":
+                self._han.add(token.low)
+                self._longest_han = max(self._longest_han, len(token.low))
+            self.words.add(token.low)
+            node = node.after.setdefault(token.low, _Node())
+        if node.entry is None and node is not self._root:
+            node.entry = entry
+
+    def share_han(self, other: Lexicon) -> None:
+        """Cut Han runs at the words of another lexicon too."""
+        self._han |= other._han
+        self._longest_han = max(self._longest_han, other._longest_han)
+
+    def read(self, source: str) -> None:
+        """Add a lexicon written as text."""
+        for line in source.splitlines():
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            head, _, phrases = line.partition("=")
+            head, _, marks = head.partition(":")
+            category, _, value = head.strip().partition(" ")
+            entry = Entry(category, value.strip(), frozenset(marks.split()))
+            for pattern in phrases.split("|"):
+                for phrase in expand(pattern):
+                    self.add(phrase, entry)
+
+    def cut_han(self, run: str) -> list[int]:
+        """Lengths of the words of a run of Han characters: the longest known at each place, and what lies between."""
+        out: list[int] = []
+        at = unknown = 0
+        while at < len(run):
+            for length in range(min(self._longest_han, len(run) - at), 0, -1):
+                if run[at : at + length] in self._han:
+                    break
+            else:
+                length = 0
+            if length:
+                if at > unknown:
+                    out.append(at - unknown)
+                out.append(length)
+                at += length
+                unknown = at
+            else:
+                at += 1
+        if at > unknown:
+            out.append(at - unknown)
+        return out
+
+    def matches(self, tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Entry]]:
+        """(number of tokens, entry) of the phrases that begin at a token, the longest first.
+
+        A phrase neither begins nor ends inside a hyphenated word, but for prefixes such as *non-*.
+        """
+        node: _Node | None = self._root
+        found: list[tuple[int, Entry]] = []
+        for number, token in enumerate(tokens[at:], 1):
+            node = node.after.get(token.low) if node is not None else None
+            if node is None:
+                break
+            inside = at + number < len(tokens) and tokens[at + number].tied
+            if node.entry is not None and (not inside or "prefix" in node.entry.marks):
+                found.append((number, node.entry))
+        return reversed(found)

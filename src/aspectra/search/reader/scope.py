@@ -1,0 +1,264 @@
+"""Relations: what negations, softeners and musts do to the wishes within their reach.
+
+A wish part is cut into units at *but*, *and never*, *than* after *rather*, and at punctuation. Inside a unit,
+what stands before a mention reaches it; what stands behind all mentions reaches them all. Denials are
+counted, and two of them cancel out. A softener wins over a denial or a *must*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from aspectra.search.condition import Relation
+from aspectra.search.reader.clauses import Clauses
+from aspectra.search.reader.tagging import Piece
+
+__all__ = ["Wish", "wishes_of"]
+
+_FACTS = ("year", "venue", "author")  # of the record: stated plainly they are limits
+_BREAKS = frozenset("but yet although though however while so because aber sondern 但 但是".split())
+_JOINS = frozenset("and or nor und oder & plus / 和 或 或者 以及 而且 并且".split())
+_COMPARING = frozenset("than to over als".split())
+_TAKES_OUT = frozenset("leave leaving keep keeping kept left cut take taken".split())
+_OUT = ("out", "out of", "off", "away", "aside")
+
+
+class Wish(NamedTuple):
+    """One wish as read.
+
+    Attributes:
+        attribute: as in conditions, or ``aspect``.
+        value: of the attribute.
+        relation: ``same`` and ``different`` for aspects.
+        start, end: the words that said so.
+    """
+
+    attribute: str
+    value: str
+    relation: Relation | str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Unit:
+    pieces: list[Piece] = field(default_factory=list)
+    before: str = ""
+    sentence: int = 0
+    joined: bool = False  # by and/or to the unit before
+    forced: list[Piece] = field(default_factory=list)  # denials from "rather ... than"
+
+
+@dataclass(slots=True)
+class _Read:
+    """A mention and the operators that reach it."""
+
+    piece: Piece
+    operators: list[Piece]
+    unit: _Unit
+    dropped: bool = False
+
+
+def _units(clauses: Clauses) -> list[_Unit]:
+    out: list[_Unit] = []
+    for part in clauses.parts:
+        if part.kind != "wish":
+            continue
+        unit = _Unit(before=part.before, sentence=part.sentence)
+        pieces = clauses.pieces[part.first : part.last]
+        for at, piece in enumerate(pieces):
+            following = next(
+                (p for p in pieces[at + 1 :] if p.category not in ("func", "polite", "doc")), None
+            )
+            if piece.low in _BREAKS and piece.category == "func" and unit.pieces:
+                out.append(unit)
+                unit = _Unit(before=piece.low, sentence=part.sentence)
+                continue
+            if (
+                piece.low in _JOINS
+                and unit.pieces
+                and following is not None
+                and (following.rules or following.category == "open")
+            ):
+                out.append(unit)
+                unit = _Unit(before="and", sentence=part.sentence, joined=True)
+                continue
+            compared = [p for p in unit.pieces if p.category == "soft" and _compares(p.low)]
+            if (
+                piece.low in _COMPARING
+                and compared
+                and _carries(unit.pieces)
+                and following is not None
+                and following.carries
+            ):
+                out.append(unit)
+                than = Piece("neg", piece.start, piece.end, piece.low, "avoid")
+                unit = _Unit([than], "than", part.sentence)
+                continue
+            unit.pieces.append(piece)
+        if unit.pieces:
+            out.append(unit)
+    return out
+
+
+def _compares(low: str) -> bool:
+    return any(word in low for word in ("rather", "prefer", "sooner", "lieber", "eher", "preference"))
+
+
+def _carries(pieces: Sequence[Piece]) -> bool:
+    return any(p.carries for p in pieces)
+
+
+def _operators(unit: _Unit) -> list[Piece]:
+    """Operators of a unit, with *leave ... out* taken as one."""
+    found = [p for p in unit.pieces if p.rules]
+    taking = [p for p in unit.pieces if p.low in _TAKES_OUT]
+    outs = [p for p in unit.pieces if p.low in _OUT or p.low.startswith("out ")]
+    if taking and outs and taking[0].start < outs[-1].start:
+        out = Piece("neg", taking[0].start, taking[0].end, taking[0].low, "strong")
+        found.append(out)
+        found.sort(key=lambda p: p.start)
+    return found
+
+
+def _reaching(unit: _Unit, mention: Piece) -> list[Piece]:
+    """Operators of its unit that reach a mention."""
+    mentions = [p for p in unit.pieces if p.carries]
+    last = max(p.start for p in mentions)
+    out = []
+    for operator in _operators(unit):
+        if operator.start < mention.start:
+            between = [m for m in mentions if operator.start < m.start]
+            out.append(operator) if between else None
+        elif operator.start > last or _only_behind(operator, mention, unit):
+            out.append(operator)
+    return out
+
+
+def _only_behind(operator: Piece, mention: Piece, unit: _Unit) -> bool:
+    """*In English only, from blogs*: an *only* right behind a mention belongs to it."""
+    return False
+
+
+def _relation(read: _Read) -> tuple[Relation | None, bool]:
+    """The relation of a mention, and whether its denials leave it denied."""
+    operators = read.operators
+    if any(o.category == "perm" for o in operators):
+        return None, False
+    denials = [o for o in operators if o.category == "neg"]
+    soft = any(o.category == "soft" or "soft" in o.marks for o in operators)
+    hard = any(o.category == "hard" for o in operators)
+    denied = len(denials) % 2 == 1
+    fact = read.piece.attribute in _FACTS
+    if fact and any(o.category == "wish" for o in operators):
+        soft = True
+    if read.piece.category == "bound":
+        gentle = soft or (denied and denials[-1].value == "avoid") or "vague" in read.piece.marks
+        return ("prefer" if gentle else "require"), denied
+    if denied:
+        if soft or any(o.value == "avoid" for o in denials):
+            return "avoid", True
+        strong = any(o.value == "strong" for o in denials) or (
+            hard and denials[0].value == "not" and _must_not(operators)
+        )
+        return ("exclude" if strong or fact else "avoid"), True
+    if soft:
+        return "prefer", False
+    return ("require" if hard or denials or fact else "prefer"), False
+
+
+def _must_not(operators: Sequence[Piece]) -> bool:
+    """Whether a *must* stands before the *not*, and not an *only* behind it."""
+    kinds = [o.category for o in operators]
+    return kinds.index("hard") < kinds.index("neg")
+
+
+def _inherits(read: _Read, earlier: _Read | None) -> bool:
+    """Whether a bare mention continues a list: *no blogs, forums or news*."""
+    if earlier is None or read.operators or earlier.unit is read.unit:
+        return False
+    unit = read.unit
+    if unit.before not in ("comma", "and") or unit.sentence != earlier.unit.sentence:
+        return False
+    bare = all(
+        p.carries or p.low in _JOINS or p.category == "polite" or p.low in ("too", "either", "as well")
+        for p in unit.pieces
+    )
+    return bare and read.piece.attribute == earlier.piece.attribute
+
+
+def wishes_of(clauses: Clauses) -> list[Wish]:
+    """All wishes, in the order of the text, without repetition."""
+    units = _units(clauses)
+    reads: list[_Read] = []
+    floating: list[Piece] = []
+    for unit in units:
+        mentions = [p for p in unit.pieces if p.carries]
+        if not mentions:
+            operators = _operators(unit)
+            previous = [r for r in reads if r.unit.sentence == unit.sentence and r.unit is reads[-1].unit]
+            if previous:
+                _attach(previous, operators, reads, unit)
+            else:
+                floating = operators
+            continue
+        contents: Piece | None = None
+        for mention in mentions:
+            if contents is not None and _describes(unit, contents, mention):
+                continue
+            read = _Read(mention, _reaching(unit, mention), unit)
+            if floating and not read.operators:
+                read.operators = list(floating)
+            elif _inherits(read, reads[-1] if reads else None):
+                read.operators = reads[-1].operators
+            reads.append(read)
+            if mention.attribute == "format":
+                contents = mention
+        floating = []
+    return _collect(reads)
+
+
+def _describes(unit: _Unit, first: Piece, second: Piece) -> bool:
+    """*A manual with a list of options*: the second format is what the first has in it."""
+    if second.attribute != "format" or second.values != ("list",):
+        return False
+    between = [p for p in unit.pieces if first.end <= p.start < second.start]
+    return any(p.low in ("with", "listing", "including", "containing", "and its") for p in between)
+
+
+def _attach(previous: list[_Read], operators: list[Piece], reads: list[_Read], unit: _Unit) -> None:
+    """A unit without mentions says how the ones before were meant: *so leave those out*, *that's a must*."""
+    reach = previous
+    if any(p.low == "both" for p in unit.pieces):
+        reach = [r for r in reads if r.unit.sentence == unit.sentence]
+    for read in reach:
+        denied = any(o.category == "neg" for o in read.operators)
+        kept = [o for o in operators if not (denied and o.category in ("neg", "hard"))]
+        read.operators = read.operators + kept
+
+
+def _collect(reads: Sequence[_Read]) -> list[Wish]:
+    out: list[Wish] = []
+    for read in reads:
+        relation, denied = _relation(read)
+        piece = read.piece
+        if relation is None:
+            continue
+        start = min([piece.start, *(o.start for o in read.operators if o in read.unit.pieces)])
+        end = max([piece.end, *(o.end for o in read.operators if o in read.unit.pieces)])
+        if piece.category == "aspect":
+            same = (piece.value == "same") != denied
+            out.append(Wish("aspect", piece.values[0], "same" if same else "different", start, end))
+            continue
+        if piece.category == "bound" and denied:
+            if not piece.opposite:
+                continue
+            out.append(Wish(piece.attribute, piece.opposite, relation, start, end))
+            continue
+        out.extend(Wish(piece.attribute, value, relation, start, end) for value in piece.values)
+    seen: dict[tuple[str, str, str], Wish] = {}
+    for wish in out:
+        seen.setdefault((wish.attribute, wish.value, str(wish.relation)), wish)
+    return list(seen.values())

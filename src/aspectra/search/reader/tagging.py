@@ -1,0 +1,180 @@
+"""Pieces of an instruction: what each word or phrase may be doing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from aspectra.search.reader import chinese, english, german, terms
+from aspectra.search.reader.aspects import read_aspect
+from aspectra.search.reader.bounds import Bound, read_bound
+from aspectra.search.reader.languages import language_lexicon
+from aspectra.search.reader.lexicon import Entry, Lexicon
+from aspectra.search.reader.names import Name, read_name
+from aspectra.search.reader.tokens import DELIMITERS, Token, fold, tokenise
+
+__all__ = ["ATTRIBUTES_READ", "Piece", "pieces_of", "vocabulary"]
+
+# Attributes whose values are closed lists of words; the others are read by recognisers.
+ATTRIBUTES_READ = ("language", "length", "format", "source", "audience", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the text.
+
+    Attributes:
+        category: ``mention``, ``bound``, ``name`` and ``term`` carry wishes; ``neg``, ``hard``, ``soft``, ``wish`` and
+            ``perm`` say how they are meant; ``open`` asks, ``topic`` leads to the subject, ``doc`` names what
+            is searched, ``func`` and ``polite`` say nothing by themselves; ``word`` is any other word, ``quote``
+            quoted text; and the delimiters.
+        start, end: where it stands in the text.
+        low: its words in lower case.
+        value: the finer kind of its category.
+        marks: see :class:`~aspectra.search.reader.lexicon.Entry`.
+        attribute, values: what is wished, all of them.
+        opposite: what a denied bound leaves.
+        sure: False where the words need company to be a wish.
+        tied: whether a hyphen ties it to the piece before.
+    """
+
+    category: str
+    start: int
+    end: int
+    low: str
+    value: str = ""
+    marks: frozenset[str] = frozenset()
+    attribute: str = ""
+    values: tuple[str, ...] = ()
+    opposite: str = ""
+    sure: bool = True
+    tied: bool = False
+
+    @property
+    def carries(self) -> bool:
+        """Whether it says what papers should be like."""
+        return bool(self.attribute)
+
+    @property
+    def rules(self) -> bool:
+        """Whether it says how that is meant."""
+        return self.category in ("neg", "hard", "soft", "wish", "perm")
+
+    @property
+    def covered(self) -> bool:
+        """Whether it can belong to a wish at all."""
+        return self.category not in ("word", "quote")
+
+
+@cache
+def vocabulary(with_german: bool) -> tuple[Lexicon, Lexicon]:
+    """The lexicon, and the one of senses that count only in context."""
+    main, context = Lexicon(), Lexicon()
+    languages = [german, english, chinese] if with_german else [english, chinese]
+    for words in languages:
+        main.read(words.ATTRIBUTE_WORDS)
+    main.read(language_lexicon())
+    for words in languages:
+        main.read(words.GRAMMAR_WORDS)
+        context.read(words.CONTEXT_WORDS)
+    main.share_han(context)
+    return main, context
+
+
+def _of_entry(entry: Entry, start: int, end: int, low: str, tied: bool) -> Piece:
+    if entry.category in ATTRIBUTES_READ:
+        sure = "weak" not in entry.marks
+        values = (entry.value,)
+        return Piece(
+            "mention", start, end, low, "", entry.marks, entry.category, values, sure=sure, tied=tied
+        )
+    return Piece(entry.category, start, end, low, entry.value, entry.marks, tied=tied)
+
+
+def _of_bound(bound: Bound, start: int, end: int, low: str) -> Piece:
+    marks = frozenset(["vague"]) if bound.vague else frozenset[str]()
+    category = "bound" if bound.opposite or len(bound.values) > 1 else "mention"
+    sure = not bound.needs
+    return Piece(category, start, end, low, "", marks, bound.attribute, bound.values, bound.opposite, sure)
+
+
+def _of_name(name: Name, start: int, end: int, low: str) -> Piece:
+    values = tuple(f"name:{v}" for v in name.values) if name.attribute == "source" else name.values
+    return Piece("name", start, end, low, "", frozenset(), name.attribute, values, sure=name.sure)
+
+
+def pieces_of(text: str, tokens: Sequence[Token] | None = None) -> list[Piece]:
+    """All pieces of a text in order; white space and hyphens lie between them."""
+    low = fold(text)
+    main, context = vocabulary(german.looks_german(low))
+    tokens = tokenise(text, main.cut_han) if tokens is None else tokens
+    out: list[Piece] = []
+
+    def skip_to(end: int, number: int) -> int:
+        while number < len(tokens) and tokens[number].start < end:
+            number += 1
+        return number
+
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        start = token.start
+        if token.kind in DELIMITERS:
+            out.append(Piece(token.kind, start, token.end, token.low))
+            at += 1
+            continue
+        if token.kind == "mark":
+            out.append(Piece("func", start, token.end, token.low))
+            at += 1
+            continue
+        prefixed = bool(out) and "prefix" in out[-1].marks
+        if not token.tied:
+            if name := read_name(text, start):
+                out.append(_of_name(name[1], start, name[0], low[start : name[0]]))
+                at = skip_to(name[0], at)
+                continue
+            if (bound := read_bound(low, start)) and (bound[0] == len(low) or not low[bound[0]].isalnum()):
+                out.append(_of_bound(bound[1], start, bound[0], low[start : bound[0]]))
+                at = skip_to(bound[0], at)
+                continue
+            if aspect := read_aspect(text, tokens, at, context, main):
+                end = tokens[aspect.end - 1].end
+                how, sure = "same" if aspect.same else "different", aspect.known
+                out.append(
+                    Piece(
+                        "aspect",
+                        start,
+                        end,
+                        low[start:end],
+                        how,
+                        frozenset(),
+                        "aspect",
+                        (aspect.aspect,),
+                        sure=sure,
+                    )
+                )
+                at = aspect.end
+                continue
+            if term := terms.read_term(text, tokens, at, main, context, out[-1].category if out else ""):
+                found, last, sure = term
+                end = tokens[last - 1].end
+                out.append(
+                    Piece("term", start, end, low[start:end], "", frozenset(), "keyword", found, sure=sure)
+                )
+                at = last
+                continue
+        if not token.tied or prefixed:
+            for length, entry in main.matches(tokens, at):
+                end = tokens[at + length - 1].end
+                out.append(_of_entry(entry, start, end, low[start:end], token.tied))
+                at += length
+                break
+            else:
+                length = 0
+            if length:
+                continue
+        category = "quote" if token.kind == "quote" else "word"
+        out.append(Piece(category, start, token.end, token.low, tied=token.tied))
+        at += 1
+    return out

@@ -1,0 +1,88 @@
+"""Tokens of an instruction, with exact offsets into its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+__all__ = ["DELIMITERS", "Token", "fold", "tokenise"]
+
+# Kinds of delimiters, from the loosest tie between their sides to the closest.
+DELIMITERS = ("stop", "semicolon", "colon", "dash", "bracket", "comma")
+
+_QUOTED = (
+    r"“[^”\n]{1,120}”|„[^“”\n]{1,120}[“”]|\"[^\"\n]{1,120}\"|«[^»\n]{1,120}»|「[^」\n]{1,120}」|『[^』\n]{1,120}』"
+    r"|《[^》\n]{1,120}》|‘[^’\n]{1,120}’(?!\w)|`[^`\n]{1,120}`|(?<![\w'’])'(?=[^\s'])[^'\n]{1,120}?(?<=[^\s'])'(?!\w)"
+)
+_PARTS = {
+    "quote": _QUOTED,
+    "option": r"(?<![\w-])--?[^\W\d_][\w-]*",
+    "number": r"\d{1,3}(?:,\d{3})+(?![\w])|\d+(?![^\W\d_\u3400-\u9fff]|_)",
+    "han": r"[\u3400-\u9fff]+",
+    "word": r"[^\W_\u3400-\u9fff]+(?:['’.&+_](?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
+    "stop": r"[.!?…。！？]+|\n\s*",
+    "semicolon": r"[;；]",
+    "colon": r"[:：]",
+    "dash": r"(?<=\s)[-–—]+(?=\s)|—",
+    "bracket": r"[()\[\]（）【】]",
+    "comma": r"[,，、]",
+    "hyphen": r"[-‐‑–]",
+    "mark": r"[^\s]",
+}
+_TOKEN = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PARTS.items()))
+
+
+class Token(NamedTuple):
+    """One token.
+
+    Attributes:
+        kind: a name in ``_PARTS`` (but ``hyphen``, which only ties its neighbours).
+        start, end: where it stands in the text.
+        low: its text in lower case.
+        tied: whether a hyphen, and no white space, stands before it.
+    """
+
+    kind: str
+    start: int
+    end: int
+    low: str
+    tied: bool = False
+
+
+def fold(text: str) -> str:
+    """Lower case with plain apostrophes and spaces, every character still at its place.
+
+    >>> fold("Don’t")
+    "don't"
+    """
+    low = (c.lower() for c in text)
+    folded = "".join(new if len(new) == 1 else old for new, old in zip(low, text, strict=True))
+    return folded.replace("’", "'").replace("\u00a0", " ")
+
+
+def tokenise(text: str, words_of_han: Callable[[str], list[int]]) -> list[Token]:
+    """Cut a text.
+
+    Args:
+        text: any text.
+        words_of_han: cuts a run of Han characters: the lengths of its words.
+
+    >>> [t.low for t in tokenise("Non-English, please.", lambda run: [len(run)])]
+    ['non', 'english', ',', 'please', '.']
+    """
+    low = fold(text)
+    out: list[Token] = []
+    tie = -1
+    for match in _TOKEN.finditer(text):
+        kind, (start, end) = str(match.lastgroup), match.span()
+        if kind == "hyphen":
+            tie = end if start > 0 and not text[start - 1].isspace() else -1
+            continue
+        if kind == "han":
+            for length in words_of_han(match.group()):
+                out.append(Token("word", start, start + length, low[start : start + length]))
+                start += length
+        else:
+            out.append(Token(kind, start, end, low[start:end], tied=tie == start))
+    return out
