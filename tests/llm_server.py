@@ -138,12 +138,12 @@ class Server:
 
     def _reply(self, body: Mapping[str, Any], question: str) -> dict[str, Any]:
         text, more = self._answer(body, question)
-        tokens = sum(len(str(m["content"])) // 4 + 4 for m in body["messages"])
+        tokens = sum(_tokens(m["content"]) + 4 for m in body["messages"])
         limit = body.get("max_tokens", body.get("max_completion_tokens", 16))
-        spent = len(text) // 4 + 1
+        spent = _tokens(text)
+        finish = "length" if spent > limit else "stop"
         if spent > limit:
             text, spent = text[: limit * 4], limit
-        finish = "length" if spent >= limit else "stop"
         message = {"role": "assistant", "content": text}
         return {
             "id": f"chat-{question[:12]}",
@@ -164,7 +164,7 @@ class Server:
             return 404, _error(f"The model {body.get('model')!r} does not exist", "model_not_found")
         for name in sorted(self.unsupported & set(body)):
             return 400, _error(f"Unsupported parameter: '{name}'", "unsupported_parameter", name)
-        size = sum(len(str(m["content"])) // 4 + 4 for m in body["messages"])
+        size = sum(_tokens(m["content"]) + 4 for m in body["messages"])
         if self.context and size + body.get("max_tokens", 0) > self.context:
             said = f"This model's maximum context length is {self.context} tokens"
             return 400, _error(said, "context_length_exceeded", "messages")
@@ -208,7 +208,7 @@ class Server:
             choice["message"]["content"] = None
         raw = json.dumps(reply).encode()
         if fault == "json":
-            raw = raw[: len(raw) // 2]
+            return _send(writer, 200, raw[: len(raw) // 2])
         if fault == "cut":
             head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(raw)}\r\n\r\n".encode()
             writer.write(head + raw[: len(raw) // 2])
@@ -217,7 +217,8 @@ class Server:
         return _send(writer, 200, raw)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        # Cancelled when the server stops, and nobody needs to be told.
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             stay = True
             while stay:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -293,6 +294,10 @@ _STATUS = {
     "missing-model": (404, "The model does not exist", "model_not_found", "invalid_request_error"),
     "context": (400, "maximum context length exceeded", "context_length_exceeded", "invalid_request_error"),
 }
+
+
+def _tokens(text: object) -> int:
+    return -(-len(str(text).encode("utf-8", "surrogatepass")) // 4)
 
 
 def _error(message: str, code: str, param: str | None = None, kind: str = "invalid_request_error") -> Any:

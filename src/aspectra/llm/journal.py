@@ -102,8 +102,10 @@ class Journal:
 
     def missing(self, requests: Iterable[Request]) -> list[Request]:
         """Those of the requests that would be asked; of equal ones the first."""
-        kept = {self.key(request): request for request in reversed(list(requests))}
-        return [request for key, request in reversed(kept.items()) if self.file.find(key) is None]
+        first: dict[str, Request] = {}
+        for request in requests:
+            first.setdefault(self.key(request), request)
+        return [request for key, request in first.items() if self.file.find(key) is None]
 
     async def complete(self, request: Request) -> Reply:
         """The recorded answer, or a new one, which is recorded first.

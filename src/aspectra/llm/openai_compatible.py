@@ -248,10 +248,14 @@ class OpenAICompatible:
 
     def _scrub(self, status: int, raw: bytes) -> bytes:
         """A body without the key, should the endpoint echo it; of a refusal no more than its start."""
-        if status != 200:
-            return self._clean(raw[:_LONGEST_REFUSAL].decode("utf-8", "replace")).encode()
-        key = read_key(key_variable(self.remote, self._named)).encode()
-        return raw.replace(key, b"***") if len(key) >= _SECRET and key in raw else raw
+        key = read_key(key_variable(self.remote, self._named))
+        if len(key) >= _SECRET:
+            plain = json.dumps(key)[1:-1]
+            for form in {key, plain, plain.replace("/", "\\/")}:  # as it is, and as JSON may write it
+                raw = raw.replace(form.encode(), b"***")
+        return (
+            raw if status == 200 else self._clean(raw[:_LONGEST_REFUSAL].decode("utf-8", "replace")).encode()
+        )
 
     def _connection(self) -> httpx.AsyncClient:
         """A client that holds one connection.

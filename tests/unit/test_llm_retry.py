@@ -1,0 +1,284 @@
+"""Retries, rates, lanes, the scripted model and the shared loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.chat import Message, Reply, Request, Usage
+from aspectra.llm.failures import (
+    BadRequest,
+    BudgetReached,
+    ContextExceeded,
+    KeyRefused,
+    Malformed,
+    NoSuchModel,
+    Offline,
+    QuotaSpent,
+    Refused,
+    Transient,
+)
+from aspectra.llm.loops import run
+from aspectra.llm.rate import Lanes, RateLimit
+from aspectra.llm.retry import Retry
+from aspectra.llm.scripted import Scripted
+
+ASKED = Request((Message("user", "question"),))
+
+
+class Clock:
+    """Time that passes only by sleeping."""
+
+    def __init__(self):
+        self.now = 100.0
+        self.waits = []
+
+    def __call__(self):
+        return self.now
+
+    async def sleep(self, seconds):
+        self.waits.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def retry(script, clock=None, *, draw=0.5, **more):
+    clock = clock or Clock()
+    inner = script if isinstance(script, Scripted) else Scripted(script)
+    return Retry(inner, sleep=clock.sleep, clock=clock, draw=lambda: draw, **more), inner, clock
+
+
+def complete(model, times=1):
+    async def go():
+        out = []
+        for _ in range(times):
+            try:
+                out.append(await model.complete(ASKED))
+            except Exception as error:
+                out.append(error)
+        return out
+
+    return asyncio.run(go())
+
+
+def test_transient_trouble_passes():
+    model, _, clock = retry([Transient("a"), Malformed("b"), "fine"])
+    (reply,) = complete(model)
+    assert reply.text == "fine"
+    assert reply.facts == {"attempts": 3}
+    assert clock.waits == [0.25, 0.5]
+
+
+def test_the_first_success_says_nothing_of_attempts():
+    model, _, clock = retry(["fine"])
+    assert complete(model)[0].facts == {}
+    assert clock.waits == []
+
+
+def test_attempts_are_bounded():
+    model, inner, _ = retry([Transient("down", why="status 503", hint="wait", status=503)] * 9, tries=4)
+    (error,) = complete(model)
+    assert isinstance(error, Transient)
+    assert error.why == "status 503, after 4 attempts"
+    assert (error.hint, error.status) == ("wait", 503)
+    assert len(inner.asked) == 4
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 500)), max_size=12), st.floats(0, 1, exclude_max=True))
+def test_time_is_bounded(asked_to_wait, draw):
+    errors = [Transient("x", retry_after=wait) for wait in asked_to_wait]
+    model, inner, clock = retry([*errors, "fine"], draw=draw, tries=8, seconds=60.0)
+    complete(model)
+    assert clock.now <= 160.0
+    assert len(inner.asked) <= 8
+    for wait, asked in zip(clock.waits, asked_to_wait, strict=False):
+        assert wait >= asked if asked is not None else wait <= 20.0
+
+
+def test_a_wait_asked_for_is_kept():
+    model, _, clock = retry([Transient("x", retry_after=7.0), "fine"], draw=0.0)
+    complete(model)
+    assert clock.waits == [7.0]
+    model, inner, clock = retry([Transient("x", retry_after=1000.0), "fine"])
+    assert complete(model)[0].retry_after == 1000.0
+    assert clock.waits == []
+    assert len(inner.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [KeyRefused, QuotaSpent, NoSuchModel, BadRequest, ContextExceeded, Refused, BudgetReached, Offline],
+)
+def test_what_is_never_tried_twice(kind):
+    model, inner, _ = retry([kind("no"), "fine"])
+    assert type(complete(model)[0]) is kind
+    assert len(inner.asked) == 1
+
+
+@pytest.mark.parametrize("kind", [KeyRefused, QuotaSpent, NoSuchModel])
+def test_a_closed_door_is_not_knocked_at_again(kind):
+    model, inner, clock = retry([kind("no", why="status 4"), "fine", "fine"])
+    found = complete(model, 3)
+    assert [type(f) for f in found] == [kind] * 3
+    assert "not asked again" in found[1].why
+    assert len(inner.asked) == 1
+    clock.now += 21
+    assert complete(model)[0].text == "fine"
+
+
+def test_one_query_over_budget_leaves_the_others_alone():
+    model, _, _ = retry([BudgetReached("query"), ContextExceeded("long"), "fine"])
+    assert complete(model, 3)[2].text == "fine"
+
+
+def test_a_dead_endpoint_is_left_alone():
+    model, inner, clock = retry(lambda r: Transient("down"), tries=5, draw=0.99)
+    found = complete(model, 100)
+    assert {type(f) for f in found} == {Transient}
+    assert 20 <= len(inner.asked) < 40  # not 500
+    before = len(inner.asked)
+    clock.now += 25
+    complete(model)
+    assert len(inner.asked) > before  # somebody looks again
+
+
+def test_a_burst_of_failures_is_not_death():
+    """Sixty-four calls broken at one moment must all be tried again."""
+    left = [64]
+
+    def step(request):
+        left[0] -= 1
+        return Transient("reset") if left[0] >= 0 else "fine"
+
+    model, _, _ = retry(step)
+
+    async def go():
+        return await asyncio.gather(*(model.complete(ASKED) for _ in range(64)))
+
+    assert {reply.text for reply in asyncio.run(go())} == {"fine"}
+
+
+def test_a_living_endpoint_is_not_dead():
+    script = [Transient("busy")] * 19 + ["fine"] + [Transient("busy")] * 19 + ["fine"]
+    model, inner, _ = retry(script, tries=20, seconds=1e6)
+    assert [reply.text for reply in complete(model, 2)] == ["fine", "fine"]
+    assert len(inner.asked) == 40
+
+
+def test_settings_that_make_no_sense():
+    with pytest.raises(UsageError):
+        Retry(Scripted([]), tries=0)
+    with pytest.raises(UsageError):
+        Lanes(Scripted([]), 0)
+    with pytest.raises(UsageError):
+        RateLimit(Scripted([]), requests_per_minute=-1)
+
+
+def test_rate_of_requests():
+    clock = Clock()
+    sent = []
+
+    def step(request):
+        sent.append(clock.now)
+        return "x"
+
+    model = RateLimit(Scripted(step), requests_per_minute=30, sleep=clock.sleep, clock=clock)
+    complete(model, 4)
+    assert sent == [100.0, 102.0, 104.0, 106.0]
+
+
+def test_rate_of_tokens_counts_what_was_used():
+    clock = Clock()
+    sent = []
+
+    def step(request):
+        sent.append(clock.now)
+        return Reply("x", usage=Usage(90, 10))
+
+    model = RateLimit(Scripted(step), tokens_per_minute=600, sleep=clock.sleep, clock=clock)
+    complete(model, 3)
+    assert sent == pytest.approx([100.0, 110.0, 120.0])
+
+
+@given(st.lists(st.integers(0, 900), min_size=2, max_size=20))
+def test_no_minute_holds_more_tokens_than_allowed(used):
+    clock = Clock()
+    sent = []
+
+    def step(request):
+        sent.append((clock.now, used[len(sent)]))
+        return Reply("x", usage=Usage(sent[-1][1], 1))
+
+    model = RateLimit(Scripted(step), tokens_per_minute=600, sleep=clock.sleep, clock=clock)
+    complete(model, len(used))
+    for at, _ in sent:
+        inside = [tokens for then, tokens in sent if at <= then < at + 60]
+        assert sum(inside[:-1]) <= 600 + 1e-6  # the last one is paid for by the minute after
+
+
+def test_lanes():
+    now, most = [0], [0]
+
+    async def step(request):
+        now[0] += 1
+        most[0] = max(most[0], now[0])
+        await asyncio.sleep(0.002)
+        now[0] -= 1
+        return "x"
+
+    model = Lanes(Scripted(step), 3)
+
+    async def go():
+        await asyncio.gather(*(model.complete(ASKED) for _ in range(20)))
+
+    for _ in range(2):  # another event loop is no trouble
+        asyncio.run(go())
+    assert most == [3]
+
+
+def test_scripted_model():
+    model = Scripted(["a long answer of many words", Reply("b", usage=Usage(1, 1)), ValueError("c")])
+    short = Request((Message("user", "q"),), max_tokens=2)
+
+    async def go():
+        return [await model.complete(short), await model.complete(short)]
+
+    cut, whole = asyncio.run(go())
+    assert (cut.text, cut.finish, cut.usage.completion_tokens) == ("a long a", "length", 2)
+    assert (whole.usage, whole.finish) == (Usage(1, 1), "stop")
+    assert cut.simulated
+    assert whole.simulated
+    with pytest.raises(ValueError, match="c"):
+        asyncio.run(model.complete(short))
+    with pytest.raises(UsageError):
+        asyncio.run(model.complete(short))
+    assert len(model.asked) == 4
+
+
+def test_run_from_anywhere():
+    mark = contextvars.ContextVar("mark", default="none")
+
+    async def where():
+        return asyncio.get_running_loop(), mark.get()
+
+    mark.set("mine")
+    first, seen = run(where())
+    assert seen == "mine"
+
+    async def within():
+        return run(where())  # as in a notebook, whose own loop is running
+
+    assert asyncio.run(within())[0] is first
+    with pytest.raises(ZeroDivisionError):
+        run(_fail())
+    with pytest.raises(RuntimeError, match="await it"):
+        run(within())
+
+
+async def _fail():
+    raise ZeroDivisionError
