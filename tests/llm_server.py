@@ -197,6 +197,8 @@ class Server:
             return _send(writer, 200, f"<html>It works {echo}</html>".encode())
         reply = self._reply(body, question)
         choice = reply["choices"][0]
+        if fault:
+            reply = {"echo": echo, **reply}  # first, so that half a body holds it too
         if fault == "empty":
             reply["choices"] = []
         elif fault == "blank":

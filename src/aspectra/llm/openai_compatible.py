@@ -203,26 +203,13 @@ class OpenAICompatible:
 
         idle = self._idle.get()
         client = idle.pop() if idle else self._connection()
-        headers = {"Content-Type": "application/json"} if body is not None else {}
         trouble, sent, unreadable = "", True, ""
-        parts: list[bytes] = []
         try:
             async with asyncio.timeout(self._timeout):
-                request = client.build_request(verb, self.base_url + path, content=body, headers=headers)
-                response = await client.send(request, auth=self._auth, stream=True)
-                try:
-                    size = 0
-                    async for part in response.aiter_bytes():
-                        parts.append(part)
-                        size += len(part)
-                        if size > _LARGEST_BODY:
-                            unreadable = f"it is larger than {_LARGEST_BODY // 2**20} MiB"
-                            break
-                finally:
-                    await response.aclose()
-            if not unreadable:
-                body_read = self._scrub(response.status_code, b"".join(parts))
-                return response.status_code, dict(response.headers), body_read
+                answer = await self._transfer(client, verb, path, body)
+            if answer is not None:
+                return answer
+            unreadable = f"it is larger than {_LARGEST_BODY // 2**20} MiB"
         except TimeoutError:
             trouble = f"no answer within {self._timeout:g} s"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -233,7 +220,6 @@ class OpenAICompatible:
             trouble = type(error).__name__
         finally:
             idle.append(client)
-            parts = []  # a traceback that shows variables must not show what a careless endpoint echoed
         # Raised here, not above: the transport's error holds the request, and the request holds the key.
         if unreadable:
             raise Malformed(f"the answer of {self.remote} cannot be read", why=unreadable, billable=True)
@@ -246,6 +232,29 @@ class OpenAICompatible:
             billable=sent,
         )
 
+    async def _transfer(
+        self, client: httpx.AsyncClient, verb: str, path: str, body: bytes | None
+    ) -> tuple[int, dict[str, str], bytes] | None:
+        """One exchange, or None where the answer is too large.
+
+        A function of its own, because its variables may hold the key as a careless endpoint echoes it, and a
+        traceback that shows variables shows those of every frame that is left.
+        """
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        request = client.build_request(verb, self.base_url + path, content=body, headers=headers)
+        response = await client.send(request, auth=self._auth, stream=True)
+        parts, size = [], 0
+        try:
+            async for part in response.aiter_bytes():
+                parts.append(part)
+                size += len(part)
+                if size > _LARGEST_BODY:
+                    return None
+        finally:
+            await response.aclose()
+        raw = self._scrub(response.status_code, b"".join(parts))
+        return response.status_code, dict(response.headers), raw
+
     def _scrub(self, status: int, raw: bytes) -> bytes:
         """A body without the key, should the endpoint echo it; of a refusal no more than its start."""
         key = read_key(key_variable(self.remote, self._named))
@@ -253,9 +262,9 @@ class OpenAICompatible:
             plain = json.dumps(key)[1:-1]
             for form in {key, plain, plain.replace("/", "\\/")}:  # as it is, and as JSON may write it
                 raw = raw.replace(form.encode(), b"***")
-        return (
-            raw if status == 200 else self._clean(raw[:_LONGEST_REFUSAL].decode("utf-8", "replace")).encode()
-        )
+        if status == 200:
+            return raw
+        return self._clean(raw[:_LONGEST_REFUSAL].decode("utf-8", "replace")).encode()
 
     def _connection(self) -> httpx.AsyncClient:
         """A client that holds one connection.
