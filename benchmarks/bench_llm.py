@@ -12,7 +12,9 @@ The server (tests/llm_server.py) is a process of its own. Each turn measures, on
   from twice as many callers as lanes: the endpoint never sees more than --lanes calls at once, but a caller
   waits for the disk as well;
 - *all layers, a caller each*: the same from as many callers as lanes, so that lanes idle while callers wait;
-- *from the journal*: the same questions once more.
+- *from the journal*: the same questions once more;
+- *all layers, faults*: a server that fails 30 % of the first attempts: too many requests with and without
+  Retry-After (1 s), 500, 503, dropped connections and cut bodies, 5 % each.
 
 Every turn asks new questions. Prints a Markdown table of medians over the turns.
 """
@@ -25,7 +27,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -38,6 +42,7 @@ from aspectra.llm.openai_compatible import OpenAICompatible
 from aspectra.llm.openai_wire import request_body
 
 SERVER = Path(__file__).parents[1] / "tests" / "llm_server.py"
+FAULTS = ("429", "429-after", "500", "503", "drop", "cut")
 Ask = Callable[[Request], Awaitable[str]]
 # About the length of a listwise question over five abstracts.
 FILLER = "Retrieval models are asked to order papers by how well they answer a question. " * 60
@@ -98,7 +103,9 @@ def text_of(model: OpenAICompatible | Model) -> Ask:
     return ask
 
 
-async def turn(url: str, number: int, count: int, lanes: int, folder: Path) -> dict[str, tuple[float, float]]:
+async def turn(
+    url: str, faulty: str, number: int, count: int, lanes: int, folder: Path
+) -> dict[str, tuple[float, float]]:
     """One measurement of each kind."""
     out: dict[str, tuple[float, float]] = {}
     limits = httpx.Limits(max_connections=lanes, max_keepalive_connections=lanes)
@@ -128,7 +135,25 @@ async def turn(url: str, number: int, count: int, lanes: int, folder: Path) -> d
         assert model.account.cost.calls == model.journal.file.counts()["accepted"] == 2 * count
         out["from the journal"] = await measure(text_of(model), asked, lanes)
         assert model.account.cost.calls == 2 * count
+    settings = replace(settings, base_url=faulty, journal=folder / f"{number}-faults.db")
+    with build_model(settings) as model:
+        asked = questions(f"faults {number}", count)
+        out["all layers, faults"] = await measure(text_of(model), asked, 2 * lanes)
+        assert model.journal.file.counts()["accepted"] == count
     return out
+
+
+@contextmanager
+def serving(latency: float, *words: str) -> Iterator[str]:
+    """A server in a process of its own; its base URL."""
+    command = [sys.executable, str(SERVER), "--port", "0", "--latency", str(latency), *words]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def main() -> None:
@@ -140,22 +165,16 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.05)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    server = subprocess.Popen(
-        [sys.executable, str(SERVER), "--port", "0", "--latency", str(options.latency)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        url = server.stdout.readline().strip()
-        with tempfile.TemporaryDirectory() as folder:
-            rows = [
-                asyncio.run(turn(url, number, options.calls, options.lanes, Path(folder)))
-                for number in range(options.turns)
-            ]
-    finally:
-        server.terminate()
-        server.wait()
+    faults = [word for kind in FAULTS for word in ("--fault", f"{kind}=0.05")]
+    with (
+        serving(options.latency) as url,
+        serving(options.latency, *faults) as faulty,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        rows = [
+            asyncio.run(turn(url, faulty, number, options.calls, options.lanes, Path(folder)))
+            for number in range(options.turns)
+        ]
     bound = options.lanes / options.latency
     print(
         f"{options.calls} calls, {options.lanes} at once, {1000 * options.latency:g} ms latency "

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -196,3 +198,14 @@ def test_whatever_happens_is_a_model_error_and_what_was_paid_for_is_kept(tmp_pat
         assert isinstance(error, ModelError)
         assert error.exit_code in {5, 7}
         assert run(model.complete(ask("paid"))).recorded
+
+
+def test_the_example_in_the_docs_works(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.S).group(1)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with Server().in_thread() as url:
+        assert "http://127.0.0.1:8123/v1" in code
+        exec(compile(code.replace("http://127.0.0.1:8123/v1", url), "models.md", "exec"), {})
+    assert "[A]" in capsys.readouterr().out
