@@ -293,9 +293,9 @@ def predict(arrays: dict[str, Any], split: Split) -> dict[str, np.ndarray]:
         "words alone": model.by_words(pieces, places, split.counts),
         "chain alone": model.by_chain(pieces, places, split.counts),
     }
-    return {"model": model.probabilities(split.sentences, split.counts)} | {
-        name: np.exp(logs) for name, logs in halves.items()
-    }
+    # Where no word is known the lens says nothing; here that counts as a guess.
+    whole = np.nan_to_num(model.probabilities(split.sentences, split.counts), nan=1 / len(ROLES))
+    return {"model": whole} | {name: np.exp(logs) for name, logs in halves.items()}
 
 
 def agreement(path: Path, arrays: dict[str, Any]) -> None:

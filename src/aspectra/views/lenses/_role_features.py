@@ -7,10 +7,11 @@ stands towards the first sentence in which the authors speak of their own work o
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,10 @@ _LONGEST = 128  # pieces read of a sentence
 _BITS = 15  # of a piece's number; three of them and a kind make a key
 _KEY_BITS = 3 * _BITS + 3
 
-# Lone surrogates (from damaged input) cannot be written as UTF-8.
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_LONGEST_WORD = 40  # letters; longer runs are no words
+_REMEMBERED = 100_000  # words whose pieces are kept
+
+_WORD = re.compile(r"[^\W_]+|[^\w\s]|_")  # runs of letters and digits; each other sign by itself
 
 _OWN = "we our here".split()
 _THIS = "this the present".split()
@@ -79,6 +82,14 @@ class Pieces:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
+def _plain(text: str) -> str:
+    """Lower case without accents."""
+    if text.isascii():
+        return text.lower()
+    parts = unicodedata.normalize("NFD", text.lower())
+    return "".join(c for c in parts if not unicodedata.combining(c))
+
+
 class Words:
     """The vocabulary: cuts sentences into pieces.
 
@@ -95,6 +106,7 @@ class Words:
             [zero if word.removeprefix("##").isdigit() else n for n, word in enumerate(vocabulary)],
             dtype=np.int64,
         )
+        self._cached: dict[str, tuple[int, ...]] = {}
         self._own, self._this, self._work, self._found, self._say = (
             self._marks(words) for words in (_OWN, _THIS, _WORK, _FOUND, _SAY)
         )
@@ -105,21 +117,38 @@ class Words:
         out[[self._number[word] for word in words if word in self._number]] = True
         return out
 
-    @cached_property
-    def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-
-        tokenizer = Tokenizer(models.WordPiece(self._number, unk_token=UNKNOWN))
-        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        return tokenizer
-
     def cut(self, sentences: Sequence[str]) -> Pieces:
         """The pieces of each sentence, at most 128."""
-        clean = [text if text.isascii() else text.translate(_SURROGATES) for text in sentences]
-        rows = [one.ids[:_LONGEST] or [self.unknown] for one in self._tokenizer.encode_batch(clean)]
-        flat = np.fromiter((piece for row in rows for piece in row), np.int64)
-        return Pieces(self._alike[flat], np.array([len(row) for row in rows], dtype=np.int64))
+        flat: list[int] = []
+        counts: list[int] = []
+        known = self._cached
+        for text in sentences:
+            before = len(flat)
+            for word in _WORD.findall(_plain(text)):
+                flat.extend(known.get(word) or self._divide(word))
+            if len(flat) == before:
+                flat.append(self.unknown)
+            del flat[before + _LONGEST :]
+            counts.append(len(flat) - before)
+        return Pieces(np.array(flat, dtype=np.int64), np.array(counts, dtype=np.int64))
+
+    def _divide(self, word: str) -> tuple[int, ...]:
+        """The longest pieces from the left that make up the word, or the unknown one."""
+        found: list[int] = []
+        start = 0
+        while start < len(word) <= _LONGEST_WORD:
+            mark = "##" if start else ""
+            ends = range(len(word), start, -1)
+            end = next((end for end in ends if mark + word[start:end] in self._number), 0)
+            if not end:
+                found = []
+                break
+            found.append(int(self._alike[self._number[mark + word[start:end]]]))
+            start = end
+        pieces = tuple(found) or (self.unknown,)
+        if len(self._cached) < _REMEMBERED:
+            self._cached[word] = pieces
+        return pieces
 
     def known(self, pieces: Pieces) -> NDArray[np.bool_]:
         """(sentences,) whether any piece is known."""
@@ -215,7 +244,8 @@ def sentence_keys(pieces: Pieces) -> tuple[Ints, Ints]:
     whole_key = np.concatenate([k for _, k in found])
     for low in range(0, len(pieces.counts), 1 << _BITS):
         here = (whole_owner >= low) & (whole_owner < low + (1 << _BITS))
-        both = np.unique((whole_owner[here] - low) << _KEY_BITS | whole_key[here])
+        both = np.sort((whole_owner[here] - low) << _KEY_BITS | whole_key[here])
+        both = both[np.concatenate(([True], both[1:] != both[:-1]))]
         out_owner.append((both >> _KEY_BITS) + low)
         out_key.append(both & ((1 << _KEY_BITS) - 1))
     return np.concatenate(out_owner), np.concatenate(out_key)
@@ -223,11 +253,13 @@ def sentence_keys(pieces: Pieces) -> tuple[Ints, Ints]:
 
 def pooled(pieces: Pieces, table: Floats, begin: int) -> Floats:
     """(sentences, 2 * dimensions) mean vector of a sentence's pieces, and of its first ``begin`` ones."""
-    if not len(pieces.counts):
-        return np.zeros((0, 2 * table.shape[1]), dtype=np.float32)
-    vectors = table[pieces.ids]
-    early = np.arange(len(pieces.ids)) - pieces.starts[pieces.owner] < begin
-    firsts = np.minimum(pieces.counts, begin)
-    whole = np.add.reduceat(vectors, pieces.starts, axis=0) / pieces.counts[:, None]
-    start = np.add.reduceat(vectors[early], np.cumsum(firsts) - firsts, axis=0) / firsts[:, None]
-    return np.concatenate((whole, start), axis=1).astype(np.float32)
+    size = table.shape[1]
+    out = np.zeros((len(pieces.counts), 2 * size), dtype=np.float32)
+    # A loop: the vectors of one sentence stay in the cache, which is faster than one large gather.
+    for row, start, count in zip(out, pieces.starts.tolist(), pieces.counts.tolist(), strict=True):
+        vectors = table[pieces.ids[start : start + count]]
+        np.add.reduce(vectors, 0, out=row[:size])
+        np.add.reduce(vectors[:begin], 0, out=row[size:])
+    out[:, :size] /= pieces.counts[:, None]
+    out[:, size:] /= np.minimum(pieces.counts, begin)[:, None]
+    return out

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text import abstract_sentences, lead_field
+from aspectra.papers.text import abstract_sentences
 from aspectra.views.caching import paper_spans
 from aspectra.views.lens import LENSES, LensKind, TextSpan
 from aspectra.views.lenses._role_model import ROLES, shipped
@@ -19,7 +19,7 @@ from aspectra.views.view import Floats
 
 __all__ = ["RolesLens"]
 
-_TOGETHER = 8192  # sentences predicted at once, to bound memory
+_TOGETHER = 512  # sentences predicted at once: what fits the cache
 
 
 class RolesLens:
@@ -55,18 +55,17 @@ class RolesLens:
 
     def _prepare(self, paper: Paper) -> tuple[Floats, list[str]]:
         """NaN for each unit, with known roles filled in; and the sentences to predict, if any are needed."""
-        _, _, units = paper_spans(paper)
+        text, spans, units = paper_spans(paper)
         values = np.full((len(units), len(ROLES)), np.nan, dtype=np.float32)
-        sentences = abstract_sentences(paper)
-        first = len(units) - len(sentences)
-        for row, sentence in enumerate(sentences, first):
-            if sentence.role in ROLES:
-                values[row] = 0.0
-                values[row, ROLES.index(sentence.role)] = 1.0
+        first = int(bool(units) and units[0][0] == "title")
+        if paper.sentences:
+            for row, sentence in enumerate(abstract_sentences(paper), first):
+                if sentence.role in ROLES:
+                    values[row] = 0.0
+                    values[row, ROLES.index(sentence.role)] = 1.0
         if not np.isnan(values[first:]).any():
             return values, []
-        _, lead = lead_field(paper)
-        return values, [lead[s.start : s.end] for s in sentences]
+        return values, [text[start:end] for start, end in spans[first:]]
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
         """None: each sentence has values of its own."""
