@@ -1,0 +1,172 @@
+"""Asking a model on behalf of a judge: bounded, counted, and never the end of a reranking.
+
+Whatever a model does (refuses, fails, answers nonsense), a judge gets a reply or None, and the sorter goes on
+with what is known. An error that no other call can mend (quota, key, budget) stops all further asking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.chat import ChatModel, Reply, Request, Usage
+from aspectra.llm.failures import ContextExceeded, ModelError, Refused
+from aspectra.search.rerank.showing import Shelf
+
+__all__ = ["Asker", "in_parallel"]
+
+T = TypeVar("T")
+S = TypeVar("S")
+_LEAST_SHARE = 0.2  # of the text budget, below which a context counts as too small for the question
+
+
+class Asker:
+    """One reranking's way to its model, with everything counted.
+
+    Args:
+        model: who is asked; None for judges that need none.
+        shelf: the texts.
+        concurrency: calls in flight at most.
+        again: how often a question is asked anew when nothing can be read from its answer.
+
+    Attributes:
+        questions: asked by the sorter, answered or not; a pair in both orders is two.
+        calls: requests handed to the model, those asked anew included.
+        recorded: of these, answered from a journal.
+        bad: questions whose answer had to be repaired, or that got none.
+        defects: kind -> count, see ``docs/reranking.md``.
+        usage: tokens of all calls.
+        simulated: whether any answer came from no language model.
+        stopped: the error that ended the asking, or None.
+        last_error: of the last call that failed, or None.
+    """
+
+    def __init__(
+        self, model: ChatModel | None, shelf: Shelf, *, concurrency: int = 16, again: int = 1
+    ) -> None:
+        if concurrency < 1 or again < 0:
+            raise UsageError(f"cannot ask {concurrency} at a time, {again} times anew")
+        self.shelf = shelf
+        self.concurrency = concurrency
+        self.questions = self.calls = self.recorded = self.bad = 0
+        self.defects: Counter[str] = Counter()
+        self.usage = Usage()
+        self.simulated = False
+        self.stopped: ModelError | None = None
+        self.last_error: ModelError | None = None
+        self._model = model
+        self._again = again
+        self._free = asyncio.Semaphore(concurrency)
+
+    @property
+    def model(self) -> str:
+        """Name of the model, or ""."""
+        return self._model.name if self._model else ""
+
+    async def ask(self, build: Callable[[float], Request], usable: Callable[[Reply], bool]) -> Reply | None:
+        """The answer to one question, or None where none can be used; that is counted.
+
+        Args:
+            build: the request, given the share of the text budget that it may use (1, less where a model's
+                context turns out too small).
+            usable: whether anything can be read from an answer; must not raise.
+        """
+        if self._model is None:
+            raise UsageError(
+                "this judge asks a model, and none was named", hint="--model NAME --base-url URL"
+            )
+        self.questions += 1
+        async with self._free:
+            reply = await self._tries(self._model, build, usable)
+        if reply is None:
+            self.bad += 1
+        elif reply.finish == "length":
+            self.defects["cut-off"] += 1
+        return reply
+
+    async def _tries(
+        self, model: ChatModel, build: Callable[[float], Request], usable: Callable[[Reply], bool]
+    ) -> Reply | None:
+        share, repeat = 1.0, 0
+        while True:
+            if self.stopped is not None:
+                self.defects["not-asked"] += 1
+                return None
+            request = build(share)
+            if repeat:
+                request = replace(request, repeat=request.repeat + repeat)
+            try:
+                reply = await self._call(model, request)
+            except ContextExceeded as error:
+                self.defects["context"] += 1
+                share /= 2
+                if share < _LEAST_SHARE:
+                    self._failed(error)
+                    return None
+                continue
+            except ModelError as error:
+                self._failed(error)
+                return None
+            if reply.finish == "content_filter":
+                self.defects["refused"] += 1
+                return None
+            if usable(reply):
+                return reply
+            if repeat >= self._again:
+                self.defects["unreadable"] += 1
+                return None
+            repeat += 1
+            self.defects["asked-anew"] += 1
+
+    async def _call(self, model: ChatModel, request: Request) -> Reply:
+        try:
+            reply = await model.complete(request)
+        except ModelError as error:
+            self._count(error.usage)
+            # A call that a budget or an offline journal held back was never made.
+            self.calls += not error.fatal or error.billable
+            raise
+        self.calls += 1
+        self.recorded += reply.recorded
+        self.simulated |= reply.simulated or model.simulated
+        self._count(reply.usage)
+        return reply
+
+    def _count(self, usage: Usage) -> None:
+        self.usage = Usage(
+            self.usage.prompt_tokens + usage.prompt_tokens,
+            self.usage.completion_tokens + usage.completion_tokens,
+        )
+
+    def _failed(self, error: ModelError) -> None:
+        self.defects["refused" if isinstance(error, Refused) else "failed"] += 1
+        self.last_error = error
+        if error.fatal and self.stopped is None:
+            self.stopped = error
+
+
+async def in_parallel(function: Callable[[T], Awaitable[S]], items: Iterable[T], workers: int) -> list[S]:
+    """What ``function`` gives for each item, in their order, so many at a time.
+
+    Workers take from one iterator, so that a million items need no million tasks. Where one raises, the
+    others are cancelled and its error is raised.
+    """
+    waiting = enumerate(items)
+    done: dict[int, S] = {}
+
+    async def work() -> None:
+        for place, item in waiting:
+            done[place] = await function(item)
+
+    tasks = [asyncio.create_task(work()) for _ in range(workers)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return [done[place] for place in range(len(done))]

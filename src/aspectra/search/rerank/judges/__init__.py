@@ -1,0 +1,1 @@
+"""Judges, one module each."""

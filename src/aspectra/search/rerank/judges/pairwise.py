@@ -1,0 +1,66 @@
+"""The judge of two papers: which fits better?
+
+Whoever uses it asks in both orders, because models favour a place (CSFCube exploration, section 3: pairwise
+ranking prompting).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from aspectra.llm.chat import Reply, Request
+from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.judge import JUDGES, Answers
+from aspectra.search.rerank.prompts import Prompt
+from aspectra.search.rerank.question import Candidate
+from aspectra.search.rerank.repair import read_choice
+
+__all__ = ["Pairwise"]
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"better": {"type": "string", "enum": ["A", "B"]}},
+    "required": ["better"],
+    "additionalProperties": False,
+}
+
+
+@JUDGES.register("pairwise")
+@dataclass(frozen=True)
+class Pairwise:
+    """Which of two fits better?
+
+    Attributes:
+        thinking: tokens that the model may use before it answers.
+        prompt_file: another prompt than ours, or "".
+    """
+
+    name: ClassVar[str] = "pairwise"
+    answers: ClassVar[Answers] = "pairs"
+    width: ClassVar[int] = 2
+    needs_model: ClassVar[bool] = True
+    thinking: int = 0
+    prompt_file: str = ""
+
+    async def first_wins(self, first: Candidate, second: Candidate, asker: Asker) -> bool | None:
+        """Whether the first fits better; None where no answer could be had."""
+        prompt = Prompt.load(self.name, self.prompt_file)
+
+        def build(share: float) -> Request:
+            values = asker.shelf.values([first, second], ["A", "B"], share)
+            return Request(
+                prompt.messages(values),
+                prompt=prompt.stamp,
+                max_tokens=32 + self.thinking,
+                schema=_SCHEMA,
+                subjects=(first.id, second.id),
+                accept=_readable,
+            )
+
+        reply = await asker.ask(build, _readable)
+        return None if reply is None else read_choice(reply.text, "AB") == "A"
+
+
+def _readable(reply: Reply) -> bool:
+    return read_choice(reply.text, "AB") is not None

@@ -1,0 +1,182 @@
+"""Judges of one paper at a time: yes or no by log-probabilities, a grade, points.
+
+The first is the point-wise setting of InfoSearch (section 4.2: probabilities of True and False).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.chat import Reply, Request
+from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.judge import JUDGES, Answers
+from aspectra.search.rerank.prompts import Prompt
+from aspectra.search.rerank.question import Candidate
+from aspectra.search.rerank.repair import read_choice, read_number
+
+__all__ = ["Grade", "Points", "YesNo"]
+
+_BLANKS = " \t\r\n▁Ġ\"'*.:"  # what tokenizers and habits put around a word
+_POINTS_SCHEMA = {
+    "type": "object",
+    "properties": {"points": {"type": "integer"}},
+    "required": ["points"],
+    "additionalProperties": False,
+}
+
+
+class _Pointwise:
+    """What the three have in common: one question for each paper, all at once."""
+
+    answers: ClassVar[Answers] = "scores"
+    width: ClassVar[int] = 1
+    needs_model: ClassVar[bool] = True
+
+    async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
+        """A score for each paper; None where no answer could be had."""
+        return list(await asyncio.gather(*(self._one(paper, asker) for paper in papers)))
+
+    async def _one(self, paper: Candidate, asker: Asker) -> float | None:
+        def build(share: float) -> Request:
+            return self._request(paper, asker.shelf.values([paper], [""], share))
+
+        reply = await asker.ask(build, lambda reply: self._read(reply) is not None)
+        if reply is None:
+            return None
+        if self._wants_logprobs() and not reply.logprobs:
+            asker.defects["no-logprobs"] += 1
+        return self._read(reply)
+
+    def _wants_logprobs(self) -> bool:
+        return False
+
+    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+        raise NotImplementedError
+
+    def _read(self, reply: Reply) -> float | None:
+        raise NotImplementedError
+
+
+@JUDGES.register("yes-no")
+@dataclass(frozen=True)
+class YesNo(_Pointwise):
+    """Does it fit? The score is the probability of yes against no, 0 to 1.
+
+    Where an endpoint gives no log-probabilities the word decides, 1 or 0, and that is counted.
+
+    Attributes:
+        words: the two words: ``yes-no`` or ``true-false``.
+        thinking: tokens that the model may use before it answers; log-probabilities are then not asked for,
+            because they are those of the first token.
+        prompt_file: another prompt than ours, or "".
+    """
+
+    name: ClassVar[str] = "yes-no"
+    words: Literal["yes-no", "true-false"] = "yes-no"
+    thinking: int = 0
+    prompt_file: str = ""
+
+    def __post_init__(self) -> None:
+        if self.words not in ("yes-no", "true-false"):
+            raise UsageError(f"the words of a yes-no judge are yes-no or true-false, not {self.words!r}")
+
+    def _wants_logprobs(self) -> bool:
+        return not self.thinking
+
+    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+        prompt = Prompt.load("yes-no", self.prompt_file)
+        yes, no = self.words.split("-")
+        return Request(
+            prompt.messages({**values, "yes": yes, "no": no}),
+            prompt=prompt.stamp,
+            max_tokens=4 + self.thinking,
+            top_logprobs=0 if self.thinking else 20,
+            subjects=(paper.id,),
+            accept=lambda reply: self._read(reply) is not None,
+        )
+
+    def _read(self, reply: Reply) -> float | None:
+        yes, no = self.words.split("-")
+        mass = {yes: 0.0, no: 0.0}
+        for token, logprob in reply.logprobs:
+            word = token.strip(_BLANKS).casefold()
+            if word in mass and math.isfinite(logprob):
+                mass[word] += math.exp(min(0.0, logprob))
+        total = mass[yes] + mass[no]
+        if total > 0:
+            return mass[yes] / total
+        said = read_choice(reply.text, (yes, no))
+        return None if said is None else float(said == yes)
+
+
+@JUDGES.register("grade")
+@dataclass(frozen=True)
+class Grade(_Pointwise):
+    """How well does it fit, 0 to 3? With log-probabilities the score is the expected grade, else the grade.
+
+    Attributes:
+        expected: whether to ask for log-probabilities.
+        thinking, prompt_file: as for :class:`YesNo`.
+    """
+
+    name: ClassVar[str] = "grade"
+    expected: bool = True
+    thinking: int = 0
+    prompt_file: str = ""
+
+    def _wants_logprobs(self) -> bool:
+        return self.expected and not self.thinking
+
+    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+        prompt = Prompt.load("grade", self.prompt_file)
+        return Request(
+            prompt.messages(values),
+            prompt=prompt.stamp,
+            max_tokens=4 + self.thinking,
+            top_logprobs=20 if self._wants_logprobs() else 0,
+            subjects=(paper.id,),
+            accept=lambda reply: self._read(reply) is not None,
+        )
+
+    def _read(self, reply: Reply) -> float | None:
+        mass = [0.0] * 4
+        for token, logprob in reply.logprobs:
+            word = token.strip(_BLANKS)
+            if word in ("0", "1", "2", "3") and math.isfinite(logprob):
+                mass[int(word)] += math.exp(min(0.0, logprob))
+        if sum(mass) > 0:
+            return sum(grade * part for grade, part in enumerate(mass)) / sum(mass)
+        return read_number(reply.text, ("grade", "score"), 0, 3)
+
+
+@JUDGES.register("points")
+@dataclass(frozen=True)
+class Points(_Pointwise):
+    """How well does it fit, 0 to 100, as the model writes it?
+
+    Attributes:
+        thinking, prompt_file: as for :class:`YesNo`.
+    """
+
+    name: ClassVar[str] = "points"
+    thinking: int = 0
+    prompt_file: str = ""
+
+    def _request(self, paper: Candidate, values: Mapping[str, str]) -> Request:
+        prompt = Prompt.load("points", self.prompt_file)
+        return Request(
+            prompt.messages(values),
+            prompt=prompt.stamp,
+            max_tokens=32 + self.thinking,
+            schema=_POINTS_SCHEMA,
+            subjects=(paper.id,),
+            accept=lambda reply: self._read(reply) is not None,
+        )
+
+    def _read(self, reply: Reply) -> float | None:
+        return read_number(reply.text, ("points", "score"), 0, 100)

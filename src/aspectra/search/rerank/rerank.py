@@ -1,0 +1,147 @@
+"""Reranking: papers and a method in, the same papers in another order out, with all that happened on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.chat import ChatModel, Usage
+from aspectra.llm.failures import ModelError
+from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.fitting import Fit, Nearness
+from aspectra.search.rerank.method import Method
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.showing import Shelf
+from aspectra.search.rerank.sorter import Desk
+
+__all__ = ["DEGRADED_ABOVE", "RerankResult", "rerank"]
+
+# Share of questions whose answer was repaired or missing, above which a result counts as degraded.
+DEGRADED_ABOVE = 0.2
+
+
+@dataclass(frozen=True)
+class RerankResult:
+    """An order of exactly the papers that were given.
+
+    Attributes:
+        order: ids, best first; each candidate once.
+        scores: by rank, higher is better, None inside for a paper that got no answer; None where the method gives
+            no scores. Papers below ``depth`` have none.
+        method: its spelling.
+        questions: that the sorter asked.
+        calls: requests that went to the model, those asked anew included.
+        recorded: of these, answered from a journal.
+        repairs: questions whose answer had to be repaired, or that got none.
+        defects: kind -> count: ``unknown``, ``repeated`` and ``missing`` labels; replies ``unreadable``,
+            ``refused``, ``failed``, ``cut-off``, without log-probabilities (``no-logprobs``); questions
+            ``asked-anew``, with less text because of the ``context``, or ``not-asked`` after the asking was
+            stopped; pairs in ``conflict``.
+        degraded: whether more than the stated share of questions needed repair, or the asking was stopped.
+        simulated: whether any answer came from no language model.
+        usage: tokens of all calls.
+        cut: papers shown only in part at least once.
+        query_cut: whether the query was shown only in part.
+        hidden: id -> hidden characters taken out of a paper before it was shown.
+        stopped: the error that ended the asking, or None; what was answered before is used.
+        error: the last error of a call, or None.
+    """
+
+    order: tuple[str, ...]
+    scores: tuple[float | None, ...] | None = None
+    method: str = ""
+    questions: int = 0
+    calls: int = 0
+    recorded: int = 0
+    repairs: int = 0
+    defects: Mapping[str, int] = field(default_factory=dict)
+    degraded: bool = False
+    simulated: bool = False
+    usage: Usage = Usage()
+    cut: tuple[str, ...] = ()
+    query_cut: bool = False
+    hidden: Mapping[str, int] = field(default_factory=dict)
+    stopped: ModelError | None = None
+    error: ModelError | None = None
+
+    @property
+    def repair_rate(self) -> float:
+        """Share of questions whose answer was repaired or missing, 0 to 1."""
+        return self.repairs / self.questions if self.questions else 0.0
+
+
+async def rerank(
+    question: Question,
+    candidates: Sequence[Candidate],
+    method: Method,
+    model: ChatModel | None = None,
+    *,
+    depth: int | None = None,
+    concurrency: int = 16,
+    fit: Fit | None = None,
+    near: Nearness | None = None,
+    salt: str = "",
+    again: int = 1,
+    degraded_above: float = DEGRADED_ABOVE,
+) -> RerankResult:
+    """The candidates in the method's order.
+
+    Nothing that a model does or says raises an error, loses a paper or adds one: where it fails, the first-stage
+    order stands, and that is counted.
+
+    Args:
+        question: what is looked for.
+        candidates: in first-stage order.
+        method: judge and sorter.
+        model: who is asked; may be None where the judge needs no model.
+        depth: how many of the first candidates are reranked; the others stay behind them. None for all.
+        concurrency: calls in flight at most.
+        fit: how much text a request may hold.
+        near: measure of nearness for texts that have to be cut, or None for shared words.
+        salt: of the fences, see :class:`Shelf`; another salt makes all requests new to a journal.
+        again: how often a question is asked anew when nothing can be read from its answer.
+        degraded_above: share of repaired questions above which the result is degraded, 0 to 1.
+
+    Raises:
+        UsageError: an id twice, no model where one is needed, or an impossible number.
+    """
+    if len({candidate.id for candidate in candidates}) < len(candidates):
+        raise UsageError("candidates to be reranked need ids of their own", why="an id stands there twice")
+    if method.judge.needs_model and model is None:
+        raise UsageError(f"the judge {method.judge.name!r} asks a model, and none was named")
+    if depth is not None and depth < 0:
+        raise UsageError(f"cannot rerank the first {depth} papers")
+    shelf = Shelf(question, fit, near, salt)
+    asker = Asker(model, shelf, concurrency=concurrency, again=again)
+    head = candidates[: len(candidates) if depth is None else depth]
+    if len(head) < 2:
+        return RerankResult(tuple(c.id for c in candidates), method=str(method))
+    result = await method.sorter.sort(Desk(head, method.judge, asker))
+    if sorted(result.order) != list(range(len(head))):
+        # A sorter of a third party; ours cannot come here, their tests see to that.
+        raise UsageError(f"the sorter {method.sorter.name!r} did not give an order of what it got")
+    tail = [candidate.id for candidate in candidates[len(head) :]]
+    by_rank = None
+    if result.scores is not None:
+        by_rank = (*(result.scores[place] for place in result.order), *(None for _ in tail))
+    share = asker.bad / asker.questions if asker.questions else 0.0
+    return RerankResult(
+        order=(*(head[place].id for place in result.order), *tail),
+        scores=by_rank,
+        method=str(method),
+        questions=asker.questions,
+        calls=asker.calls,
+        recorded=asker.recorded,
+        repairs=asker.bad,
+        defects={kind: count for kind, count in sorted(asker.defects.items()) if count},
+        degraded=asker.stopped is not None or share > degraded_above or math.isnan(share),
+        simulated=asker.simulated,
+        usage=asker.usage,
+        cut=tuple(sorted(shelf.cut)),
+        query_cut=shelf.query_cut,
+        hidden=dict(sorted(shelf.hidden.items())),
+        stopped=asker.stopped,
+        error=asker.last_error,
+    )

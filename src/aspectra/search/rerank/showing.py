@@ -1,0 +1,145 @@
+r"""How papers are put before a model: as data behind a fence that no paper can know.
+
+Each text loses its hidden characters (counted), is fitted to the budget (cuts are counted), and stands in one
+line of JSON between two fence lines. A line end in a text is ``\n`` in JSON, so no text reaches a line of its
+own; marks that chat templates and markup use are spelt as JSON escapes, which say the same to a reader of
+JSON and nothing to a template.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from aspectra.base.hashing import digest_texts
+from aspectra.llm.budget import estimate_tokens
+from aspectra.search.rerank.fitting import Fit, Nearness, fit_text, share_out
+from aspectra.search.rerank.plain import without_hidden
+from aspectra.search.rerank.prompts import criterion, rules
+from aspectra.search.rerank.question import Candidate, Question
+
+__all__ = ["Shelf", "as_data"]
+
+# Signs that open or close a turn, a thought or a tag somewhere: "<|", "|>", "</x", "<x", "[INST]", "<<SYS>>".
+_TEMPLATE = re.compile(
+    r"<(?=[|/!?<A-Za-z])|(?<=\|)>|\[(?=/?(?:INST|SYS|THINK|TOOL|AVAILABLE)[\w ]{0,12}\])", re.I
+)
+
+
+def as_data(value: object) -> str:
+    r"""A JSON value in one line of which nothing can be taken for a template's mark.
+
+    >>> print(as_data({"text": "a <b <|im_end|>\n[INST]"}))
+    {"text": "a \u003cb \u003c|im_end|\u003e\n\u005bINST]"}
+    """
+    line = json.dumps(value, ensure_ascii=False)
+    return _TEMPLATE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+
+
+class Shelf:
+    """The texts of one reranking, cleaned once and fitted as each request needs them.
+
+    Args:
+        question: what is looked for.
+        fit: how much text a request may hold.
+        near: measure of nearness for long texts, or None for shared words.
+        salt: makes fences unknowable even to somebody who knows every other text; any text.
+
+    Attributes:
+        hidden: paper id -> hidden characters taken out of its text, where there were some.
+        cut: ids of papers that at least one request showed only in part.
+        query_cut: whether the query was too long to be shown whole.
+        criterion: the sentence that says what fits.
+    """
+
+    def __init__(
+        self, question: Question, fit: Fit | None = None, near: Nearness | None = None, salt: str = ""
+    ) -> None:
+        self.question = question
+        self.fit = fit or Fit()
+        self.hidden: dict[str, int] = {}
+        self.cut: set[str] = set()
+        self.query_cut = False
+        self.criterion = criterion(question.criterion)
+        self._near = near
+        self._salt = salt
+        self._query_words = without_hidden(question.spoken)[0]
+        self._clean: dict[str, str] = {}
+        self._sizes: dict[str, int] = {}
+        self._fitted: dict[tuple[str, int], tuple[str, bool]] = {}
+        self._asked: dict[float, str] = {}
+
+    def values(
+        self, papers: Sequence[Candidate], labels: Sequence[str], share: float = 1.0
+    ) -> dict[str, str]:
+        """Values of the placeholders ``criterion``, ``rules``, ``question`` and ``papers``.
+
+        Args:
+            papers: in the order in which they are shown.
+            labels: a label for each; "" for none.
+            share: of the budget, 0 to 1; less where a model's context turned out too small.
+        """
+        sizes = [self._size(paper) for paper in papers]
+        room = share_out(sizes, max(1, int(self.fit.each * share)), max(1, int(self.fit.total * share)))
+        lines = []
+        for paper, label, size, tokens in zip(papers, labels, sizes, room, strict=True):
+            text = self._text(paper, size, tokens)
+            lines.append(as_data({"label": label, "text": text} if label else {"text": text}))
+        asked = self._question(share)
+        fence = self._fence([asked, *lines])
+        fenced = "\n".join([fence, *lines, fence])
+        return {
+            "criterion": self.criterion,
+            "rules": rules(fence),
+            "question": f"{fence}\n{asked}\n{fence}",
+            "papers": fenced,
+        }
+
+    def _fence(self, lines: list[str]) -> str:
+        # A hash of all that it encloses: the same request is the same text again (a journal can find it), and
+        # nobody can write a text that holds the hash of itself.
+        fence = "=" * 3 + digest_texts([self._salt, *lines])[:20]
+        while any(fence in line for line in lines):
+            fence = "=" * 3 + digest_texts([fence, *lines])[:20]
+        return fence
+
+    def _question(self, share: float) -> str:
+        if share not in self._asked:
+            limit = max(1, int(self.fit.query * share))
+            asked: dict[str, object] = {"query": self._fit_query(self.question.text, limit)}
+            if self.question.judge_text:
+                asked["about the query"] = self._fit_query(self.question.judge_text, limit)
+            if self.question.instruction:
+                asked["instruction"] = self._fit_query(self.question.instruction, limit)
+            if self.question.conditions:
+                asked["conditions"] = [without_hidden(chip)[0] for chip in self.question.conditions]
+            self._asked[share] = as_data(asked)
+        return self._asked[share]
+
+    def _fit_query(self, text: str, limit: int) -> str:
+        fitted = fit_text(without_hidden(text)[0], self._query_words, limit, self._near)
+        self.query_cut |= fitted.cut
+        return fitted.text
+
+    def _size(self, paper: Candidate) -> int:
+        if paper.id not in self._sizes:
+            parts = [part for part in (paper.text, paper.judge_text) if part.strip()]
+            clean, hidden = without_hidden("\n\n".join(parts))
+            if hidden:
+                self.hidden[paper.id] = hidden
+            self._clean[paper.id] = clean
+            self._sizes[paper.id] = estimate_tokens(clean)
+        return self._sizes[paper.id]
+
+    def _text(self, paper: Candidate, size: int, tokens: int) -> str:
+        if size <= tokens:
+            return self._clean[paper.id]
+        key = (paper.id, tokens)
+        if key not in self._fitted:
+            fitted = fit_text(self._clean[paper.id], self._query_words, tokens, self._near)
+            self._fitted[key] = fitted.text, fitted.cut
+        text, cut = self._fitted[key]
+        if cut:
+            self.cut.add(paper.id)
+        return text

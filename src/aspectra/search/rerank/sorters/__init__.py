@@ -1,0 +1,1 @@
+"""Sorters, one module each."""
