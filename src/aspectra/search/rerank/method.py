@@ -1,7 +1,7 @@
 """A method of reranking: a judge and a sorter that fit, as a value with one spelling.
 
-``listwise(width=10)+tournament(batch=10)``: names from the registries, options that differ from their defaults in
-brackets. It prints as it parses.
+``listwise(width=10)+tournament(batch=10)``: names from the registries, options that differ from their
+defaults in brackets. It prints as it parses.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Method:
         if judge.answers in sorter.asks:
             why = f"{judge.name} takes {judge.width} papers, {sorter.name} shows {sorter.least_width}"
         else:
-            why = f"{judge.name} answers with {judge.answers}, {sorter.name} asks for {' or '.join(sorter.asks)}"
+            asks = " or ".join(sorter.asks)
+            why = f"{judge.name} answers with {judge.answers}, {sorter.name} asks for {asks}"
         good = [name for name in SORTERS if (other := _plain(SORTERS.get(name))) and fits(judge, other)]
         judges = [name for name in JUDGES if (other := _plain(JUDGES.get(name))) and fits(other, sorter)]
         hint = f"with {judge.name}: {', '.join(good)}; with {sorter.name}: {', '.join(judges)}"

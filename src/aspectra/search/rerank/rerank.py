@@ -1,4 +1,4 @@
-"""Reranking: papers and a method in, the same papers in another order out, with all that happened on the way."""
+"""Reranking: papers and a method in, the same papers in another order out, with all that happened."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class RerankResult:
 
     Attributes:
         order: ids, best first; each candidate once.
-        scores: by rank, higher is better, None inside for a paper that got no answer; None where the method gives
-            no scores. Papers below ``depth`` have none.
+        scores: by rank, higher is better, None inside for a paper without an answer or below ``depth``; None
+            where the method gives no scores.
         method: its spelling.
         questions: that the sorter asked.
         calls: requests that went to the model, those asked anew included.
@@ -88,8 +88,8 @@ async def rerank(
 ) -> RerankResult:
     """The candidates in the method's order.
 
-    Nothing that a model does or says raises an error, loses a paper or adds one: where it fails, the first-stage
-    order stands, and that is counted.
+    Nothing that a model does or says raises an error, loses a paper or adds one: where it fails, the
+    first-stage order stands, and that is counted.
 
     Args:
         question: what is looked for.

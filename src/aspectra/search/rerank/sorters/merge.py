@@ -6,8 +6,8 @@ OBLIQ-Bench names a ranking of this kind (appendix D) and does not define it; th
    stage. Each run is put in order by one question (w = papers in a question).
 2. Two runs are merged by showing their heads together, h = w // 2 of each (more where the other has fewer
    left), interleaved. From the judge's order papers are taken until the head of one run is used up: whatever
-   stands before is better than all that is still hidden in that run, and than what is hidden in the other. The
-   rest of what was shown goes back, in the judge's order. This is repeated until one run is empty.
+   stands before is better than all that is still hidden in that run, and than what is hidden in the other.
+   The rest of what was shown goes back, in the judge's order. This is repeated until one run is empty.
 3. Runs are merged two and two, round by round, until one is left.
 
 With w = 2 it is the ordinary merge sort of comparisons, each in both orders.

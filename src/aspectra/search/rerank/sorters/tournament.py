@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
@@ -61,16 +62,14 @@ class Tournament:
             draw.shuffle(pool)
             played = await desk.each(play, _split(pool, self.batch))
             pool = [place for batch in played for place in batch[: self.top]]
-            beaten = [
-                (rank, place) for batch in played for rank, place in enumerate(batch) if rank >= self.top
-            ]
-            tails.append([place for _, place in sorted(beaten)])
+            beaten = sorted((rank, p) for batch in played for rank, p in enumerate(batch) if rank >= self.top)
+            tails.append([place for _, place in beaten])
         draw.shuffle(pool)
         last = await play(pool)
         return Sorted([*last, *(place for tail in reversed(tails) for place in tail)])
 
     def calls(self, count: int, judge: Judge) -> Calls:
-        """ceil(N/b) for each round, with N' = sum of min(k, batch) in the next, and one for the last batch."""
+        """ceil(N/b) in each round, after which N is k times that, and one for the last batch."""
         calls = 0
         while count > self.batch:
             batches = -(-count // self.batch)
@@ -80,7 +79,7 @@ class Tournament:
         return Calls(calls, calls)
 
     def certain(self, count: int, judge: Judge) -> int:
-        """The first ``top`` places: none of these papers can meet ``top`` better ones. All, in a single batch."""
+        """The first ``top`` places: none of these can meet ``top`` better papers. A single batch: all."""
         return count if count <= self.batch else self.top
 
 
@@ -88,4 +87,4 @@ def _split(pool: list[int], most: int) -> list[list[int]]:
     """As few batches of at most ``most`` as possible, sizes differing by at most one."""
     batches = -(-len(pool) // most)
     ends = [len(pool) * number // batches for number in range(batches + 1)]
-    return [pool[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [pool[start:end] for start, end in pairwise(ends)]
