@@ -113,17 +113,14 @@ def _only_names(clauses: Clauses, wishes: Sequence[Wish]) -> bool:
 
 
 def _supported(clauses: Clauses, wishes: Sequence[Wish]) -> list[Wish]:
-    """Without wishes that rest on a word of many meanings alone."""
-    weak = [p for p in clauses.pieces if p.carries and not p.sure and p.category == "mention"]
-    alone = [
-        p
-        for part in clauses.parts
-        if part.kind == "wish"
-        for p in clauses.pieces[part.first : part.last]
-        if p in weak and all(o is p or o.low in ("and", "or") for o in clauses.pieces[part.first : part.last])
-    ]
-    others = [w for w in wishes if not any(w.start <= p.start < w.end for p in alone)]
-    return list(wishes) if others else [w for w in wishes if not alone]
+    """Without wishes that rest on a word of many meanings alone (*code*), where nothing else is wished."""
+    asked = any(
+        any(clauses.pieces[i].value == "back" or clauses.pieces[i].low == "that's" for i in range(p.first, p.last))
+        and any(clauses.pieces[i].category == "open" for i in range(p.first, p.last))
+        for p in clauses.parts
+        if p.kind == "wish"
+    )
+    return list(wishes) if asked or any(not w.alone for w in wishes) else []
 
 
 def read_instruction(

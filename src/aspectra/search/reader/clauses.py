@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from aspectra.search.reader.tagging import Piece
+from aspectra.search.reader.pieces import Piece
 from aspectra.search.reader.tokens import DELIMITERS
 
 __all__ = ["Clauses", "Part", "divide"]
@@ -56,8 +56,11 @@ _STARTERS = frozenset(
 _RELATIVE = frozenset("that which who whose where die".split())
 _FIRST_PERSON = frozenset("i i'm i've i'd we we're my our ich".split())
 _DETERMINERS = frozenset("a an the some any all one ein eine einen".split())
+_TAKES = frozenset("leave leaving keep keeping kept left cut take taken".split())
+_OUT = frozenset(["out", "off", "away", "aside"])
 # A subject may follow these mentions directly: what is asked for is a kind of document.
 _DOCUMENTS = ("format", "source", "kind", "length")
+_RECORD = ("year", "venue", "author", "language", "keyword")
 
 
 class _Divider:
@@ -65,6 +68,8 @@ class _Divider:
         self.pieces = list(pieces)
         self.whole_query = whole_query
         self.parts: list[Part] = []
+        self.carriers = sum(p.carries and p.sure for p in pieces) + 1
+        self.continues = False  # a wish went before, and a comma
         self.labelled = False  # the last words were "topic:" or the like
 
     # -- small questions about ranges
@@ -92,6 +97,7 @@ class _Divider:
             self.add("subject", first, last, before, sentence)
             self.labelled = before == "comma" or before == "colon"
             return
+        self.continues = before in ("comma", "dash") and bool(self.parts) and self.parts[-1].kind == "wish"
         unknown = next((i for i in range(first, last) if not pieces[i].covered), None)
         if unknown is None:
             self._known(first, last, before, sentence)
@@ -133,7 +139,7 @@ class _Divider:
         self.labelled = pieces[-1].category == "topic"
         if any(p.carries or p.rules for p in pieces):
             self.add("wish", first, last, before, sentence)
-        elif any(p.category in ("open", "topic", "polite", "doc") for p in pieces):
+        elif any(p.category in ("open", "topic", "polite", "doc") or p.value == "seed" for p in pieces):
             self.add("nothing", first, last, before, sentence)
         else:
             self.add("chatter", first, last, before, sentence)
@@ -154,7 +160,7 @@ class _Divider:
         return first
 
     def _wanted(self, first: int, last: int) -> bool:
-        return self._asks(first, last) or self.pieces[first].low in _DETERMINERS
+        return self._asks(first, last) or self.pieces[first].low in _DETERMINERS or self.continues
 
     def _request(self, first: int, last: int) -> bool:
         """Whether the pieces of a prefix ask for documents."""
@@ -176,12 +182,11 @@ class _Divider:
         if not carriers:
             return False
         determined = pieces[0].low in _DETERMINERS or any(p.category == "polite" for p in pieces)
-        return (
-            asks
-            or determined
-            or any(p.sure for p in carriers)
-            or any(p.carries and p.sure for p in self.pieces if p not in pieces)
-        )
+        if asks or determined or self.continues:
+            return True
+        # Bare words (*forum threads on bees*) ask only where a kind of document is their head.
+        head = carriers[-1]
+        return head.attribute in _DOCUMENTS + _RECORD and (head.sure or self.carriers > len(carriers))
 
     def _object(self, cut: int, last: int, asked: bool) -> tuple[int, int, Kind] | None:
         """A kind of document that is asked for directly: *give me a manual with ...*, *find me bee-keeping blogs*.
@@ -273,6 +278,12 @@ class _Divider:
                 return at
             if piece.low.split(" ")[0] in _RELATIVE and not documents:
                 return last
+            if (
+                cut > first
+                and all(p.category in ("hard", "soft", "func", "polite") for p in tail)
+                and piece.rules
+            ):
+                return at  # "... would be good"
             if not any(p.carries for p in tail):
                 continue
             explicit = any(p.rules or p.category == "polite" for p in tail) or tail[0].low in (
@@ -296,6 +307,9 @@ def _segments(pieces: Sequence[Piece]) -> Iterable[tuple[int, int, str, int]]:
     first, before, sentence = 0, "stop", 0
     for at, piece in enumerate(pieces):
         if piece.category not in DELIMITERS:
+            if at > first and not pieces[at - 1].covered and _first_person(pieces[at : at + 2]):
+                yield first, at, before, sentence
+                first, before = at, "comma"
             continue
         if first < at:
             yield first, at, before, sentence
@@ -310,6 +324,13 @@ def _segments(pieces: Sequence[Piece]) -> Iterable[tuple[int, int, str, int]]:
         yield first, len(pieces), before, sentence
 
 
+def _first_person(pieces: Sequence[Piece]) -> bool:
+    """Whether somebody begins to ask: *As a cardiologist | I need ...*."""
+    if pieces[0].low == "i":
+        return len(pieces) > 1 and (pieces[1].rules or pieces[1].category == "open")
+    return pieces[0].low.startswith(("i ", "i'")) and pieces[0].category != "func"
+
+
 def _settle(pieces: Sequence[Piece]) -> list[Piece]:
     """Pieces that need company and have none are plain words."""
     out = list(pieces)
@@ -319,6 +340,11 @@ def _settle(pieces: Sequence[Piece]) -> list[Piece]:
         others = all(p.covered for p in pieces[first:last])
         for at in range(first, last):
             piece = pieces[at]
+            if piece.category == "label":
+                leads = at == last - 1 or "lead" in piece.marks
+                out[at] = replace(piece, category="topic" if leads else "word")
+            if piece.low in _TAKES and any(p.low in _OUT for p in pieces[at + 1 : last]):
+                out[at] = replace(piece, category="neg", value="strong")
             if piece.category == "aspect" and not (others and known):
                 out[at] = replace(piece, category="word", attribute="", values=())
             if (

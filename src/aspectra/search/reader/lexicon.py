@@ -15,6 +15,8 @@ from aspectra.search.reader.tokens import Token, tokenise
 __all__ = ["Entry", "Lexicon", "expand"]
 
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
+# Three and more words that may follow, one behind the other, are a choice: one of them, or none.
+_MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
 
 
 def expand(pattern: str) -> list[str]:
@@ -23,6 +25,7 @@ def expand(pattern: str) -> list[str]:
     >>> expand("blog( post)(s)")
     ['blog posts', 'blog post', 'blogs', 'blog']
     """
+    pattern = _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
     found = _CHOICE.search(pattern)
     if found is None:
         return [" ".join(pattern.split())]
@@ -78,6 +81,19 @@ class Lexicon:
         if node.entry is None and node is not self._root:
             node.entry = entry
 
+    def knows(self, word: str, *others: Lexicon) -> bool:
+        """Whether a word stands in a phrase of this or another lexicon."""
+        return any(word in lexicon.words for lexicon in (self, *others))
+
+    def phrases(self) -> Iterator[tuple[str, Entry]]:
+        """All phrases."""
+        nodes: list[tuple[str, _Node]] = [("", self._root)]
+        while nodes:
+            phrase, node = nodes.pop()
+            if node.entry is not None:
+                yield phrase.strip(), node.entry
+            nodes += [(f"{phrase} {word}", after) for word, after in node.after.items()]
+
     def share_han(self, other: Lexicon) -> None:
         """Cut Han runs at the words of another lexicon too."""
         self._han |= other._han
@@ -88,7 +104,7 @@ class Lexicon:
         for line in source.splitlines():
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
-            head, _, phrases = line.partition("=")
+            head, _, phrases = line.partition(" = ")
             head, _, marks = head.partition(":")
             category, _, value = head.strip().partition(" ")
             entry = Entry(category, value.strip(), frozenset(marks.split()))

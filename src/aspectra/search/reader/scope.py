@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from aspectra.search.condition import Relation
 from aspectra.search.reader.clauses import Clauses
-from aspectra.search.reader.tagging import Piece
+from aspectra.search.reader.pieces import Piece
 
 __all__ = ["Wish", "wishes_of"]
 
@@ -21,8 +21,6 @@ _FACTS = ("year", "venue", "author")  # of the record: stated plainly they are l
 _BREAKS = frozenset("but yet although though however while so because aber sondern 但 但是".split())
 _JOINS = frozenset("and or nor und oder & plus / 和 或 或者 以及 而且 并且".split())
 _COMPARING = frozenset("than to over als".split())
-_TAKES_OUT = frozenset("leave leaving keep keeping kept left cut take taken".split())
-_OUT = ("out", "out of", "off", "away", "aside")
 
 
 class Wish(NamedTuple):
@@ -33,6 +31,7 @@ class Wish(NamedTuple):
         value: of the attribute.
         relation: ``same`` and ``different`` for aspects.
         start, end: the words that said so.
+        alone: a word of many meanings that nothing around it supports.
     """
 
     attribute: str
@@ -40,6 +39,7 @@ class Wish(NamedTuple):
     relation: Relation | str
     start: int
     end: int
+    alone: bool = False
 
 
 @dataclass(slots=True)
@@ -111,35 +111,15 @@ def _carries(pieces: Sequence[Piece]) -> bool:
     return any(p.carries for p in pieces)
 
 
-def _operators(unit: _Unit) -> list[Piece]:
-    """Operators of a unit, with *leave ... out* taken as one."""
-    found = [p for p in unit.pieces if p.rules]
-    taking = [p for p in unit.pieces if p.low in _TAKES_OUT]
-    outs = [p for p in unit.pieces if p.low in _OUT or p.low.startswith("out ")]
-    if taking and outs and taking[0].start < outs[-1].start:
-        out = Piece("neg", taking[0].start, taking[0].end, taking[0].low, "strong")
-        found.append(out)
-        found.sort(key=lambda p: p.start)
-    return found
-
-
 def _reaching(unit: _Unit, mention: Piece) -> list[Piece]:
-    """Operators of its unit that reach a mention."""
-    mentions = [p for p in unit.pieces if p.carries]
-    last = max(p.start for p in mentions)
-    out = []
-    for operator in _operators(unit):
-        if operator.start < mention.start:
-            between = [m for m in mentions if operator.start < m.start]
-            out.append(operator) if between else None
-        elif operator.start > last or _only_behind(operator, mention, unit):
-            out.append(operator)
-    return out
+    """Operators of its unit that reach a mention: those before it, and those behind all mentions.
 
-
-def _only_behind(operator: Piece, mention: Piece, unit: _Unit) -> bool:
-    """*In English only, from blogs*: an *only* right behind a mention belongs to it."""
-    return False
+    *The word X must appear, and Y too*: what follows a term at once is said of it.
+    """
+    last = max(p.start for p in unit.pieces if p.carries)
+    behind = unit.pieces[unit.pieces.index(mention) + 1 :]
+    at_once = next((p for p in behind if p.category != "func"), None) if mention.category == "term" else None
+    return [p for p in unit.pieces if p.rules and (p.start < mention.start or p.start > last or p is at_once)]
 
 
 def _relation(read: _Read) -> tuple[Relation | None, bool]:
@@ -197,7 +177,9 @@ def wishes_of(clauses: Clauses) -> list[Wish]:
     for unit in units:
         mentions = [p for p in unit.pieces if p.carries]
         if not mentions:
-            operators = _operators(unit)
+            operators = [
+                o for o in [p for p in unit.pieces if p.rules] if o.category != "perm" or _refers(unit)
+            ]
             previous = [r for r in reads if r.unit.sentence == unit.sentence and r.unit is reads[-1].unit]
             if previous:
                 _attach(previous, operators, reads, unit)
@@ -226,6 +208,12 @@ def _describes(unit: _Unit, first: Piece, second: Piece) -> bool:
         return False
     between = [p for p in unit.pieces if first.end <= p.start < second.start]
     return any(p.low in ("with", "listing", "including", "containing", "and its") for p in between)
+
+
+def _refers(unit: _Unit) -> bool:
+    """Whether a unit speaks of what was said before it: *that's optional*, but not *the results need not*."""
+    pronoun = any(p.value == "back" or p.low in ("it's", "that's", "they're") for p in unit.pieces)
+    return pronoun and not any(p.category == "doc" for p in unit.pieces)
 
 
 def _attach(previous: list[_Read], operators: list[Piece], reads: list[_Read], unit: _Unit) -> None:
@@ -257,7 +245,9 @@ def _collect(reads: Sequence[_Read]) -> list[Wish]:
                 continue
             out.append(Wish(piece.attribute, piece.opposite, relation, start, end))
             continue
-        out.extend(Wish(piece.attribute, value, relation, start, end) for value in piece.values)
+        bare = all(p.carries or p.low in _JOINS for p in read.unit.pieces)
+        alone = piece.category == "mention" and bare and not piece.sure and not read.operators
+        out.extend(Wish(piece.attribute, value, relation, start, end, alone) for value in piece.values)
     seen: dict[tuple[str, str, str], Wish] = {}
     for wish in out:
         seen.setdefault((wish.attribute, wish.value, str(wish.relation)), wish)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from aspectra.search.reader import chinese, english, german, terms
@@ -12,59 +10,14 @@ from aspectra.search.reader.bounds import Bound, read_bound
 from aspectra.search.reader.languages import language_lexicon
 from aspectra.search.reader.lexicon import Entry, Lexicon
 from aspectra.search.reader.names import Name, read_name
+from aspectra.search.reader.pieces import Piece
+from aspectra.search.reader.spelling import corrected
 from aspectra.search.reader.tokens import DELIMITERS, Token, fold, tokenise
 
-__all__ = ["ATTRIBUTES_READ", "Piece", "pieces_of", "vocabulary"]
+__all__ = ["ATTRIBUTES_READ", "pieces_of", "vocabulary"]
 
 # Attributes whose values are closed lists of words; the others are read by recognisers.
 ATTRIBUTES_READ = ("language", "length", "format", "source", "audience", "kind")
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of the text.
-
-    Attributes:
-        category: ``mention``, ``bound``, ``name`` and ``term`` carry wishes; ``neg``, ``hard``, ``soft``, ``wish`` and
-            ``perm`` say how they are meant; ``open`` asks, ``topic`` leads to the subject, ``doc`` names what
-            is searched, ``func`` and ``polite`` say nothing by themselves; ``word`` is any other word, ``quote``
-            quoted text; and the delimiters.
-        start, end: where it stands in the text.
-        low: its words in lower case.
-        value: the finer kind of its category.
-        marks: see :class:`~aspectra.search.reader.lexicon.Entry`.
-        attribute, values: what is wished, all of them.
-        opposite: what a denied bound leaves.
-        sure: False where the words need company to be a wish.
-        tied: whether a hyphen ties it to the piece before.
-    """
-
-    category: str
-    start: int
-    end: int
-    low: str
-    value: str = ""
-    marks: frozenset[str] = frozenset()
-    attribute: str = ""
-    values: tuple[str, ...] = ()
-    opposite: str = ""
-    sure: bool = True
-    tied: bool = False
-
-    @property
-    def carries(self) -> bool:
-        """Whether it says what papers should be like."""
-        return bool(self.attribute)
-
-    @property
-    def rules(self) -> bool:
-        """Whether it says how that is meant."""
-        return self.category in ("neg", "hard", "soft", "wish", "perm")
-
-    @property
-    def covered(self) -> bool:
-        """Whether it can belong to a wish at all."""
-        return self.category not in ("word", "quote")
 
 
 @cache
@@ -78,6 +31,10 @@ def vocabulary(with_german: bool) -> tuple[Lexicon, Lexicon]:
     for words in languages:
         main.read(words.GRAMMAR_WORDS)
         context.read(words.CONTEXT_WORDS)
+    for phrase, entry in context.phrases():
+        # What says that a term occurs, or that aspects agree, is no subject.
+        if entry.value in ("verb", "post") or entry.category in ("samepost", "diffpost"):
+            main.add(phrase, Entry("func"))
     main.share_han(context)
     return main, context
 
@@ -104,11 +61,14 @@ def _of_name(name: Name, start: int, end: int, low: str) -> Piece:
     return Piece("name", start, end, low, "", frozenset(), name.attribute, values, sure=name.sure)
 
 
-def pieces_of(text: str, tokens: Sequence[Token] | None = None) -> list[Piece]:
+def pieces_of(text: str) -> list[Piece]:
     """All pieces of a text in order; white space and hyphens lie between them."""
     low = fold(text)
     main, context = vocabulary(german.looks_german(low))
-    tokens = tokenise(text, main.cut_han) if tokens is None else tokens
+    tokens = [
+        t._replace(low=corrected(t.low)) if t.kind == "word" and not main.knows(t.low, context) else t
+        for t in tokenise(text, main.cut_han)
+    ]
     out: list[Piece] = []
 
     def skip_to(end: int, number: int) -> int:
@@ -116,12 +76,13 @@ def pieces_of(text: str, tokens: Sequence[Token] | None = None) -> list[Piece]:
             number += 1
         return number
 
-    at = 0
+    at, earlier = 0, False
     while at < len(tokens):
         token = tokens[at]
         start = token.start
         if token.kind in DELIMITERS:
             out.append(Piece(token.kind, start, token.end, token.low))
+            earlier = earlier and token.kind != "stop"
             at += 1
             continue
         if token.kind == "mark":
@@ -156,18 +117,19 @@ def pieces_of(text: str, tokens: Sequence[Token] | None = None) -> list[Piece]:
                 )
                 at = aspect.end
                 continue
-            if term := terms.read_term(text, tokens, at, main, context, out[-1].category if out else ""):
+            if term := terms.read_term(text, tokens, at, main, context, out[-1] if out else None, earlier):
                 found, last, sure = term
                 end = tokens[last - 1].end
                 out.append(
                     Piece("term", start, end, low[start:end], "", frozenset(), "keyword", found, sure=sure)
                 )
-                at = last
+                at, earlier = last, True
                 continue
         if not token.tied or prefixed:
             for length, entry in main.matches(tokens, at):
                 end = tokens[at + length - 1].end
-                out.append(_of_entry(entry, start, end, low[start:end], token.tied))
+                words = " ".join(t.low for t in tokens[at : at + length])
+                out.append(_of_entry(entry, start, end, words, token.tied))
                 at += length
                 break
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aspectra.search.reader.lexicon import Entry, Lexicon
+from aspectra.search.reader.pieces import Piece
 from aspectra.search.reader.tokens import DELIMITERS, Token
 
 __all__ = ["read_term"]
@@ -16,6 +17,7 @@ _STOPS = ("neg", "hard", "soft", "perm", "topic", "open", "polite", "wish")
 _BETWEEN = frozenset(
     "the a an any both either explicitly actually even at all like such as : , ( really also once least somewhere specifically das den die der ein".split()
 )
+_DETERMINERS = frozenset("the a an this word term das den dem der".split())
 _INSIDE = frozenset("of the de la le von der des du 的".split())
 
 
@@ -101,12 +103,19 @@ def _followed_by_post(tokens: Sequence[Token], at: int, main: Lexicon, context: 
 
 
 def read_term(
-    text: str, tokens: Sequence[Token], at: int, main: Lexicon, context: Lexicon, before: str
+    text: str,
+    tokens: Sequence[Token],
+    at: int,
+    main: Lexicon,
+    context: Lexicon,
+    before: Piece | None,
+    earlier: bool,
 ) -> tuple[tuple[str, ...], int, bool] | None:
     """The terms that begin at a token, with the words that introduce them.
 
     Args:
-        before: category of the piece before.
+        before: the piece before.
+        earlier: whether the sentence has a term already.
 
     Returns:
         The terms, the number of the first token behind them, and whether the words leave no doubt that the
@@ -115,9 +124,12 @@ def read_term(
     token = tokens[at]
     if token.kind == "quote":
         found, after = _quoted(text, tokens, at)
-        if found and (before in ("neg", "hard", "term") or _followed_by_post(tokens, after, main, context)):
+        category = before.category if before else ""
+        if found and earlier and before is not None and before.low in _JOINS and _ends(tokens, after):
             return found, after, True
-        if found and before in ("colon", "comma") and at >= 2 and _after_terms(tokens, at, main):
+        if found and (category in ("neg", "hard", "term") or _followed_by_post(tokens, after, main, context)):
+            return found, after, True
+        if found and category in ("colon", "comma") and at >= 2 and _after_terms(tokens, at, main):
             return found, after, True
         return None
     head = _entry(context, tokens, at, "term")
@@ -145,6 +157,8 @@ def read_term(
         return None
     if tokens[next_at - 1].kind in DELIMITERS:
         return None
+    if not _introduced(before, verb):
+        return None
     bare = _bare(text, tokens, next_at, main, context, verb and not noun)
     if bare is None:
         return None
@@ -156,6 +170,22 @@ def read_term(
             break
         values, after = values + more[0], more[1]
     return values, after, noun and tokens[next_at].kind == "option"
+
+
+def _ends(tokens: Sequence[Token], at: int) -> bool:
+    """Whether nothing but *too* stands between a token and the end of its segment."""
+    while at < len(tokens) and tokens[at].low in ("too", "also", "as", "well", "either", "please", "auch"):
+        at += 1
+    return at >= len(tokens) or tokens[at].kind in DELIMITERS
+
+
+def _introduced(before: Piece | None, verb: bool) -> bool:
+    """Whether *mention* or *word* can be verb and noun here: not in *word embeddings* or *author name*."""
+    if not verb:
+        return before is not None and (
+            before.low in _DETERMINERS or before.category in ("neg", "hard", "soft")
+        )
+    return before is None or before.covered
 
 
 def _after_terms(tokens: Sequence[Token], at: int, main: Lexicon) -> bool:
