@@ -38,6 +38,7 @@ class Asker:
         calls: requests handed to the model, those asked anew included.
         recorded: of these, answered from a journal.
         bad: questions whose answer had to be repaired, or that got none.
+        unanswered: questions that got none.
         defects: kind -> count, see ``docs/reranking.md``.
         usage: tokens of all calls.
         simulated: whether any answer came from no language model.
@@ -52,7 +53,7 @@ class Asker:
             raise UsageError(f"cannot ask {concurrency} at a time, {again} times anew")
         self.shelf = shelf
         self.concurrency = concurrency
-        self.questions = self.calls = self.recorded = self.bad = 0
+        self.questions = self.calls = self.recorded = self.bad = self.unanswered = 0
         self.defects: Counter[str] = Counter()
         self.usage = Usage()
         self.simulated = False
@@ -84,6 +85,7 @@ class Asker:
             reply = await self._tries(self._model, build, usable)
         if reply is None:
             self.bad += 1
+            self.unanswered += 1
         elif reply.finish == "length":
             self.defects["cut-off"] += 1
         return reply

@@ -152,7 +152,7 @@ def _value(text: str, default: Any, where: str) -> Any:
 
 def _spell(member: Any) -> str:
     parts = []
-    for field in dataclasses.fields(member):
+    for field in dataclasses.fields(member) if dataclasses.is_dataclass(member) else ():
         value = getattr(member, field.name)
         if not field.init or field.name == "name" or value == field.default or callable(value):
             continue

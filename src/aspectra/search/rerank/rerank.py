@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +13,7 @@ from aspectra.search.rerank.fitting import Fit, Nearness
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.showing import Shelf
-from aspectra.search.rerank.sorter import Desk
+from aspectra.search.rerank.sorter import Desk, Sorted
 
 __all__ = ["DEGRADED_ABOVE", "RerankResult", "rerank"]
 
@@ -45,7 +44,8 @@ class RerankResult:
         cut: papers shown only in part at least once.
         query_cut: whether the query was shown only in part.
         hidden: id -> hidden characters taken out of a paper before it was shown.
-        stopped: the error that ended the asking, or None; what was answered before is used.
+        stopped: the error that ended the asking, or None. The order is then that of the first stage: half a
+            sort is none, and what was answered is in the journal for the next run.
         error: the last error of a call, or None.
     """
 
@@ -88,8 +88,9 @@ async def rerank(
 ) -> RerankResult:
     """The candidates in the method's order.
 
-    Nothing that a model does or says raises an error, loses a paper or adds one: where it fails, the
-    first-stage order stands, and that is counted.
+    Nothing that a model does or says raises an error, loses a paper or adds one. Where single answers fail,
+    what they were about keeps its order, and that is counted; where none is had, or an error ends the asking
+    (budget, key), the first-stage order stands.
 
     Args:
         question: what is looked for.
@@ -124,6 +125,8 @@ async def rerank(
         raise UsageError(f"the sorter {method.sorter.name!r} did not give an order of what it got")
     tail = [candidate.id for candidate in candidates[len(head) :]]
     by_rank = None
+    if asker.stopped is not None or (asker.questions and asker.unanswered == asker.questions):
+        result = Sorted(list(range(len(head))))
     if result.scores is not None:
         by_rank = (*(result.scores[place] for place in result.order), *(None for _ in tail))
     share = asker.bad / asker.questions if asker.questions else 0.0
@@ -136,7 +139,7 @@ async def rerank(
         recorded=asker.recorded,
         repairs=asker.bad,
         defects={kind: count for kind, count in sorted(asker.defects.items()) if count},
-        degraded=asker.stopped is not None or share > degraded_above or math.isnan(share),
+        degraded=asker.stopped is not None or share > degraded_above,
         simulated=asker.simulated,
         usage=asker.usage,
         cut=tuple(sorted(shelf.cut)),

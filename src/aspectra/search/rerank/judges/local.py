@@ -47,5 +47,6 @@ class Local:
         asker.questions += len(papers)
         odd = sum(not math.isfinite(score) for score in scores)
         asker.bad += odd
+        asker.unanswered += odd
         asker.defects["unreadable"] += odd
         return [score if math.isfinite(score) else None for score in scores]
