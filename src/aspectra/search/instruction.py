@@ -93,7 +93,8 @@ def _subject(clauses: Clauses, whole_query: bool) -> list[Part]:
     if not whole_query:
         chains = _chains(clauses, ("subject", "bare", "unread"))
         return [chains[0][0], chains[-1][-1]] if chains else []
-    for kinds in (("subject", "bare"), ("unread",), ("chatter",)):
+    wished = any(p.kind == "wish" for p in clauses.parts)
+    for kinds in (("subject", "bare"), ("unread",), () if wished else ("chatter",)):
         chains = _chains(clauses, kinds)
         led = [c for c in chains if any(p.kind == "subject" for p in c)] or chains
         if led:

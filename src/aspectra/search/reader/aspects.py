@@ -50,6 +50,7 @@ def read_aspect(
 ) -> AspectWish | None:
     """The aspect wish that begins at a token, or None."""
     if trigger := _find(context, tokens, at, "same", "diff"):
+        paired = trigger[2] == "pair"
         start = at + trigger[0]
         while start < len(tokens) and tokens[start].low in _ADVERBS:
             start += 1
@@ -59,7 +60,9 @@ def read_aspect(
         if noun := _find(context, tokens, start, "aspect"):
             end = start + noun[0]
             aspect = text[tokens[start].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
-            return AspectWish(aspect, same, True, end)
+            return AspectWish(aspect, same, not paired, end)
+        if paired:
+            return None
         end = start
         while end < len(tokens) and end - start <= _MOST_WORDS:
             token = tokens[end]

@@ -50,16 +50,21 @@ class Clauses:
 _QUESTION = frozenset(
     "how what why when where who which whose whom is are do does did can could would should will has have was were wie warum was wer wo wann".split()
 )
+_ASKS_HOW = frozenset("how why when where wie warum wann wo".split())
+_ASKS_WHAT = frozenset("what who which whose whom was wer".split())
 _STARTERS = frozenset(
     "in from by with as at that which who whose where and but written published posted for please aimed suitable intended coming comes auf aus von mit als für die 的 用".split()
 )
 _RELATIVE = frozenset("that which who whose where die".split())
 _FIRST_PERSON = frozenset("i i'm i've i'd we we're my our ich".split())
 _DETERMINERS = frozenset("a an the some any all one ein eine einen".split())
+_WRITES = frozenset("write writes wrote say says said think thinks post discuss report".split())
+_READERS = frozenset("reader readers readership audience".split())
 _TAKES = frozenset("leave leaving keep keeping kept left cut take taken".split())
 _OUT = frozenset(["out", "off", "away", "aside"])
 # A subject may follow these mentions directly: what is asked for is a kind of document.
 _DOCUMENTS = ("format", "source", "kind", "length")
+_HOLDERS = ("source", "author", "venue", "kind")
 _RECORD = ("year", "venue", "author", "language", "keyword")
 
 
@@ -102,6 +107,13 @@ class _Divider:
         if unknown is None:
             self._known(first, last, before, sentence)
             return
+        if pieces[first].value == "swallow" and last - first <= 6:
+            self.add("nothing", first, last, before, sentence)  # "whatever the method"
+            return
+        read_by = any(p.low in _READERS for p in pieces[first:unknown]) and sum(not p.covered for p in pieces[first:last]) <= 3
+        if read_by and any(p.attribute == "audience" for p in pieces[first:last]):
+            self.add("wish", first, last, before, sentence)
+            return
         cut = self._cut(first, last, unknown)
         start = cut
         if cut > first or self._asks(first, unknown):
@@ -116,14 +128,16 @@ class _Divider:
                 self._tail(end_of_wish, last, sentence)
                 return
         if cut == first and self._unread(first, last, unknown):
-            self.add("unread", first, last, before, sentence)
+            end = self._suffix(first, first, last, licensed=True)
+            self.add("unread", first, end, before, sentence)
+            self.add("wish", end, last, "", sentence)
             return
         suffix = self._suffix(first, cut, last)
         if cut > first:
             self.add("wish", first, cut, before, sentence)
             kind: Kind = "subject"
             before = ""
-        elif pieces[first].low in _FIRST_PERSON:
+        elif pieces[first].low.split(" ")[0] in _FIRST_PERSON:
             kind = "chatter"
         else:
             kind = "subject" if before == "colon" and self.carried(sentence) else "bare"
@@ -166,10 +180,12 @@ class _Divider:
         """Whether the pieces of a prefix ask for documents."""
         pieces = self.pieces[first:last]
         asks = self._asks(first, last)
-        if pieces[0].low in _QUESTION and not (
-            pieces[0].category == "func" and self.any(first, last, "open", "doc")
-        ):
-            return False
+        if pieces[0].low in _QUESTION or (pieces[0].category == "name" and pieces[0].low.startswith("what")):
+            if pieces[0].low in _ASKS_HOW:
+                return False
+            named = any(p.category == "doc" or (p.carries and p.sure and p.attribute in _HOLDERS) for p in pieces)
+            opens = pieces[0].low not in _ASKS_WHAT and any(p.category == "open" for p in pieces)
+            return opens or (named and pieces[-1].category == "topic" and pieces[-1].low not in ("for", "to"))
         if any(p.category == "open" for p in pieces):
             return True
         if len(pieces) == 1 and pieces[0].category == "topic":
@@ -264,8 +280,10 @@ class _Divider:
         licensed = licensed or (cut > first and (documents or self.any(first, cut, "open")))
         for at in range(start, last):
             piece = pieces[at]
+            limits = piece.low == "to" and any(p.low.startswith(("restrict", "limit", "confine")) for p in pieces[first:cut])
             begins = (
-                piece.low.split(" ")[0] in _STARTERS
+                limits
+                or piece.low.split(" ")[0] in _STARTERS
                 or piece.rules
                 or piece.category in ("bound", "name", "term", "polite")
             )
@@ -284,6 +302,8 @@ class _Divider:
                 and piece.rules
             ):
                 return at  # "... would be good"
+            if piece.low in _RELATIVE and documents and any(p.value == "back" and p is not piece for p in tail):
+                return at  # "... that uses it"
             if not any(p.carries for p in tail):
                 continue
             explicit = any(p.rules or p.category == "polite" for p in tail) or tail[0].low in (
@@ -335,11 +355,18 @@ def _settle(pieces: Sequence[Piece]) -> list[Piece]:
     """Pieces that need company and have none are plain words."""
     out = list(pieces)
     aspects = [p for p in pieces if p.category == "aspect"]
-    known = any(p.sure for p in aspects) or any(p.value == "seed" for p in pieces)
+    known = len(aspects) > 1 or any(p.sure for p in aspects) or any(p.value == "seed" for p in pieces)
     for first, last, _, _ in _segments(pieces):
         others = all(p.covered for p in pieces[first:last])
         for at in range(first, last):
             piece = pieces[at]
+            if piece.category == "open" and at > first and " " not in piece.low:
+                if pieces[at - 1].carries:
+                    out[at] = replace(piece, category="word")
+                elif pieces[at - 1].low in ("the", "this", "my", "a"):
+                    out[at] = replace(piece, category="func")
+            if piece.attribute == "audience" and at + 1 < last and pieces[at + 1].low.split(" ")[0] in _WRITES:
+                out[at] = replace(piece, category="func", attribute="", values=())  # who writes, not who reads
             if piece.category == "label":
                 leads = at == last - 1 or "lead" in piece.marks
                 out[at] = replace(piece, category="topic" if leads else "word")

@@ -29,7 +29,7 @@ label: lead = thema | das thema | frage | meine frage
 topic = über | zu | zum | zur | zum thema | das thema ist | thema ist | es geht um | bezüglich | betreffend | für
 doc = etwas | text | texte | texten | artikel | artikeln | dokument | dokumente | dokumenten | arbeit | arbeiten | beitrag | beiträge | beiträgen | quelle | quellen | antwort | antworten | literatur | ergebnis | ergebnisse | material | seite | seiten | veröffentlichung | veröffentlichungen | studien | lesestoff
 polite = bitte | danke | hallo | vielen dank
-func = ein | eine | einen | einem | einer | eines | der | die | das | den | dem | des | und | oder | aber | sondern | auf | in | im | aus | von | vom | mit | bei | an | am | als | ist | sind | sein | werden | wird | wurde | haben | hat | sich | es | sie | er | ich | mir | mich | wir | uns | man | auch | noch | mehr | ganz | ganzer | ganze | ganzen | ganzes | sehr | zu viel | geschrieben | verfasst | veröffentlicht | erschienen | vorkommen | enthalten | enthält | lesen | sprache | form | stammen | stammt | kommen | kommt | hätte | wäre | würde | dies | diese | dieser | dieses | davon | gute | guten | guter | gutes | leicht | etwas mehr
+func = verständlich | lesbar | geeignet | ein | eine | einen | einem | einer | eines | der | die | das | den | dem | des | und | oder | aber | sondern | auf | in | im | aus | von | vom | mit | bei | an | am | als | ist | sind | sein | werden | wird | wurde | haben | hat | sich | es | sie | er | ich | mir | mich | wir | uns | man | auch | noch | mehr | ganz | ganzer | ganze | ganzen | ganzes | sehr | zu viel | geschrieben | verfasst | veröffentlicht | erschienen | vorkommen | enthalten | enthält | lesen | sprache | form | stammen | stammt | kommen | kommt | hätte | wäre | würde | dies | diese | dieser | dieses | davon | gute | guten | guter | gutes | leicht | etwas mehr
 """
 
 ATTRIBUTE_WORDS = """
@@ -63,7 +63,6 @@ kind position = meinungsbeitrag | meinungsbeiträge | kommentar | kommentare | p
 """
 
 CONTEXT_WORDS = """
-back = diese | sie | die | es | das
 term verb = erwähnt | erwähnen | enthält | enthalten | nennt | beinhaltet | nennen
 term noun = wort | wörter | begriff | begriffe | ausdruck | stichwort | schlagwort
 term post = vorkommen | vorkommt | vorkommen muss | auftauchen | auftaucht | erscheinen | fallen | fällt | enthalten sein | stehen | erwähnt | erwähnt werden

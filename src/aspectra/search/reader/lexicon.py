@@ -146,6 +146,8 @@ class Lexicon:
             if node is None:
                 break
             inside = at + number < len(tokens) and tokens[at + number].tied
+            if node.entry is not None and "tied" in node.entry.marks and not token.tied:
+                continue
             if node.entry is not None and (not inside or "prefix" in node.entry.marks):
                 found.append((number, node.entry))
         return reversed(found)

@@ -56,6 +56,7 @@ _AUTHOR = re.compile(
     rf"(?:(?:co-?)?(?:written|authored|penned)\s+by|by|from\s+the\s+pen\s+of|authors?:|author\s+is|von)\s+"
     rf"(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?(?P<people>{_PERSON})(?:\s*(?:,|and|or|&|und|oder)\s*(?P<second>{_PERSON}))?"
 )
+_WROTE = re.compile(rf"[Ww]hat\s+(?:did|has|have|does|do)\s+(?P<people>{_PERSON})\s+(?:write|written|say|said|published?|think|find|found)\b")
 _OWNER = re.compile(
     rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?|own\s+papers?|own\s+work)\b"
 )
@@ -143,7 +144,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
             return match.end(), Name(
                 "author", tuple(people), sure=match.group().startswith(("authored", "author", "from"))
             )
-    if match := _OWNER.match(text, at) or _AUTHOR_AS.match(text, at):
+    if match := _WROTE.match(text, at) or _OWNER.match(text, at) or _AUTHOR_AS.match(text, at):
         if not _NO_NAME.match(match["people"]):
             return match.end(), Name("author", (match["people"].strip(),))
     if match := _ACRONYM_AT.match(text, at):

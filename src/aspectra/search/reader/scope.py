@@ -20,6 +20,7 @@ __all__ = ["Wish", "wishes_of"]
 _FACTS = ("year", "venue", "author")  # of the record: stated plainly they are limits
 _BREAKS = frozenset("but yet although though however while so because aber sondern 但 但是".split())
 _JOINS = frozenset("and or nor und oder & plus / 和 或 或者 以及 而且 并且".split())
+_VERBS = frozenset("be come mention contain include have use say name feature appear stem".split())
 _COMPARING = frozenset("than to over als".split())
 
 
@@ -48,7 +49,7 @@ class _Unit:
     before: str = ""
     sentence: int = 0
     joined: bool = False  # by and/or to the unit before
-    forced: list[Piece] = field(default_factory=list)  # denials from "rather ... than"
+    inherited: list[Piece] = field(default_factory=list)  # operators of the unit it continues
 
 
 @dataclass(slots=True)
@@ -162,6 +163,8 @@ def _inherits(read: _Read, earlier: _Read | None) -> bool:
     unit = read.unit
     if unit.before not in ("comma", "and") or unit.sentence != earlier.unit.sentence:
         return False
+    if unit.before == "comma" and unit.pieces[0].low.split(" ")[0] in _VERBS:
+        return any(o.category in ("hard", "soft") for o in earlier.operators)
     bare = all(
         p.carries or p.low in _JOINS or p.category == "polite" or p.low in ("too", "either", "as well")
         for p in unit.pieces
@@ -194,7 +197,9 @@ def wishes_of(clauses: Clauses) -> list[Wish]:
             if floating and not read.operators:
                 read.operators = list(floating)
             elif _inherits(read, reads[-1] if reads else None):
-                read.operators = reads[-1].operators
+                read.operators = unit.inherited = reads[-1].operators
+            elif not read.operators and unit.inherited and mention.category != "bound":
+                read.operators = unit.inherited
             reads.append(read)
             if mention.attribute == "format":
                 contents = mention
@@ -223,8 +228,11 @@ def _attach(previous: list[_Read], operators: list[Piece], reads: list[_Read], u
         reach = [r for r in reads if r.unit.sentence == unit.sentence]
     for read in reach:
         denied = any(o.category == "neg" for o in read.operators)
-        kept = [o for o in operators if not (denied and o.category in ("neg", "hard"))]
-        read.operators = read.operators + kept
+        again = [o for o in operators if o.category == "neg"]
+        if denied and again and again[0].value == "strong":  # said twice, and the second time plainly
+            read.operators = [o for o in read.operators if o.category not in ("neg", "soft")] + again
+        else:
+            read.operators = read.operators + [o for o in operators if not (denied and o.category in ("neg", "hard"))]
 
 
 def _collect(reads: Sequence[_Read]) -> list[Wish]:

@@ -61,6 +61,12 @@ def _of_name(name: Name, start: int, end: int, low: str) -> Piece:
     return Piece("name", start, end, low, "", frozenset(), name.attribute, values, sure=name.sure)
 
 
+def _asked(pieces: list[Piece]) -> str:
+    """Category of the last piece that is more than a function word."""
+    last = next((p for p in reversed(pieces) if p.category not in ("func", "wish")), None)
+    return last.category if last else ""
+
+
 def pieces_of(text: str) -> list[Piece]:
     """All pieces of a text in order; white space and hyphens lie between them."""
     low = fold(text)
@@ -117,7 +123,7 @@ def pieces_of(text: str) -> list[Piece]:
                 )
                 at = aspect.end
                 continue
-            if term := terms.read_term(text, tokens, at, main, context, out[-1] if out else None, earlier):
+            if term := terms.read_term(text, tokens, at, main, context, out[-1] if out else None, _asked(out), earlier):
                 found, last, sure = term
                 end = tokens[last - 1].end
                 out.append(

@@ -17,6 +17,7 @@ _STOPS = ("neg", "hard", "soft", "perm", "topic", "open", "polite", "wish")
 _BETWEEN = frozenset(
     "the a an any both either explicitly actually even at all like such as : , ( really also once least somewhere specifically das den die der ein".split()
 )
+_NAMED = frozenset("mentioned named used cited quoted included contained".split())
 _DETERMINERS = frozenset("the a an this word term das den dem der".split())
 _INSIDE = frozenset("of the de la le von der des du 的".split())
 
@@ -30,7 +31,7 @@ def _entry(lexicon: Lexicon, tokens: Sequence[Token], at: int, category: str) ->
 
 def _is_post(context: Lexicon, tokens: Sequence[Token], at: int) -> bool:
     found = _entry(context, tokens, at, "term")
-    return found is not None and found[1].value == "post"
+    return (found is not None and found[1].value == "post") or tokens[at].low in _NAMED
 
 
 def _term(text: str, token: Token) -> str:
@@ -109,12 +110,14 @@ def read_term(
     main: Lexicon,
     context: Lexicon,
     before: Piece | None,
+    asked: str,
     earlier: bool,
 ) -> tuple[tuple[str, ...], int, bool] | None:
     """The terms that begin at a token, with the words that introduce them.
 
     Args:
         before: the piece before.
+        asked: category of the last piece that is more than a function word, "" at the start of a segment.
         earlier: whether the sentence has a term already.
 
     Returns:
@@ -125,6 +128,8 @@ def read_term(
     if token.kind == "quote":
         found, after = _quoted(text, tokens, at)
         category = before.category if before else ""
+        if found and asked in ("neg", "hard"):
+            return found, after, True
         if found and earlier and before is not None and before.low in _JOINS and _ends(tokens, after):
             return found, after, True
         if found and (category in ("neg", "hard", "term") or _followed_by_post(tokens, after, main, context)):
