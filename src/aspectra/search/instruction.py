@@ -93,7 +93,13 @@ def _subject(clauses: Clauses, whole_query: bool) -> list[Part]:
     if not whole_query:
         chains = _chains(clauses, ("subject", "bare", "unread"))
         return [chains[0][0], chains[-1][-1]] if chains else []
-    wished = any(p.kind == "wish" for p in clauses.parts)
+    wished = any(
+        p.kind == "unread" or (p.kind == "wish" and any(q.carries for q in clauses.pieces[p.first : p.last]))
+        for p in clauses.parts
+    )
+    if not wished:  # nothing to tell apart: from the first word that matters to the last
+        content = [p for p in clauses.parts if p.kind in ("subject", "bare", "chatter")]
+        return [content[0], content[-1]] if content else []
     for kinds in (("subject", "bare"), ("unread",), () if wished else ("chatter",)):
         chains = _chains(clauses, kinds)
         led = [c for c in chains if any(p.kind == "subject" for p in c)] or chains

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 
 __all__ = ["Bound", "read_bound"]
 
@@ -243,6 +244,23 @@ def _years(match: re.Match[str]) -> Bound:
     return Bound("year", (f"{int(got['year'])}..{int(got['year'])}",), needs=needs)
 
 
+_LAST_YEARS = re.compile(
+    rf"(?:published\s+|written\s+|appeared\s+)?(?:from|in|over|within|during|of)\s+the\s+(?:last|past|previous)\s+(?:(?P<n>{_NUMBER})\s+years|(?P<one>year)|(?P<ten>decade))(?!\w)"
+)
+
+
+def _last_years(low: str, at: int) -> tuple[int, Bound] | None:
+    """*From the past five years*, counted back from the year that it is."""
+    match = _LAST_YEARS.match(low, at)
+    if match is None:
+        return None
+    back = 10 if match["ten"] else _number(match["n"] or "one")
+    first = date.today().year - back
+    if first < 1500:
+        return None
+    return match.end(), Bound("year", (f">={first}",), f"<={first - 1}")
+
+
 def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
     """The bound that begins at a place of a folded text.
 
@@ -253,6 +271,8 @@ def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
     (22, Bound(attribute='length', values=('<=200 words',), opposite='>=200 words', vague=False, needs=''))
     """
     if found := _length(low, at):
+        return found
+    if found := _last_years(low, at):
         return found
     if match := _YEARS.match(low, at):
         return match.end(), _years(match)

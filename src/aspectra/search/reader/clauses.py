@@ -132,6 +132,14 @@ class _Divider:
             self.add("unread", first, end, before, sentence)
             self.add("wish", end, last, "", sentence)
             return
+        previous = self.parts[-1] if self.parts else None
+        goes_on = previous is not None and previous.sentence == sentence and previous.kind in ("subject", "bare")
+        if goes_on and before != "semicolon":
+            # A subject goes on: *transformers (and their kin) for proteins*; *GloVe: a dataset for X* is a title.
+            plain = not (self._asks(first, last) or self.any(first, last, "polite"))
+            if plain and (before == "colon" or cut == first + 1):
+                self.add("bare", first, last, before, sentence)
+                return
         suffix = self._suffix(first, cut, last)
         if cut > first:
             self.add("wish", first, cut, before, sentence)
@@ -150,6 +158,11 @@ class _Divider:
 
     def _known(self, first: int, last: int, before: str, sentence: int) -> None:
         pieces = self.pieces[first:last]
+        previous = self.parts[-1] if self.parts else None
+        title = before == "colon" and previous is not None and previous.sentence == sentence and previous.kind == "bare"
+        if title and not any(p.rules or p.category in ("open", "polite") for p in pieces):
+            self.add("bare", first, last, before, sentence)
+            return
         self.labelled = pieces[-1].category == "topic"
         if any(p.carries or p.rules for p in pieces):
             self.add("wish", first, last, before, sentence)
@@ -167,8 +180,8 @@ class _Divider:
         for at in range(unknown - 1, first - 1, -1):
             piece = pieces[at]
             leads = piece.category == "topic" or (piece.category == "open" and piece.value != "weak")
-            if not leads and piece.low == "of" and at > first:
-                leads = "of" in pieces[at - 1].marks and self._wanted(first, at)
+            if not leads and piece.low in ("of", "to") and at > first:
+                leads = piece.low in pieces[at - 1].marks and self._wanted(first, at)
             if leads and self._request(first, at + 1):
                 return at + 1
         return first
@@ -198,7 +211,7 @@ class _Divider:
         if not carriers:
             return False
         determined = pieces[0].low in _DETERMINERS or any(p.category == "polite" for p in pieces)
-        if asks or determined or self.continues:
+        if asks or self.continues or (determined and (carriers[-1].sure or "det" in carriers[-1].marks)):
             return True
         # Bare words (*forum threads on bees*) ask only where a kind of document is their head.
         head = carriers[-1]
@@ -351,6 +364,35 @@ def _first_person(pieces: Sequence[Piece]) -> bool:
     return pieces[0].low.startswith(("i ", "i'")) and pieces[0].category != "func"
 
 
+def _named(name: Piece, before: Piece) -> bool:
+    """Whether what stands before a name lets it be one: *papers by X*, *only from X*."""
+    if name.attribute == "source":
+        return before.rules
+    return before.rules or before.carries or before.category in ("doc", "open")
+
+
+def _parentheses(pieces: Sequence[Piece]) -> list[Piece]:
+    """Brackets around a wish part it from its surroundings; all others belong to the subject."""
+    out = list(pieces)
+    opened = -1
+    for at, piece in enumerate(pieces):
+        if piece.category != "bracket":
+            continue
+        if piece.low in "([（【":
+            opened = at
+            out[at] = replace(piece, category="func")
+        elif opened >= 0:
+            inside = pieces[opened + 1 : at]
+            if any(p.carries for p in inside) and all(p.covered for p in inside):
+                out[opened] = pieces[opened]
+            else:
+                out[at] = replace(piece, category="func")
+            opened = -1
+        else:
+            out[at] = replace(piece, category="func")
+    return out
+
+
 def _settle(pieces: Sequence[Piece]) -> list[Piece]:
     """Pieces that need company and have none are plain words."""
     out = list(pieces)
@@ -363,8 +405,12 @@ def _settle(pieces: Sequence[Piece]) -> list[Piece]:
             if piece.category == "open" and at > first and " " not in piece.low:
                 if pieces[at - 1].carries:
                     out[at] = replace(piece, category="word")
+                elif pieces[at - 1].low in _RELATIVE:
+                    out[at] = replace(piece, category="func")
                 elif pieces[at - 1].low in ("the", "this", "my", "a"):
                     out[at] = replace(piece, category="func")
+            if piece.category == "name" and not piece.sure and at > first and not _named(piece, pieces[at - 1]):
+                out[at] = replace(piece, category="word", attribute="", values=())
             if piece.attribute == "audience" and at + 1 < last and pieces[at + 1].low.split(" ")[0] in _WRITES:
                 out[at] = replace(piece, category="func", attribute="", values=())  # who writes, not who reads
             if piece.category == "label":
@@ -391,7 +437,7 @@ def divide(pieces: Sequence[Piece], whole_query: bool) -> Clauses:
         pieces: of the whole text.
         whole_query: whether the text has a subject; otherwise it only says what documents should be like.
     """
-    settled = _settle(pieces)
+    settled = _settle(_parentheses(pieces))
     divider = _Divider(settled, whole_query)
     for first, last, before, sentence in _segments(settled):
         divider.segment(first, last, before, sentence)

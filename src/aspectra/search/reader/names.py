@@ -72,7 +72,7 @@ _IN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n])*?\b(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
 )
 _ACRONYM_AT = re.compile(
-    r"(?:at|in)\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)"
+    r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)"
 )
 _KNOWN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|of)\s+(?:the\s+)?)?(?:(?P<proc>(?:proceedings\s+of\s+)?)(?P<name>(?:IEEE\s+|ACM\s+)?(?:{'|'.join(sorted(map(re.escape, VENUES), key=len, reverse=True))}|{_JOURNALS}))(?:['’]\d\d)?)(?![\w-])"
@@ -139,7 +139,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if match := _COMMON_VENUE.match(text, at):
         return match.end(), Name("venue", (match["name"],), sure=False)
     if match := _AUTHOR.match(text, at):
-        if not _NO_NAME.match(match["people"]):
+        if not _NO_NAME.match(match["people"]) and not re.fullmatch(r"\w+ing", match["people"]):
             people = [match["people"].strip()] + ([match["second"].strip()] if match["second"] else [])
             return match.end(), Name(
                 "author", tuple(people), sure=match.group().startswith(("authored", "author", "from"))

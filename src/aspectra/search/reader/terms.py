@@ -18,7 +18,7 @@ _BETWEEN = frozenset(
     "the a an any both either explicitly actually even at all like such as : , ( really also once least somewhere specifically das den die der ein".split()
 )
 _NAMED = frozenset("mentioned named used cited quoted included contained".split())
-_DETERMINERS = frozenset("the a an this word term das den dem der".split())
+_DETERMINERS = frozenset("the this das den dem".split())
 _INSIDE = frozenset("of the de la le von der des du 的".split())
 
 
