@@ -104,7 +104,7 @@ def without_hidden(text: str) -> tuple[str, int]:
     """
     if text.isascii() and text.isprintable():
         return text, 0
-    odd = sum(1 for c in text if _HIDDEN[ord(c)] != c)
+    odd = sum(text.count(c) for c in set(text) if _HIDDEN[ord(c)] != c)
     return (text.translate(_HIDDEN), odd) if odd else (text, 0)
 
 

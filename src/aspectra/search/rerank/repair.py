@@ -152,8 +152,9 @@ def without_thoughts(text: str) -> str:
 def read_labels(text: str, labels: Sequence[str]) -> Reading:
     r"""The labels that a reply names, best first. Never raises.
 
-    Forms are tried from the strictest to the loosest, until one names at least two labels, or half of them;
-    else that counts which names most. A reply cut off while it was still thinking names none.
+    Forms are tried from the strictest to the loosest, until one names at least two labels; of equally strict
+    ones, and where none does, that counts which names most. A reply cut off while it was still thinking names
+    none.
 
     Args:
         text: the reply.
@@ -180,7 +181,7 @@ def read_labels(text: str, labels: Sequence[str]) -> Reading:
                 # Numbers in prose (years, counts) are not wrong labels.
                 kept = [n for n in names if n in known] if form in ("lines", "words") else names
                 best, most = Reading(tuple(kept), form), covered
-        if most >= min(2, len(known) / 2):
+        if most >= min(2, len(known)):
             break
     return best
 
@@ -195,8 +196,7 @@ def _canonical(name: str, letters: bool) -> str:
 def _readings(text: str, answer: str, letters: bool) -> Iterator[Iterable[tuple[Form, list[str]]]]:
     """Ways to read a reply, the strictest first; ``answer`` is what follows the key of the order, if any."""
     token = _LETTER if letters else _NUMBER
-    yield [("json", _json_labels(text, token))]
-    yield [("keys", [m[1] for m in _KEYED.finditer(answer)])]
+    yield [("json", _json_labels(text, token)), ("keys", [m[1] for m in _KEYED.finditer(answer)])]
     brackets = [m[1] for m in _BRACKETED.finditer(answer)]
     lines = _line_labels(answer, letters)
     yield [("chain", _chain(answer, _BRACKETED)), ("lines", lines), ("brackets", brackets)]
