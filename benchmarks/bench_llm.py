@@ -8,10 +8,7 @@ The server (tests/llm_server.py) is a process of its own. Each turn measures, on
 - *bare, a client each*: one httpx.AsyncClient for every call under way, which spares httpx the search of its
   pool;
 - *client*: our client alone;
-- *all layers*: journal (on disk, synchronous=FULL), lanes, retries and budget around it, as build_model does,
-  from twice as many callers as lanes: the endpoint never sees more than --lanes calls at once, but a caller
-  waits for the disk as well;
-- *all layers, a caller each*: the same from as many callers as lanes, so that lanes idle while callers wait;
+- *all layers*: journal (on disk, synchronous=FULL), retries and budget around it, as build_model does;
 - *from the journal*: the same questions once more;
 - *all layers, faults*: a server that fails 30 % of the first attempts: too many requests with and without
   Retry-After (1 s), 500, 503, dropped connections and cut bodies, 5 % each.
@@ -128,17 +125,14 @@ async def turn(
     )
     with build_model(settings) as model:
         asked = questions(f"all {number}", count)
-        out["all layers"] = await measure(text_of(model), asked, 2 * lanes)
+        out["all layers"] = await measure(text_of(model), asked, lanes)
         assert model.account.cost.calls == model.journal.file.counts()["accepted"] == count
-        more = questions(f"more {number}", count)
-        out["all layers, a caller each"] = await measure(text_of(model), more, lanes)
-        assert model.account.cost.calls == model.journal.file.counts()["accepted"] == 2 * count
         out["from the journal"] = await measure(text_of(model), asked, lanes)
-        assert model.account.cost.calls == 2 * count
+        assert model.account.cost.calls == count
     settings = replace(settings, base_url=faulty, journal=folder / f"{number}-faults.db")
     with build_model(settings) as model:
         asked = questions(f"faults {number}", count)
-        out["all layers, faults"] = await measure(text_of(model), asked, 2 * lanes)
+        out["all layers, faults"] = await measure(text_of(model), asked, lanes)
         assert model.journal.file.counts()["accepted"] == count
     return out
 

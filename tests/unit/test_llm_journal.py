@@ -6,12 +6,14 @@ import asyncio
 import os
 import sqlite3
 import stat
+import time
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aspectra.base.errors import UsageError
 from aspectra.llm.budget import spending
 from aspectra.llm.chat import Message, Reply, Request, Usage
 from aspectra.llm.failures import Transient
@@ -200,6 +202,24 @@ def test_the_first_on_disk_counts_for_all(path):
     theirs.close()
 
 
+def test_who_had_to_queue_looks_again(path):
+    """What another process answered meanwhile is not paid for a second time."""
+    ours, theirs = JournalFile(path), JournalFile(path)
+
+    def step(request):
+        for n in range(3):
+            theirs.add([Record(journal.key(ask(str(n))), "scripted", "", True, Reply("theirs"))])
+        return "ours"
+
+    script = Scripted(step, delay=0.01)
+    journal = Journal(script, ours, lanes=1)
+    assert [reply.text for reply in complete(journal, *[ask(str(n)) for n in range(3)])] == ["theirs"] * 3
+    assert len(script.asked) == 1
+    assert journal.hits == 2
+    journal.close()
+    theirs.close()
+
+
 def test_equal_keys_in_one_group(file):
     records = [Record("k", "m", "", ok, Reply(text)) for ok, text in ((False, "0"), (True, "1"), (True, "2"))]
     earlier = file.add(records)
@@ -261,6 +281,32 @@ def test_missing(file):
     assert journal.holds(ask("1"))
 
 
+def test_a_call_is_under_way_until_it_is_on_disk(file):
+    """Of calls that were answered but not yet recorded there are never more than lanes."""
+    open_calls, most = [0], [0]
+    add = file.add
+
+    async def step(request):
+        open_calls[0] += 1
+        most[0] = max(most[0], open_calls[0])
+        await asyncio.sleep(0.001)
+        return "x"
+
+    def slow_disk(records):
+        out = add(records)
+        time.sleep(0.01)
+        open_calls[0] -= len(records)
+        return out
+
+    file.add = slow_disk
+    journal = Journal(Scripted(step), file, lanes=3)
+    for turn in range(2):  # another event loop is no trouble
+        complete(journal, *[ask(f"{turn}/{n}") for n in range(20)])
+    assert most == [3]
+    with pytest.raises(UsageError):
+        Journal(Scripted([]), file, lanes=0)
+
+
 def test_several_event_loops_and_threads(file):
     journal = Journal(Scripted(lambda r: r.messages[0].content), file)
     from threading import Thread
@@ -290,3 +336,73 @@ def test_replies_come_back_as_they_were(tmp_path_factory, text, logprobs):
     file.add([Record(key := os.urandom(8).hex(), "m", "p", True, reply)])
     assert file.find(key) == replace(reply, recorded=True)
     file.close()
+
+
+def test_somebody_else_is_writing(file):
+    """The event loop goes on while another process holds the file; the reply comes when it is on disk."""
+    other = sqlite3.connect(file.path, isolation_level=None)
+    journal = Journal(Scripted(["a", "b"]), file)
+
+    async def go():
+        other.execute("BEGIN IMMEDIATE")
+        task = asyncio.create_task(journal.complete(ask("1")))
+        second = asyncio.create_task(journal.complete(ask("2")))
+        for _ in range(20):
+            await asyncio.sleep(0.005)
+        early = task.done()
+        other.execute("COMMIT")
+        return early, (await task).text, (await second).text
+
+    assert asyncio.run(go()) == (False, "a", "b")
+    assert file.counts()["accepted"] == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        ("database or disk is full", JournalFailed, "disk is full"),
+        ("attempt to write a readonly database", JournalFailed, "cannot be written"),
+        ("database disk image is malformed", JournalBroken, "damaged"),
+        ("database is locked", JournalFailed, "failed"),
+    ],
+)
+def test_trouble_with_the_file_is_said(file, said, kind, words):
+    class Failing:
+        def execute(self, *_):
+            raise sqlite3.OperationalError(said)
+
+        def close(self):
+            pass
+
+    for connection in (file._reader, file._writer):
+        connection.close()
+    file._reader = file._writer = Failing()
+    for action in (
+        lambda: file.find("k"),
+        lambda: file.add([Record("k", "m", "", True, Reply("x"))]),
+        lambda: file.note("n"),
+        lambda: file.keep_note("n", 1),
+        file.counts,
+    ):
+        with pytest.raises(kind, match=words) as caught:
+            action()
+        assert caught.value.exit_code == (6 if kind is JournalBroken else 1)
+
+
+def test_what_an_ended_loop_left_is_written_on_closing(path):
+    """The program is interrupted between a reply and the next write."""
+    journal = Journal(Scripted(["paid"]), JournalFile(path))
+
+    async def interrupted():
+        task = asyncio.create_task(journal.complete(ask()))
+        while not any(here.pending for here in journal._loops.values()):
+            await asyncio.sleep(0)
+        task.cancel()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(interrupted())
+    journal.close()
+    again = JournalFile(path)
+    assert again.counts()["accepted"] == 1
+    again.close()
+    loop.close()

@@ -1,4 +1,4 @@
-"""Retries, rates, lanes, the scripted model and the shared loop."""
+"""Retries, rates, the scripted model and the shared loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from aspectra.llm.failures import (
     Transient,
 )
 from aspectra.llm.loops import run
-from aspectra.llm.rate import Lanes, RateLimit
+from aspectra.llm.rate import RateLimit
 from aspectra.llm.retry import Retry
 from aspectra.llm.scripted import Scripted
 
@@ -174,8 +174,6 @@ def test_settings_that_make_no_sense():
     with pytest.raises(UsageError):
         Retry(Scripted([]), tries=0)
     with pytest.raises(UsageError):
-        Lanes(Scripted([]), 0)
-    with pytest.raises(UsageError):
         RateLimit(Scripted([]), requests_per_minute=-1)
 
 
@@ -219,26 +217,6 @@ def test_no_minute_holds_more_tokens_than_allowed(used):
     for at, _ in sent:
         inside = [tokens for then, tokens in sent if at <= then < at + 60]
         assert sum(inside[:-1]) <= 600 + 1e-6  # the last one is paid for by the minute after
-
-
-def test_lanes():
-    now, most = [0], [0]
-
-    async def step(request):
-        now[0] += 1
-        most[0] = max(most[0], now[0])
-        await asyncio.sleep(0.002)
-        now[0] -= 1
-        return "x"
-
-    model = Lanes(Scripted(step), 3)
-
-    async def go():
-        await asyncio.gather(*(model.complete(ASKED) for _ in range(20)))
-
-    for _ in range(2):  # another event loop is no trouble
-        asyncio.run(go())
-    assert most == [3]
 
 
 def test_scripted_model():

@@ -2,14 +2,14 @@
 
 From the outside in, each layer is where it is because of the one below it:
 
-1. **journal**: a recorded answer needs no lane, no budget and no connection, and equal requests under way
-   together are one call;
-2. **lanes**: bound how many calls are under way. They lie outside of retries, so a call that waits for its
-   next attempt keeps its lane and an overloaded endpoint is asked less by all;
-3. **retries**: nothing inside of them is remembered from one attempt to the next;
-4. **budget**: inside of retries, because every attempt that may be charged for must be counted;
-5. **rate**: inside of the budget, so that what will not be sent takes no share of the minute;
-6. the **client**: one call is one attempt.
+1. **journal**: a recorded answer needs no budget and no connection, and equal requests under way together are
+   one call. It also bounds how many calls are under way, since a call is so until its reply is on disk; and
+   outside of retries, so that a call that waits for its next attempt keeps its place and an overloaded
+   endpoint is asked less by all;
+2. **retries**: each attempt goes anew through everything below;
+3. **budget**: inside of retries, because every attempt that may be charged for must be counted;
+4. **rate**: inside of the budget, so that what will not be sent takes no share of the minute;
+5. the **client**: one call is one attempt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from aspectra.llm.journal import Journal
 from aspectra.llm.journal_file import JournalFile
 from aspectra.llm.openai_compatible import OpenAICompatible, journal_name, offline
 from aspectra.llm.prices import Price, Prices, default_prices
-from aspectra.llm.rate import Lanes, RateLimit
+from aspectra.llm.rate import RateLimit
 from aspectra.llm.retry import Retry
 
 __all__ = ["Model", "ModelSettings", "build_model", "default_journal", "wrap_model"]
@@ -46,7 +46,7 @@ class ModelSettings:
         key_variable: environment variable with the key; "" for the defaults, see :mod:`aspectra.llm.secrets`.
         revision: any word; another one makes the journal ask anew.
         timeout: seconds for one attempt.
-        lanes: calls under way at once.
+        lanes: calls under way at once, see :class:`aspectra.llm.journal.Journal`.
         requests_per_minute: 0 for no limit.
         tokens_per_minute: 0 for no limit.
         tries: attempts for one call.
@@ -235,6 +235,5 @@ def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
             )
         asked = Budget(asked, account, price)
         asked = Retry(asked, tries=settings.tries, seconds=settings.seconds)
-        asked = Lanes(asked, settings.lanes)
     file = JournalFile(settings.journal or default_journal())
-    return Model(Journal(asked, file, account), asked, account, price, client)
+    return Model(Journal(asked, file, account, settings.lanes), asked, account, price, client)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import Account, note_recorded
 from aspectra.llm.chat import ChatModel, Reply, Request
@@ -21,7 +22,7 @@ from aspectra.llm.loops import PerLoop
 
 __all__ = ["Journal", "acceptable"]
 
-_GATHER = 0.002  # seconds that a write waits for company
+_GATHER = 0.001  # seconds that a write waits for company
 
 
 def acceptable(request: Request, reply: Reply) -> bool:
@@ -48,9 +49,10 @@ class _Flight:
 
 
 @dataclass
-class _Lane:
+class _Here:
     """What belongs to one event loop."""
 
+    free: asyncio.Semaphore
     flights: dict[str, _Flight] = field(default_factory=dict)
     pending: list[tuple[Record, asyncio.Future[Reply | None]]] = field(default_factory=list)
     busy: bool = False
@@ -63,23 +65,30 @@ class Journal:
     that reached the disk first counts for both.
 
     Args:
-        inner: asked when there is no accepted answer; None asks nobody, see ``Offline``.
+        inner: asked when there is no accepted answer.
         file: where answers are kept. Several journals may share one.
         account: where recorded answers are counted, beside the accounts open around the call.
+        lanes: calls under way at once, 1 or more, in the order in which they came. A call is under way until
+            its reply is on disk, so a program that dies loses no more replies than this. Waits between
+            attempts count too: an endpoint that asks for patience is asked less by all.
 
     Attributes:
         hits: answers given from the file, or shared with a call under way.
         rejected: replies that ``accept`` did not agree to.
     """
 
-    def __init__(self, inner: ChatModel, file: JournalFile, account: Account | None = None) -> None:
+    def __init__(
+        self, inner: ChatModel, file: JournalFile, account: Account | None = None, lanes: int = 8
+    ) -> None:
+        if lanes < 1:
+            raise UsageError(f"at least one call must be allowed at a time, not {lanes}")
         self.inner = inner
         self.file = file
         self.hits = 0
         self.rejected = 0
         self._account = account
         self._simulated = False
-        self._lanes = PerLoop(_Lane)
+        self._loops = PerLoop(lambda: _Here(asyncio.Semaphore(lanes)))
         self._executor = ThreadPoolExecutor(1, "aspectra-journal")
 
     @property
@@ -115,15 +124,15 @@ class Journal:
             JournalFailed, JournalBroken: the file cannot be used.
         """
         key = self.key(request)
-        lane = self._lanes.get()
-        flight = lane.flights.get(key)
+        here = self._loops.get()
+        flight = here.flights.get(key)
         if flight is None:
             reply = self.file.find(key)
             if reply is not None:
                 return self._recorded(reply)
-            flight = _Flight(asyncio.get_running_loop().create_task(self._ask(key, request, lane)))
-            lane.flights[key] = flight
-            flight.task.add_done_callback(lambda task: _landed(lane, key, task))
+            flight = _Flight(asyncio.get_running_loop().create_task(self._ask(key, request, here)))
+            here.flights[key] = flight
+            flight.task.add_done_callback(lambda task: _landed(here, key, task))
         joined = flight.waiting > 0
         flight.waiting += 1
         try:
@@ -132,8 +141,8 @@ class Journal:
             flight.waiting -= 1
             if not flight.waiting:
                 flight.task.cancel()  # has no effect unless all callers left before the end
-                if lane.flights.get(key) is flight:  # whoever asks next asks anew
-                    del lane.flights[key]
+                if here.flights.get(key) is flight:  # whoever asks next asks anew
+                    del here.flights[key]
         return self._recorded(replace(reply, recorded=True, seconds=0.0)) if joined else reply
 
     def _recorded(self, reply: Reply) -> Reply:
@@ -142,7 +151,15 @@ class Journal:
         note_recorded(reply.usage, self._account)
         return reply
 
-    async def _ask(self, key: str, request: Request, lane: _Lane) -> Reply:
+    async def _ask(self, key: str, request: Request, here: _Here) -> Reply:
+        queued = here.free.locked()
+        async with here.free:
+            # Meanwhile another process may have asked.
+            if queued and (reply := self.file.find(key)) is not None:
+                return self._recorded(reply)
+            return await self._ask_and_keep(key, request, here)
+
+    async def _ask_and_keep(self, key: str, request: Request, here: _Here) -> Reply:
         reply = await self.inner.complete(request)
         self._simulated = self._simulated or reply.simulated
         accepted = False
@@ -152,29 +169,29 @@ class Journal:
             self.rejected += not accepted
             record = Record(key, self.name, request.prompt, accepted, reply)
             future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
-            lane.pending.append((record, future))
-            self._start(lane)
+            here.pending.append((record, future))
+            self._start(here)
             earlier = await future
         return earlier or reply
 
-    def _start(self, lane: _Lane) -> None:
-        if lane.pending and not lane.busy:
-            lane.busy = True
-            asyncio.get_running_loop().call_later(_GATHER, self._write, lane)
+    def _start(self, here: _Here) -> None:
+        if here.pending and not here.busy:
+            here.busy = True
+            asyncio.get_running_loop().call_later(_GATHER, self._write, here)
 
-    def _write(self, lane: _Lane) -> None:
-        group, lane.pending = lane.pending, []
+    def _write(self, here: _Here) -> None:
+        group, here.pending = here.pending, []
         loop = asyncio.get_running_loop()
         writing = loop.run_in_executor(self._executor, self.file.add, [record for record, _ in group])
-        writing.add_done_callback(lambda done: self._written(lane, group, done))
+        writing.add_done_callback(lambda done: self._written(here, group, done))
 
     def _written(
         self,
-        lane: _Lane,
+        here: _Here,
         group: list[tuple[Record, asyncio.Future[Reply | None]]],
         done: asyncio.Future[list[Reply | None]],
     ) -> None:
-        lane.busy = False
+        here.busy = False
         error = done.exception()
         for number, (_, future) in enumerate(group):
             if future.done():  # its caller was cancelled; the reply is on disk all the same
@@ -183,21 +200,21 @@ class Journal:
                 future.set_exception(error)
             else:
                 future.set_result(done.result()[number])
-        self._start(lane)
+        self._start(here)
 
     def close(self) -> None:
         """Write what an ended event loop left behind, then close the file; it can be called twice."""
         self._executor.shutdown()
-        for lane in self._lanes.values():
-            group, lane.pending = lane.pending, []
+        for here in self._loops.values():
+            group, here.pending = here.pending, []
             if group:
                 self.file.add([record for record, _ in group])
         self.file.close()
 
 
-def _landed(lane: _Lane, key: str, task: asyncio.Task[Reply]) -> None:
-    flight = lane.flights.get(key)
+def _landed(here: _Here, key: str, task: asyncio.Task[Reply]) -> None:
+    flight = here.flights.get(key)
     if flight is not None and flight.task is task:
-        del lane.flights[key]
+        del here.flights[key]
     if not task.cancelled():
         task.exception()  # looked at, so that one whose callers have all left is not reported as lost

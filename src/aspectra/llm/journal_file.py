@@ -43,7 +43,8 @@ CREATE TABLE IF NOT EXISTS calls (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS calls_accepted ON calls(key) WHERE accepted = 1;
 """
-# A whole group in one statement: one transaction, one wait for the disk, and the interpreter is let go once.
+# A whole group in one statement: one transaction, one wait for the disk, and few occasions on which the writing
+# thread has to win the interpreter back from a busy event loop.
 _ADD = """
 INSERT INTO calls (call, key, model, prompt, accepted, at, reply, checksum)
 SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
@@ -237,8 +238,11 @@ class JournalFile:
 
     def counts(self) -> dict[str, int]:
         """How many replies there are: ``accepted``, and ``other`` (rejected, late, damaged)."""
-        with self._reading:
-            rows = self._reader.execute("SELECT accepted = 1, count(*) FROM calls GROUP BY 1").fetchall()
+        try:
+            with self._reading:
+                rows = self._reader.execute("SELECT accepted = 1, count(*) FROM calls GROUP BY 1").fetchall()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
         found = {bool(kind): number for kind, number in rows}
         return {"accepted": found.get(True, 0), "other": found.get(False, 0)}
 

@@ -1,4 +1,4 @@
-"""How many calls at once, and how many a minute."""
+"""How many calls a minute."""
 
 from __future__ import annotations
 
@@ -10,42 +10,8 @@ from collections.abc import Awaitable, Callable
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import prompt_tokens
 from aspectra.llm.chat import ChatModel, Reply, Request
-from aspectra.llm.loops import PerLoop
 
-__all__ = ["Lanes", "RateLimit"]
-
-
-class Lanes:
-    """A model with at most so many calls under way, in the order in which they came.
-
-    Belongs outside of retries: a call that waits before its next attempt keeps its lane, so that an endpoint
-    which asks for patience is asked less by all.
-
-    Args:
-        inner: the model.
-        lanes: calls under way at once, 1 or more.
-    """
-
-    def __init__(self, inner: ChatModel, lanes: int) -> None:
-        if lanes < 1:
-            raise UsageError(f"at least one call must be allowed at a time, not {lanes}")
-        self.inner = inner
-        self._free = PerLoop(lambda: asyncio.Semaphore(lanes))
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self.inner.name
-
-    @property
-    def simulated(self) -> bool:
-        """Whether no language model is behind it."""
-        return self.inner.simulated
-
-    async def complete(self, request: Request) -> Reply:
-        """The inner model's answer, when a lane is free."""
-        async with self._free.get():
-            return await self.inner.complete(request)
+__all__ = ["RateLimit"]
 
 
 class RateLimit:
