@@ -88,11 +88,23 @@ def _chains(clauses: Clauses, kinds: tuple[str, ...]) -> list[list[Part]]:
     return out
 
 
+def _denied(clauses: Clauses, part: Part) -> bool:
+    """Whether a part belongs to a sentence that says what is not wanted: its words must not be searched for."""
+    return any(
+        piece.category == "neg"
+        for other in clauses.parts
+        if other.sentence == part.sentence and (other.kind == "wish" or other is part)
+        for piece in clauses.pieces[other.first : other.last]
+    )
+
+
 def _subject(clauses: Clauses, whole_query: bool) -> list[Part]:
     """The run of parts that the query keeps."""
     if not whole_query:
-        chains = _chains(clauses, ("subject", "bare", "unread"))
-        return [chains[0][0], chains[-1][-1]] if chains else []
+        parts = [
+            p for p in clauses.parts if p.kind in ("subject", "bare", "unread") and not _denied(clauses, p)
+        ]
+        return [parts[0], parts[-1]] if parts else []
     wished = any(
         p.kind == "unread" or (p.kind == "wish" and any(q.carries for q in clauses.pieces[p.first : p.last]))
         for p in clauses.parts
@@ -122,7 +134,10 @@ def _only_names(clauses: Clauses, wishes: Sequence[Wish]) -> bool:
 def _supported(clauses: Clauses, wishes: Sequence[Wish]) -> list[Wish]:
     """Without wishes that rest on a word of many meanings alone (*code*), where nothing else is wished."""
     asked = any(
-        any(clauses.pieces[i].value == "back" or clauses.pieces[i].low == "that's" for i in range(p.first, p.last))
+        any(
+            clauses.pieces[i].value == "back" or clauses.pieces[i].low == "that's"
+            for i in range(p.first, p.last)
+        )
         and any(clauses.pieces[i].category == "open" for i in range(p.first, p.last))
         for p in clauses.parts
         if p.kind == "wish"
@@ -161,7 +176,12 @@ def read_instruction(
         wishes = _supported(clauses, wishes)
         if _only_names(clauses, wishes):
             wishes = []
-    unread = [_span(clauses, [p]) for p in clauses.parts if p.kind == "unread"]
+    kinds = ("unread",) if whole_query else ("unread", "subject", "bare")
+    unread = [
+        _span(clauses, [p])
+        for p in clauses.parts
+        if p.kind in kinds and (p.kind == "unread" or _denied(clauses, p))
+    ]
     if encode is not None and unread:
         found, unread = nearest_values(text, unread, clauses, encode)
         wishes = [*wishes, *found]

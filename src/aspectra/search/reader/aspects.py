@@ -15,6 +15,7 @@ _BEHIND = frozenset("but and or as on than obtained from though while with to , 
 _ADVERBS = frozenset(
     "a an the completely entirely totally quite very much rather slightly somewhat kind of sort type exactly precisely its their own overall general eine einen ein die der das ganz völlig".split()
 )
+_SEED = frozenset("seed paper this one in".split())
 _BETWEEN = frozenset(
     "should must that which is are be can could may do does to in have has needs need of a an completely entirely totally quite really very very not n't don't doesn't shouldn't the from this one".split()
 )
@@ -52,7 +53,8 @@ def read_aspect(
     if trigger := _find(context, tokens, at, "same", "diff"):
         paired = trigger[2] == "pair"
         start = at + trigger[0]
-        while start < len(tokens) and tokens[start].low in _ADVERBS:
+        skipped = _SEED if tokens[at].low == "unlike" else frozenset()
+        while start < len(tokens) and (tokens[start].low in _ADVERBS or tokens[start].low in skipped):
             start += 1
         if start >= len(tokens):
             return None

@@ -123,9 +123,9 @@ _YEARS = re.compile(
     rf"|(?P<after>after|later\s+than|newer\s+than|younger\s+than|past|more\s+recent(?:ly)?\s+than|following|beyond|nach)\s+(?P<ya>{_YEAR})"
     rf"|(?P<before>before|prior\s+to|earlier\s+than|older\s+than|preceding|pre|vor|older\s+als|älter\s+als)[\s-]+(?P<yb>{_YEAR})"
     rf"|(?:since|seit|as\s+of|as\s+from|starting\s+(?:in|from|with)|beginning\s+(?:in|with)|(?:not|no|nothing)\s+(?:before|earlier\s+than|older\s+than)|ab)\s+(?P<ys>{_YEAR})(?:\s+(?:on|onwards?))?"
-    rf"|(?:from\s+|von\s+|dated\s+|in\s+)?(?P<yo>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:later|newer|after|since|onwards?|more\s+recent(?:ly)?|younger|thereafter|beyond|up)|\s+onwards?|\s+on(?=\s*(?:$|[,.;:!?)]|and\b|or\b|but\b|please\b))|\+|\s+(?:oder|und)\s+(?:später|neuer|danach)|以后|之后|以来|起)"
+    rf"|(?:(?:published|posted|written|appeared)\s+)?(?:from\s+|von\s+|dated\s+|in\s+)?(?P<yo>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:later|newer|after|since|onwards?|more\s+recent(?:ly)?|younger|thereafter|beyond|up)|\s+onwards?|\s+on(?=\s*(?:$|[,.;:!?)]|and\b|or\b|but\b|please\b))|\+|\s+(?:oder|und)\s+(?:später|neuer|danach)|以后|之后|以来|起)"
     rf"|(?:until|till|up\s+to|through|up\s+until|bis|no\s+later\s+than|not\s+later\s+than|no\s+newer\s+than|not\s+after|nothing\s+after|no\s+more\s+recent\s+than)\s+(?P<yu>{_YEAR})"
-    rf"|(?:from\s+|in\s+)?(?P<ye>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:earlier|older|before)|\s+(?:oder|und)\s+(?:früher|älter|davor)|以前|之前)"
+    rf"|(?:(?:published|posted|written|appeared)\s+)?(?:from\s+|in\s+)?(?P<ye>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:earlier|older|before)|\s+(?:oder|und)\s+(?:früher|älter|davor)|以前|之前)"
     rf"|(?P<lead>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+(?:in\s+)?|from\s+|in\s+|of\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s+)?(?:the\s+)?(?:years?\s+)?(?P<decade>(?:1[5-9]\d|20\d)0)'?s(?!\w)"
     rf"|(?P<lead2>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+(?:in\s+)?|from\s+|in\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s*:?\s+)?(?P<year>{_YEAR})(?:年)?"
 )

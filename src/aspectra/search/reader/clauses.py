@@ -59,6 +59,8 @@ _RELATIVE = frozenset("that which who whose where die".split())
 _FIRST_PERSON = frozenset("i i'm i've i'd we we're my our ich".split())
 _DETERMINERS = frozenset("a an the some any all one ein eine einen".split())
 _WRITES = frozenset("write writes wrote say says said think thinks post discuss report".split())
+_PARTICIPLES = frozenset("written published aimed intended suitable meant posted geared pitched".split())
+_ABOUT = frozenset("about on regarding concerning 关于 über".split())
 _READERS = frozenset("reader readers readership audience".split())
 _TAKES = frozenset("leave leaving keep keeping kept left cut take taken".split())
 _OUT = frozenset(["out", "off", "away", "aside"])
@@ -110,11 +112,21 @@ class _Divider:
         if pieces[first].value == "swallow" and last - first <= 6:
             self.add("nothing", first, last, before, sentence)  # "whatever the method"
             return
-        read_by = any(p.low in _READERS for p in pieces[first:unknown]) and sum(not p.covered for p in pieces[first:last]) <= 3
+        read_by = (
+            any(p.low in _READERS for p in pieces[first:unknown])
+            and sum(not p.covered for p in pieces[first:last]) <= 3
+        )
         if read_by and any(p.attribute == "audience" for p in pieces[first:last]):
             self.add("wish", first, last, before, sentence)
             return
         cut = self._cut(first, last, unknown)
+        if cut == first and (end := self._loose(first, last)):
+            self.add("wish", first, end, before, sentence)
+            if end < last:
+                suffix = self._suffix(first, end + 1, last, licensed=True)
+                self.add("subject", end + 1, suffix, "", sentence)
+                self.add("wish", suffix, last, "", sentence)
+            return
         start = cut
         if cut > first or self._asks(first, unknown):
             head = self._object(cut, last, asked=cut > first)
@@ -133,7 +145,9 @@ class _Divider:
             self.add("wish", end, last, "", sentence)
             return
         previous = self.parts[-1] if self.parts else None
-        goes_on = previous is not None and previous.sentence == sentence and previous.kind in ("subject", "bare")
+        goes_on = (
+            previous is not None and previous.sentence == sentence and previous.kind in ("subject", "bare")
+        )
         if goes_on and before != "semicolon":
             # A subject goes on: *transformers (and their kin) for proteins*; *GloVe: a dataset for X* is a title.
             plain = not (self._asks(first, last) or self.any(first, last, "polite"))
@@ -152,6 +166,39 @@ class _Divider:
         self.add(kind, cut, suffix, before, sentence)
         self.add("wish", suffix, last, "", sentence)
 
+    def _loose(self, first: int, last: int) -> int:
+        """Where a wish with a few unknown words ends: *I don't trust blogs*, *something for nurses about X*.
+
+        Returns:
+            The piece that leads to the subject, or ``last``; 0 where this is no wish.
+        """
+        pieces = self.pieces
+        head = pieces[first]
+        if head.low in _QUESTION:
+            return 0
+        led = head.rules or head.low in _PARTICIPLES
+        led = led or any(p.rules and p.category != "soft" for p in pieces[first : first + 3])
+        denied = any(p.category == "neg" for p in pieces[first : first + 3])
+
+        def wishes(end: int) -> bool:
+            return any(
+                p.carries
+                and p.category in ("mention", "bound")
+                and (p.sure or denied)
+                and (at + 1 >= end or pieces[at + 1].covered)
+                for at, p in enumerate(pieces[first:end], first)
+            )
+
+        for at in range(first + 1, last):
+            unknown = sum(not p.covered for p in pieces[first:at])
+            if pieces[at].low in _ABOUT and 0 < unknown <= 4 and wishes(at):
+                return at if led or head.category in ("open", "doc") else 0
+        unknown = sum(not p.covered for p in pieces[first:last])
+        elsewhere = any(not p.covered for p in pieces[:first]) or any(not p.covered for p in pieces[last:])
+        if led and wishes(last) and unknown <= (3 if elsewhere or not self.whole_query else 1):
+            return last
+        return 0
+
     def carried(self, sentence: int) -> bool:
         """Whether a wish was found before, in this sentence."""
         return any(p.kind == "wish" and p.sentence == sentence for p in self.parts)
@@ -159,17 +206,37 @@ class _Divider:
     def _known(self, first: int, last: int, before: str, sentence: int) -> None:
         pieces = self.pieces[first:last]
         previous = self.parts[-1] if self.parts else None
-        title = before == "colon" and previous is not None and previous.sentence == sentence and previous.kind == "bare"
+        title = (
+            before == "colon"
+            and previous is not None
+            and previous.sentence == sentence
+            and previous.kind == "bare"
+        )
         if title and not any(p.rules or p.category in ("open", "polite") for p in pieces):
             self.add("bare", first, last, before, sentence)
             return
         self.labelled = pieces[-1].category == "topic"
+        after_wish = before == "colon" and previous is not None and previous.kind == "wish"
+        if (
+            after_wish
+            and self.whole_query
+            and self.carries(previous.first, previous.last)
+            and not any(p.kind in ("subject", "bare") for p in self.parts)
+        ):
+            plain = not any(p.rules or p.category in ("open", "polite") for p in pieces)
+            if plain and self._last_words(last):
+                self.add("subject", first, last, before, sentence)
+                return
         if any(p.carries or p.rules for p in pieces):
             self.add("wish", first, last, before, sentence)
         elif any(p.category in ("open", "topic", "polite", "doc") or p.value == "seed" for p in pieces):
             self.add("nothing", first, last, before, sentence)
         else:
             self.add("chatter", first, last, before, sentence)
+
+    def _last_words(self, last: int) -> bool:
+        """Whether the text ends here."""
+        return all(p.category in DELIMITERS for p in self.pieces[last:])
 
     def _asks(self, first: int, last: int) -> bool:
         return self.any(first, last, "open", "neg", "hard", "soft", "wish", "perm")
@@ -187,7 +254,14 @@ class _Divider:
         return first
 
     def _wanted(self, first: int, last: int) -> bool:
-        return self._asks(first, last) or self.pieces[first].low in _DETERMINERS or self.continues
+        before = self.pieces[last - 1]
+        if self._asks(first, last) or self.pieces[first].low in _DETERMINERS or self.continues:
+            return True
+        if self.pieces[first].low in _QUESTION:
+            return before.carries
+        return (
+            before.carries and before.sure and " " in before.low
+        )  # "replication studies of", not "survey of"
 
     def _request(self, first: int, last: int) -> bool:
         """Whether the pieces of a prefix ask for documents."""
@@ -196,9 +270,15 @@ class _Divider:
         if pieces[0].low in _QUESTION or (pieces[0].category == "name" and pieces[0].low.startswith("what")):
             if pieces[0].low in _ASKS_HOW:
                 return False
-            named = any(p.category == "doc" or (p.carries and p.sure and p.attribute in _HOLDERS) for p in pieces)
+            named = any(
+                p.category == "doc" or (p.carries and p.sure and p.attribute in _HOLDERS) for p in pieces
+            )
             opens = pieces[0].low not in _ASKS_WHAT and any(p.category == "open" for p in pieces)
-            return opens or (named and pieces[-1].category == "topic" and pieces[-1].low not in ("for", "to"))
+            return (
+                opens
+                or (named and pieces[-1].category == "topic" and pieces[-1].low not in ("for", "to"))
+                or (named and pieces[-1].low == "of")
+            )
         if any(p.category == "open" for p in pieces):
             return True
         if len(pieces) == 1 and pieces[0].category == "topic":
@@ -224,6 +304,8 @@ class _Divider:
             Where it begins and ends, and what the words before it are; None where there is none.
         """
         pieces = self.pieces
+        while cut < last and pieces[cut].rules:
+            cut += 1
         for at in range(cut, last):
             piece = pieces[at]
             if piece.category == "topic" or piece.rules:
@@ -293,7 +375,9 @@ class _Divider:
         licensed = licensed or (cut > first and (documents or self.any(first, cut, "open")))
         for at in range(start, last):
             piece = pieces[at]
-            limits = piece.low == "to" and any(p.low.startswith(("restrict", "limit", "confine")) for p in pieces[first:cut])
+            limits = piece.low == "to" and any(
+                p.low.startswith(("restrict", "limit", "confine")) for p in pieces[first:cut]
+            )
             begins = (
                 limits
                 or piece.low.split(" ")[0] in _STARTERS
@@ -315,7 +399,11 @@ class _Divider:
                 and piece.rules
             ):
                 return at  # "... would be good"
-            if piece.low in _RELATIVE and documents and any(p.value == "back" and p is not piece for p in tail):
+            if (
+                piece.low in _RELATIVE
+                and documents
+                and any(p.value == "back" and p is not piece for p in tail)
+            ):
                 return at  # "... that uses it"
             if not any(p.carries for p in tail):
                 continue
@@ -409,10 +497,28 @@ def _settle(pieces: Sequence[Piece]) -> list[Piece]:
                     out[at] = replace(piece, category="func")
                 elif pieces[at - 1].low in ("the", "this", "my", "a"):
                     out[at] = replace(piece, category="func")
-            if piece.category == "name" and not piece.sure and at > first and not _named(piece, pieces[at - 1]):
+            if (
+                piece.category == "name"
+                and not piece.sure
+                and at > first
+                and not _named(piece, pieces[at - 1])
+            ):
                 out[at] = replace(piece, category="word", attribute="", values=())
-            if piece.attribute == "audience" and at + 1 < last and pieces[at + 1].low.split(" ")[0] in _WRITES:
-                out[at] = replace(piece, category="func", attribute="", values=())  # who writes, not who reads
+            if (
+                piece.attribute == "audience"
+                and at + 1 < last
+                and pieces[at + 1].low.split(" ")[0] in _WRITES
+            ):
+                out[at] = replace(
+                    piece, category="func", attribute="", values=()
+                )  # who writes, not who reads
+            if (
+                piece.category == "perm"
+                and piece.low.startswith("any ")
+                and at + 1 < last
+                and pieces[at + 1].category == "neg"
+            ):
+                out[at] = replace(piece, category="func")  # "any language but ..."
             if piece.category == "label":
                 leads = at == last - 1 or "lead" in piece.marks
                 out[at] = replace(piece, category="topic" if leads else "word")

@@ -56,7 +56,9 @@ _AUTHOR = re.compile(
     rf"(?:(?:co-?)?(?:written|authored|penned)\s+by|by|from\s+the\s+pen\s+of|authors?:|author\s+is|von)\s+"
     rf"(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?(?P<people>{_PERSON})(?:\s*(?:,|and|or|&|und|oder)\s*(?P<second>{_PERSON}))?"
 )
-_WROTE = re.compile(rf"[Ww]hat\s+(?:did|has|have|does|do)\s+(?P<people>{_PERSON})\s+(?:write|written|say|said|published?|think|find|found)\b")
+_WROTE = re.compile(
+    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+(?P<people>{_PERSON})\s+(?:write|written|say|said|published?|think|find|found)\b"
+)
 _OWNER = re.compile(
     rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?|own\s+papers?|own\s+work)\b"
 )
@@ -71,9 +73,7 @@ _VENUE_WORD = r"Journal|Transactions|Proceedings|Conference|Workshop|Letters|Ann
 _IN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n])*?\b(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
 )
-_ACRONYM_AT = re.compile(
-    r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)"
-)
+_ACRONYM_AT = re.compile(r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)")
 _KNOWN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|of)\s+(?:the\s+)?)?(?:(?P<proc>(?:proceedings\s+of\s+)?)(?P<name>(?:IEEE\s+|ACM\s+)?(?:{'|'.join(sorted(map(re.escape, VENUES), key=len, reverse=True))}|{_JOURNALS}))(?:['’]\d\d)?)(?![\w-])"
 )

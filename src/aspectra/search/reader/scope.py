@@ -204,7 +204,22 @@ def wishes_of(clauses: Clauses) -> list[Wish]:
             if mention.attribute == "format":
                 contents = mention
         floating = []
+    _pass_back(reads)
     return _collect(reads)
+
+
+def _pass_back(reads: Sequence[_Read]) -> None:
+    """*News, blogs or forums only*: what stands behind a list is said of all of it."""
+    for read, following in zip(reversed(reads[:-1]), reversed(reads[1:]), strict=True):
+        behind = [o for o in following.operators if o.start > following.piece.start]
+        bare = not read.operators and all(p.carries or p.low in _JOINS for p in read.unit.pieces)
+        linked = (
+            following.unit is not read.unit
+            and following.unit.before == "comma"
+            and following.unit.sentence == read.unit.sentence
+        )
+        if behind and bare and linked and read.piece.attribute == following.piece.attribute:
+            read.operators = behind
 
 
 def _describes(unit: _Unit, first: Piece, second: Piece) -> bool:
@@ -232,7 +247,9 @@ def _attach(previous: list[_Read], operators: list[Piece], reads: list[_Read], u
         if denied and again and again[0].value == "strong":  # said twice, and the second time plainly
             read.operators = [o for o in read.operators if o.category not in ("neg", "soft")] + again
         else:
-            read.operators = read.operators + [o for o in operators if not (denied and o.category in ("neg", "hard"))]
+            read.operators = read.operators + [
+                o for o in operators if not (denied and o.category in ("neg", "hard"))
+            ]
 
 
 def _collect(reads: Sequence[_Read]) -> list[Wish]:

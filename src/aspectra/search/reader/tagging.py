@@ -123,7 +123,9 @@ def pieces_of(text: str) -> list[Piece]:
                 )
                 at = aspect.end
                 continue
-            if term := terms.read_term(text, tokens, at, main, context, out[-1] if out else None, _asked(out), earlier):
+            if term := terms.read_term(
+                text, tokens, at, main, context, out[-1] if out else None, _asked(out), earlier
+            ):
                 found, last, sure = term
                 end = tokens[last - 1].end
                 out.append(
