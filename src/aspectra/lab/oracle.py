@@ -30,9 +30,9 @@ class Oracle:
     concurrency changes a result. What the rates mean:
 
     - ``error``: the chance that two neighbours in the right order come out the wrong way round. Pairs are
-      swapped with it; lists are drawn from the Mallows model with dispersion error / (1 - error), so that papers
-      far apart are confused far more rarely, and 0.5 is any order at all. A probability of yes becomes that of
-      no; a grade or points become others.
+      swapped with it; lists are drawn from the Mallows model with dispersion error / (1 - error), so that
+      papers far apart are confused far more rarely, and 0.5 is any order at all. A probability of yes becomes
+      that of no; a grade or points become others.
     - ``bias``: the chance that a pair or list is answered in the order in which it was shown.
     - ``malformed``: the chance that the reply is not what was asked for: empty, a refusal, prose, cut off, a
       thought without an end, labels repeated, missing or never given out.

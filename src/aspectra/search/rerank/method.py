@@ -79,9 +79,9 @@ class Method:
         first, second = _halves(text)
         judge = _member(JUDGES.get, first, "judge")
         usual = {"scores": "single", "pairs": "heapsort", "lists": "window"}
-        if not second and judge.answers == "lists" and judge.width != 20:
+        if second is None and judge.answers == "lists" and judge.width != 20:
             second = f"window(size={judge.width},step={max(1, judge.width // 2)})"
-        return cls(judge, _member(SORTERS.get, second or usual[judge.answers], "sorter"))
+        return cls(judge, _member(SORTERS.get, usual[judge.answers] if second is None else second, "sorter"))
 
 
 def _plain(make: Callable[..., Any]) -> Any:
@@ -92,15 +92,15 @@ def _plain(make: Callable[..., Any]) -> Any:
         return None
 
 
-def _halves(text: str) -> tuple[str, str]:
-    """What stands before and after the plus sign outside of brackets and quotes."""
+def _halves(text: str) -> tuple[str, str | None]:
+    """What stands before and after the plus sign outside of brackets and quotes; None where there is none."""
     depth, quoted = 0, False
     for at, sign in enumerate(text):
         quoted ^= sign == '"'
         depth += 0 if quoted else (sign == "(") - (sign == ")")
         if sign == "+" and depth == 0 and not quoted:
             return text[:at], text[at + 1 :]
-    return text, ""
+    return text, None
 
 
 def _member(get: Callable[[str], Callable[..., Any]], text: str, family: str) -> Any:

@@ -51,14 +51,13 @@ class Prompt:
         return f"{self.name}/{digest_texts([self.system, self.user, rules('')])[:8]}"
 
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """The two turns with values put in.
+        """The two turns with values put in; values without a placeholder are left out.
 
         Raises:
-            UsageError: a placeholder without a value, or a value without a placeholder in the declared ones.
+            UsageError: a placeholder has no value.
         """
         if missing := sorted(set(self.placeholders) - set(values)):
             raise UsageError(f"prompt {self.name!r} lacks {', '.join(missing)}")
-        refuse_unknown(values, self.placeholders, f"value for prompt {self.name!r}")
         return (
             Message("system", _PLACE.sub(lambda found: values[found[1]], self.system)),
             Message("user", _PLACE.sub(lambda found: values[found[1]], self.user)),
@@ -93,14 +92,20 @@ class Prompt:
         """The prompt called ``name``: our own, or the file at ``path``.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: it cannot be read, or leaves out what every judge must be told.
         """
-        if not path:
-            return _ours(name)
-        try:
-            return cls.parse(name, Path(path).read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"the prompt file {path} cannot be read", why=str(error)) from error
+        return _from_file(name, path) if path else _ours(name)
+
+
+@cache
+def _from_file(name: str, path: str) -> Prompt:
+    try:
+        prompt = Prompt.parse(name, Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the prompt file {path} cannot be read", why=str(error)) from error
+    if missing := sorted({"papers", "question", "rules"} - set(prompt.placeholders)):
+        raise UsageError(f"the prompt file {path} has no place for {', '.join(missing)}")
+    return prompt
 
 
 @cache
