@@ -42,8 +42,10 @@ from aspectra.views.lenses._role_features import PLACES, UNKNOWN, Pieces, Words,
 from aspectra.views.lenses._role_model import NEIGHBOUR, ROLES, RoleModel
 
 BEGIN = 4  # pieces that count as a sentence's beginning
-DIMENSIONS = 192  # of the static word vectors, principal components of 384
+DIMENSIONS = 384  # of the static word vectors, principal components: all of them
 LEAST = 2  # sentences of train that have a key, for it to be kept (neighbours' keys: one more)
+OFTEN = 2  # times a piece occurs in train, for it to be shipped; others are cut into smaller ones
+ALWAYS = frozenset({UNKNOWN, "0", "in", "this", "that"})  # pieces that the code names
 PLACE = 2.0  # scale of places in the logistic regression: the larger, the less they are regularised
 
 
@@ -76,7 +78,7 @@ def read(path: Path) -> Split:
 
 
 def static_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
-    """Pieces to ship and (pieces, DIMENSIONS) their vectors: what the first layer reads, reduced."""
+    """Pieces and (pieces, DIMENSIONS) their vectors: what the first layer reads, reduced."""
     tensors = load_file(folder / "model.safetensors")
     known = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     names = [w for w in known if w == UNKNOWN or (w.isascii() and not w.startswith("["))]
@@ -88,8 +90,14 @@ def static_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
     table = whole[[known[w] for w in names]]
     table -= table.mean(0)
     _, _, axes = np.linalg.svd(table, full_matrices=False)
-    table = table @ axes[:DIMENSIONS].T
-    return names, (table / table.std()).astype(np.float32)
+    return names, table @ axes[:DIMENSIONS].T
+
+
+def shipped_pieces(names: list[str], split: Split) -> np.ndarray:
+    """Which pieces are kept: the frequent ones, those of one letter or sign, and those in ALWAYS."""
+    often = np.bincount(Words(names).cut(split.sentences).ids, minlength=len(names))
+    single = np.array([len(name.removeprefix("##")) == 1 or name in ALWAYS for name in names])
+    return np.asarray((often >= OFTEN) | single)
 
 
 def rounded(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -223,9 +231,12 @@ def fit(
     names: list[str], table: np.ndarray, split: Split, options: argparse.Namespace
 ) -> dict[str, np.ndarray]:
     """All arrays of the model, as shipped."""
+    kept = shipped_pieces(names, split)
+    names = [name for name, keep in zip(names, kept, strict=True) if keep]
+    table = table[kept]
     words = Words(names)
     pieces = words.cut(split.sentences)
-    coded, scale = rounded(table)
+    coded, scale = rounded((table / table.std()).astype(np.float32))
     arrays: dict[str, np.ndarray] = {
         "pieces": np.frombuffer("\n".join(names).encode(), np.uint8),
         "vectors": coded,

@@ -254,12 +254,17 @@ def sentence_keys(pieces: Pieces) -> tuple[Ints, Ints]:
 def pooled(pieces: Pieces, table: Floats, begin: int) -> Floats:
     """(sentences, 2 * dimensions) mean vector of a sentence's pieces, and of its first ``begin`` ones."""
     size = table.shape[1]
-    out = np.zeros((len(pieces.counts), 2 * size), dtype=np.float32)
+    out = np.zeros((len(pieces.counts), 2, size), dtype=np.float32)
+    if not len(pieces.counts):
+        return out.reshape(0, 2 * size)
+    longest = int(pieces.counts.max())
+    place = np.empty((longest, size), dtype=np.float32)
+    which = np.ones((2, longest), dtype=np.float32)
+    which[1, begin:] = 0
     # A loop: the vectors of one sentence stay in the cache, which is faster than one large gather.
     for row, start, count in zip(out, pieces.starts.tolist(), pieces.counts.tolist(), strict=True):
-        vectors = table[pieces.ids[start : start + count]]
-        np.add.reduce(vectors, 0, out=row[:size])
-        np.add.reduce(vectors[:begin], 0, out=row[size:])
-    out[:, :size] /= pieces.counts[:, None]
-    out[:, size:] /= np.minimum(pieces.counts, begin)[:, None]
-    return out
+        vectors = table.take(pieces.ids[start : start + count], 0, out=place[:count], mode="clip")
+        np.matmul(which[:, :count], vectors, out=row)
+    out[:, 0] /= pieces.counts[:, None]
+    out[:, 1] /= np.minimum(pieces.counts, begin)[:, None]
+    return out.reshape(-1, 2 * size)

@@ -57,7 +57,7 @@ class RoleModel:
         pieces = self.words.cut(sentences)
         places = self.words.places(pieces, papers)
         logs = self.by_words(pieces, places, papers) + self.by_chain(pieces, places, papers)
-        out = np.exp(_log_softmax(logs / 2))
+        out = np.exp(_log_softmax(logs * np.float32(0.5)))
         out[~self.words.known(pieces)] = np.nan
         return out
 
@@ -95,9 +95,11 @@ class RoleModel:
             ),
             axis=2,
         )
-        whole = np.broadcast_to(places, (len(read), *places.shape))
-        inputs = np.concatenate((read, around, whole), axis=2)
-        scores = np.matmul(inputs, net["out.weight"].transpose(0, 2, 1)) + net["out.bias"][:, None]
+        size = read.shape[2]
+        out = net["out.weight"].transpose(0, 2, 1)
+        scores = np.matmul(read, out[:, :size]) + net["out.bias"][:, None]
+        scores += np.matmul(around, out[:, size : 2 * size])
+        scores += np.matmul(places, out[:, 2 * size :])
         return np.asarray(_log_softmax(scores).mean(axis=0))
 
     def _run(self, inputs: Floats, order: _Order, name: str, rows: Ints) -> Floats:
@@ -113,7 +115,12 @@ class RoleModel:
         for step, active in enumerate(order.active):
             here = rows[order.first[:active] + step]
             x, h = given[:, here], np.matmul(state[:, :active], again) + bias
-            gates = 1 / (1 + np.exp(-np.clip(x[..., : 2 * size] + h[..., : 2 * size], -30, 30)))
+            gates = x[..., : 2 * size] + h[..., : 2 * size]
+            np.negative(gates, out=gates)
+            np.minimum(gates, 30, out=gates)
+            np.exp(gates, out=gates)
+            gates += 1
+            np.reciprocal(gates, out=gates)
             reset, keep = gates[..., :size], gates[..., size:]
             new = np.tanh(x[..., 2 * size :] + reset * h[..., 2 * size :])
             state = (1 - keep) * new + keep * state[:, :active]

@@ -31,7 +31,7 @@ class RolesLens:
     """
 
     name = "roles"
-    version = 1
+    version = 2
     kind: LensKind = "sentence"
     labels: tuple[str, ...] = ROLES
     full_text = False
