@@ -37,7 +37,9 @@ demo: .venv/.installed
 	@$(BIN)/aspectra init --demo --library $(LIBRARY)
 	$(BIN)/aspectra search "reranking papers with a large language model" --limit 3 --library $(LIBRARY)
 	$(BIN)/aspectra search "do retrievers follow instructions, or ignore them" --limit 3 --since 2023 --library $(LIBRARY)
-	$(BIN)/aspectra similar mysore2021csfcube --limit 3 --library $(LIBRARY)
+	$(BIN)/aspectra similar sun2023rankgpt --same background --limit 3 --library $(LIBRARY)
+	$(BIN)/aspectra similar sun2023rankgpt --same method --limit 3 --library $(LIBRARY)
+	$(BIN)/aspectra similar sun2023rankgpt --instruction "the same method, published before 2021, never a survey" --limit 3 --library $(LIBRARY)
 	@echo; echo "Your own papers: $(BIN)/aspectra init && $(BIN)/aspectra add library.bib papers/ && $(BIN)/aspectra index"
 
 test: .venv/.installed-dev
