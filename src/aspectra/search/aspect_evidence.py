@@ -26,15 +26,18 @@ def aspect_quotes(
         positions: of the hits.
         papers: the hits; those whose text changed since they were indexed are not quoted.
     """
-    probes = [p for p in plan.probes if p.matching and p.weight > 0 and p.view.startswith("sentences@")]
+    asked: dict[str, Probe] = {}  # one probe speaks for an aspect, however many ways of matching it has
+    for probe in plan.probes:
+        if probe.matching and probe.weight > 0 and probe.view.startswith("sentences@"):
+            asked.setdefault(probe.aspect, probe)
     out: list[list[Evidence]] = [[] for _ in papers]
     seeds: dict[str, Paper] = {}
-    for probe in probes:
+    for probe in asked.values():
         view = index.view(probe.view)
         if not isinstance(view, DenseView) or view.units is None or not len(positions):
             continue
-        asked, answers, scores = view.best_pairs(probe, positions)
-        for number, (question, answer) in enumerate(zip(asked, answers, strict=True)):
+        questions, answers, scores = view.best_pairs(probe, positions)
+        for number, (question, answer) in enumerate(zip(questions, answers, strict=True)):
             paper = papers[number]
             if answer < 0 or _changed(index, int(positions[number]), paper):
                 continue

@@ -321,7 +321,8 @@ class Searcher:
         for probe in plan.probes:
             view = self.index.view(probe.view)
             if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):
-                out.append(f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}")
+                said = f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}"
+                out += [said] if said not in out else []
             encoder = getattr(view, "query", None)
             if encoder is not None and encoder.truncated and probe.text:
                 out.append(f"the query is longer than {encoder.encoder.name} reads; its end was cut")
