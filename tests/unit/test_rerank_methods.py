@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,6 +140,28 @@ def test_bounds_and_certainty_are_known_before():
     method = Method.parse("listwise+tournament")
     assert (method.calls(300).low, method.calls(300).high, method.certain(300)) == (19, 19, 4)
     assert Method.parse("pairwise+all-pairs").calls(100).high == 9900
+
+
+def test_the_page_on_reranking_holds():
+    page = (Path(__file__).parents[2] / "docs" / "reranking.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.S)
+    exec(compile(code[1], "reranking.md", "exec"), {})
+    for name in (*JUDGES, *SORTERS, *criteria()):
+        assert f"`{name}" in page
+    stated = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and re.fullmatch(r"[\d,]+(-[\d,]+)?", cells[4]):
+            stated[cells[0]] = cells[4:]
+    usual = {"single": "yes-no", "window": "listwise", "tournament": "listwise"}
+    assert len(stated) == 8
+    for cell, numbers in stated.items():
+        sorter = re.match(r"`([a-z-]+)", cell)[1]
+        judge = usual.get(sorter, "listwise" if cell == "`merge`, w = 20" else "pairwise")
+        for count, said in zip((100, 1000), numbers, strict=True):
+            calls = Method.parse(f"{judge}+{sorter}").calls(count)
+            ends = [int(part.replace(",", "")) for part in said.split("-")]
+            assert (ends[0], ends[-1]) == (calls.low, calls.high), cell
 
 
 @pytest.mark.parametrize("name", list(JUDGES))

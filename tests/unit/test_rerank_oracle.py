@@ -68,7 +68,7 @@ def test_malformed_replies_come_at_the_rate():
     replies = answers(Oracle(GRADES, malformed=0.3), "listwise", ("a", "b", "c"), 3000)
     labels = ["1", "2", "3"]
     whole = sum(read_labels(r.text, labels).labels == ("1", "2", "3") for r in replies)
-    # Some spoilt replies still hold the whole order: cut off at their very end, or repeated by chance in order.
+    # A spoilt reply may still hold the whole order: cut off at its very end, or repeated by chance in order.
     assert 0.66 < whole / 3000 < 0.74
     assert len({r.text for r in replies}) > 10
 
@@ -112,9 +112,8 @@ def test_it_says_what_it_is():
     assert reply.model == oracle.name
     assert reply.usage.completion_tokens > 0
     assert oracle.about({"b": 9.0}).error == 0.1
-    assert json.loads(answers(Oracle(GRADES).about({"b": 9.0}), "pairwise", ("a", "b"), 1)[0].text) == {
-        "better": "B"
-    }
+    other = answers(Oracle(GRADES).about({"b": 9.0}), "pairwise", ("a", "b"), 1)[0]
+    assert json.loads(other.text) == {"better": "B"}
 
 
 def test_what_it_cannot_do():

@@ -1,0 +1,149 @@
+"""What is left of a reranking when the judge errs: every judge with every sorter that fits, *simulated*.
+
+    python benchmarks/rerank_map.py CSFCUBE_FOLDER [--depth 50] [--out table.md] [--json values.json]
+
+The judge is an oracle that knows the relevance judgements and errs, favours a place, or replies badly, at a
+chosen rate, one at a time. BM25 ranks each pool of the development half; its first papers are reranked.
+Columns: mean NDCG%20 (x100) by rate, calls a query at error 0. Needs a copy of the data set (CC BY-NC 4.0, not part of
+this project). No language model is asked: this is a map of methods, not of models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark
+from aspectra.lab.evaluate import evaluate
+from aspectra.lab.oracle import Oracle
+from aspectra.papers.detect import read_papers
+from aspectra.papers.library import Library
+from aspectra.search.query import Query
+from aspectra.search.rerank.judge import JUDGES
+from aspectra.search.rerank.method import Method, fits
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.rerank import rerank
+from aspectra.search.rerank.sorter import SORTERS
+from aspectra.search.searcher import Searcher
+from aspectra.views.build import build_index
+from aspectra.views.settings import IndexSettings
+
+MEASURE = "NDCG%20"
+SETTINGS: dict[str, dict[str, float]] = {
+    "error 0 %": {},
+    **{f"error {p} %": {"error": p / 100} for p in (10, 20, 30, 40)},
+    **{f"place {p} %": {"bias": p / 100} for p in (10, 20, 30)},
+    **{f"bad {p} %": {"malformed": p / 100} for p in (10, 20, 30)},
+}
+
+
+def first_stage(data: Path, benchmark: Benchmark) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Each topic's pool in BM25's order, and the text of every paper."""
+    library = Library.create(Path(tempfile.mkdtemp()) / "library")
+    with library.writing("add") as writer:
+        writer.add(read_papers(data / "abstracts-csfcube-preds.jsonl.zst"))
+    build_index(library, IndexSettings(encoders=(), lenses=()))
+    searcher = Searcher(library)
+    texts = {paper.id: f"{paper.title}. {paper.abstract}" for paper in benchmark.papers()}
+    orders = {}
+    for topic in benchmark.topics:
+        query = Query(seeds=(topic.seed,), limit=len(searcher.index), evidence=0, versions="all")
+        order, _ = searcher.order(searcher.plan(query, "bm25"))
+        pool = set(benchmark.qrels["gold"][topic.id])
+        ranked = [searcher.index.ids[place] for place in order if searcher.index.ids[place] in pool]
+        orders[topic.id] = ranked + sorted(pool.difference(ranked), reverse=True)
+    return orders, texts
+
+
+def score(benchmark: Benchmark, orders: Mapping[str, list[str]]) -> float:
+    """Mean of the measure, x100."""
+    runs = {topic: {doc: -float(rank) for rank, doc in enumerate(order)} for topic, order in orders.items()}
+    return 100 * (evaluate([MEASURE], benchmark.qrels["gold"], runs)[MEASURE].mean or 0.0)
+
+
+async def one(
+    method: Method,
+    oracle: Oracle,
+    benchmark: Benchmark,
+    orders: dict[str, list[str]],
+    texts: dict[str, str],
+    depth: int,
+) -> tuple[float, float, float]:
+    """Quality, calls a query, and the share of queries whose result is degraded."""
+    found, calls, degraded = {}, 0, 0
+    for topic in benchmark.topics:
+        question = Question(texts[topic.seed], topic.aspect)
+        papers = [Candidate(doc, texts[doc]) for doc in orders[topic.id]]
+        model = oracle.about(benchmark.qrels["gold"][topic.id])
+        result = await rerank(question, papers, method, model, depth=depth)
+        found[topic.id] = list(result.order)
+        calls += result.calls
+        degraded += result.degraded
+    count = len(benchmark.topics)
+    return score(benchmark, found), calls / count, degraded / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--depth", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    benchmark = BENCHMARKS.get("csfcube")(options.data)
+    orders, texts = first_stage(options.data, benchmark)
+    ceiling = {
+        topic: sorted(order[: options.depth], key=lambda doc, t=topic: -benchmark.qrels["gold"][t][doc])
+        + order[options.depth :]
+        for topic, order in orders.items()
+    }
+    judges = [JUDGES.get(name)() for name in JUDGES]
+    sorters = [SORTERS.get(name)() for name in SORTERS]
+    methods = [Method(judge, sorter) for judge in judges for sorter in sorters if fits(judge, sorter)]
+    rows: list[dict[str, Any]] = []
+    for method in methods:
+        row: dict[str, Any] = {"method": str(method)}
+        started = time.perf_counter()
+        for label, rates in SETTINGS.items():
+            oracle = Oracle({}, **rates, seed=options.seed)  # type: ignore[arg-type]
+            value, calls, degraded = asyncio.run(one(method, oracle, benchmark, orders, texts, options.depth))
+            row[label] = round(value, 2)
+            row.setdefault("calls", round(calls, 1))
+            row.setdefault("degraded", {})[label] = round(degraded, 3)
+        rows.append(row)
+        print(f"{method} {time.perf_counter() - started:.0f} s", file=sys.stderr)
+    text = "\n".join(
+        [
+            "| method | calls | " + " | ".join(SETTINGS) + " |",
+            "|:--|--:|" + "--:|" * len(SETTINGS),
+            *(
+                f"| {row['method']} | {row['calls']:,.0f} | "
+                + " | ".join(f"{row[label]:.1f}" for label in SETTINGS)
+                + " |"
+                for row in rows
+            ),
+            "",
+            f"*Simulated.* {MEASURE} x100, mean of {len(benchmark.topics)} query-facet pairs; the first"
+            f" {options.depth} of each BM25 pool reranked. BM25: {score(benchmark, orders):.1f}; best order of these"
+            f" {options.depth}: {score(benchmark, ceiling):.1f}. Oracle seed {options.seed}.",
+        ]
+    )
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n", "utf-8")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
