@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast
 
 from aspectra.base.errors import UsageError
 from aspectra.search.condition import Condition, Relation
@@ -89,7 +89,7 @@ def _chains(clauses: Clauses, kinds: tuple[str, ...]) -> list[list[Part]]:
 
 
 def _denied(clauses: Clauses, part: Part) -> bool:
-    """Whether a part belongs to a sentence that says what is not wanted: its words must not be searched for."""
+    """Whether a part's sentence says what is not wanted: its words must not be searched for."""
     return any(
         piece.category == "neg"
         for other in clauses.parts
@@ -100,26 +100,26 @@ def _denied(clauses: Clauses, part: Part) -> bool:
 
 def _subject(clauses: Clauses, whole_query: bool) -> list[Part]:
     """The run of parts that the query keeps."""
+    kinds: tuple[str, ...] = ("subject", "bare")
     if not whole_query:
-        parts = [
-            p for p in clauses.parts if p.kind in ("subject", "bare", "unread") and not _denied(clauses, p)
-        ]
-        return [parts[0], parts[-1]] if parts else []
+        chains = _chains(clauses, (*kinds, "unread"))
+        chains = [[p for p in chain if not _denied(clauses, p)] for chain in chains]
+        return max(filter(None, chains), key=lambda chain: _length(clauses, chain), default=[])
     wished = any(
         p.kind == "unread" or (p.kind == "wish" and any(q.carries for q in clauses.pieces[p.first : p.last]))
         for p in clauses.parts
     )
     if not wished:  # nothing to tell apart: from the first word that matters to the last
-        content = [p for p in clauses.parts if p.kind in ("subject", "bare", "chatter")]
+        content = [p for p in clauses.parts if p.kind in (*kinds, "chatter")]
         return [content[0], content[-1]] if content else []
-    for kinds in (("subject", "bare"), ("unread",), () if wished else ("chatter",)):
-        chains = _chains(clauses, kinds)
-        led = [c for c in chains if any(p.kind == "subject" for p in c)] or chains
-        if led:
-            return max(
-                led, key=lambda c: clauses.pieces[c[-1].last - 1].end - clauses.pieces[c[0].first].start
-            )
-    return []
+    chains = _chains(clauses, kinds) or _chains(clauses, ("unread",))
+    led = [chain for chain in chains if any(p.kind == "subject" for p in chain)]
+    return max(led or chains, key=lambda chain: _length(clauses, chain), default=[])
+
+
+def _length(clauses: Clauses, parts: Sequence[Part]) -> int:
+    start, end = _span(clauses, parts)
+    return end - start
 
 
 def _only_names(clauses: Clauses, wishes: Sequence[Wish]) -> bool:
@@ -155,63 +155,53 @@ def read_instruction(
 
     Args:
         text: any text; one of more than 2,000 characters is taken as a subject and kept whole.
-        whole_query: the text is the whole query, subject included; otherwise it accompanies one, and ``rest`` is only what
-            was not understood.
-        encode: texts -> (texts, dimensions) unit vectors. With it, unread wishes are compared with descriptions of the
-            values there are.
+        whole_query: the text is the whole query, subject included; otherwise it accompanies one, and ``rest``
+            is only what was not understood (and is not denied: *no papers on X* must not search for X).
+        encode: texts -> (texts, dimensions) unit vectors. With it, unread wishes are compared with
+            descriptions of the values there are.
 
     Returns:
-        The reading. Words of conditions, ``rest`` and ``unread`` are substrings of the text. Nothing is raised for
-        any text.
+        The reading. Words of conditions, ``rest`` and ``unread`` are substrings of the text. Nothing is
+        raised, whatever the text.
     """
     if len(text) > _MOST_CHARACTERS:
-        return (
-            Reading(rest=text.strip(_OUTER))
-            if whole_query
-            else Reading(rest=text.strip(_OUTER), unread=(text,))
-        )
+        return Reading(rest=text[slice(*_trim(text, 0, len(text)))])
     clauses = divide(pieces_of(text), whole_query)
     wishes = wishes_of(clauses)
-    if whole_query:
-        wishes = _supported(clauses, wishes)
-        if _only_names(clauses, wishes):
-            wishes = []
-    kinds = ("unread",) if whole_query else ("unread", "subject", "bare")
-    unread = [
-        _span(clauses, [p])
-        for p in clauses.parts
-        if p.kind in kinds and (p.kind == "unread" or _denied(clauses, p))
-    ]
+    asked = any(p.kind in ("wish", "unread", "nothing") for p in clauses.parts)
+    if whole_query and wishes:
+        wishes = [] if _only_names(clauses, wishes) else _supported(clauses, wishes)
+        asked = bool(wishes)
+    unread = [_span(clauses, [p]) for p in clauses.parts if _is_unread(clauses, p, whole_query)]
     if encode is not None and unread:
         found, unread = nearest_values(text, unread, clauses, encode)
         wishes = [*wishes, *found]
     conditions: list[Condition] = []
-    same: list[str] = []
-    different: list[str] = []
+    aspects: dict[str, list[str]] = {"same": [], "different": []}
     for wish in wishes:
         if wish.attribute == "aspect":
-            (same if wish.relation == "same" else different).append(wish.value)
-        elif wish.relation in get_args(Relation):
-            words = text[wish.start : wish.end]
-            try:
-                conditions.append(Condition(wish.attribute, wish.value, wish.relation, words))  # type: ignore[arg-type]
-            except UsageError:  # a value that its attribute cannot mean: better said than lost
-                unread.append((wish.start, wish.end))
+            aspects[wish.relation].append(wish.value)
+            continue
+        try:
+            relation = cast(Relation, wish.relation)
+            conditions.append(Condition(wish.attribute, wish.value, relation, text[wish.start : wish.end]))
+        except UsageError:  # a value that its attribute cannot mean: better said than lost
+            unread.append((wish.start, wish.end))
     subject = _subject(clauses, whole_query)
-    read = bool(wishes or any(p.kind == "wish" for p in clauses.parts))
-    if subject and (read or any(p.kind in ("nothing", "wish") for p in clauses.parts)):
-        start, end = _trim(text, *_span(clauses, subject))
-        rest = text[start:end]
-    elif (
-        wishes
-        or (not whole_query)
-        or any(
-            p.kind == "wish" and any(q.category == "perm" for q in clauses.pieces[p.first : p.last])
-            for p in clauses.parts
-        )
-    ):
-        rest = text[slice(*_trim(text, *_span(clauses, subject)))] if subject else ""
-    else:
-        rest = text.strip(_OUTER)
-    said = tuple(text[slice(*_trim(text, a, b))] for a, b in unread)
-    return Reading(tuple(conditions), tuple(same), tuple(different), rest, tuple(u for u in said if u))
+    kept = _span(clauses, subject) if subject else (0, 0)
+    if whole_query and not asked:  # a text in which nothing asks for anything is its own subject
+        kept = (0, len(text))
+    parts = (text[slice(*_trim(text, *span))] for span in unread)
+    return Reading(
+        tuple(conditions),
+        tuple(aspects["same"]),
+        tuple(aspects["different"]),
+        text[slice(*_trim(text, *kept))],
+        tuple(part for part in parts if part),
+    )
+
+
+def _is_unread(clauses: Clauses, part: Part, whole_query: bool) -> bool:
+    if part.kind == "unread":
+        return True
+    return not whole_query and part.kind in ("subject", "bare") and _denied(clauses, part)

@@ -33,16 +33,23 @@ class Bound:
     needs: str = ""
 
 
-_SMALL = {
-    word: number
-    for number, words in enumerate(
-        "zero|null,one|a|an|single|ein|eine|einen|einem|eines|一,two|a couple of|zwei|两|二,three|a few|several|drei|三,"
-        "four|vier|四,five|fünf|五,six|sechs|六,seven|sieben|七,eight|acht|八,nine|neun|九,ten|zehn|十,eleven|elf,twelve|zwölf".split(
-            ","
-        )
-    )
-    for word in words.split("|")
-}
+_NUMBER_WORDS = (
+    "zero null",
+    "one a an single ein eine einen einem eines 一",
+    "two zwei 两 二",
+    "three drei 三",
+    "four vier 四",
+    "five fünf 五",
+    "six sechs 六",
+    "seven sieben 七",
+    "eight acht 八",
+    "nine neun 九",
+    "ten zehn 十",
+    "eleven elf",
+    "twelve zwölf",
+)
+_SMALL = {word: number for number, words in enumerate(_NUMBER_WORDS) for word in words.split()}
+_SMALL |= {"a couple of": 2, "a few": 3, "several": 3}
 _SMALL |= {"a dozen": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "eighty": 80}
 _BIG = {
     "hundred": 100,
@@ -55,10 +62,15 @@ _BIG = {
     "million": 10**6,
 }
 _SMALL_RE = "|".join(sorted(map(re.escape, _SMALL), key=len, reverse=True))
-_NUMBER = rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff]))?|hundert|tausend|thousand|hundreds?)"
+_NUMBER = (
+    rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred"
+    rf"|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff]))?|hundert|tausend|thousand|hundreds?)"
+)
 _UNIT = (
-    r"(?P<unit>words?|wörter[n]?|worte[n]?|characters?|chars|letters|keystrokes|zeichen|字符|个字|字|个词|词|sentences?|sätzen?|satz|"
-    r"paragraphs?|absätzen?|absatz|abstracts?|pages?|seiten?|minutes?|mins?|minuten?|articles?)(?![^\W\u3400-\u9fff])"
+    r"(?P<unit>words?|wörter[n]?|worte[n]?|characters?|chars|letters|keystrokes|zeichen|字符|个字|字|个词"
+    r"|词|sentences?|sätzen?|satz|"
+    r"paragraphs?|absätzen?|absatz|abstracts?|pages?|seiten?|minutes?|mins?|minuten?"
+    r"|articles?)(?![^\W\u3400-\u9fff])"
 )
 _KINDS = {
     "word": "words",
@@ -90,27 +102,45 @@ _KINDS = {
 _FULL = r"(?:(?:full|whole|single|entire|complete|long|short|ordinary|typical|normal|proper|ganze[rn]?)[ -])*"
 _BE = r"(?:(?:that|which)?\s*(?:is|are|be)\s+)?"
 _UPPER = (
-    r"(?:(?:(?:no|not|never|nothing|keine?|nicht)\s+)(?:more|longer|greater|bigger|larger|mehr|länger)\s+(?:than|als)|(?:not|never)\s+(?:over|above|"
-    r"exceed|exceeding|beyond|über)|no\s+(?:over|above)|at\s+(?:the\s+)?most|up\s+to|a\s+maximum\s+of|maximum(?:\s+of)?|max\.?|not\s+to\s+exceed|limited\s+to|capped\s+at|"
+    r"(?:(?:(?:no|not|never|nothing|keine?|nicht)\s+)(?:more|longer|greater|bigger|larger|mehr"
+    r"|länger)\s+(?:than|als)|(?:not|never)\s+(?:over|above|"
+    r"exceed|exceeding|beyond|über)|no\s+(?:over|above)|at\s+(?:the\s+)?most|up\s+to|a\s+maximum"
+    r"\s+of|maximum(?:\s+of)?|max\.?|not\s+to\s+exceed|limited\s+to|capped\s+at|"
     r"höchstens|maximal|bis\s+zu|不超过|不多于|最多|不要超过|至多|within)"
 )
-_UNDER = r"(?:under|below|less\s+than|fewer\s+than|shorter\s+than|smaller\s+than|weniger\s+als|kürzer\s+als|unter|少于|不到|短于)"
+_UNDER = (
+    r"(?:under|below|less\s+than|fewer\s+than|shorter\s+than|smaller\s+than|weniger\s+als|kürzer\s+als"
+    r"|unter|少于|不到|短于)"
+)
 _LOWER = (
-    r"(?:(?:no|not|never)\s+(?:less|fewer|shorter|smaller)\s+than|(?:nicht|nie)\s+(?:weniger|kürzer)\s+als|not\s+(?:under|below)|at\s+(?:the\s+very\s+)?least|a\s+minimum\s+of|minimum(?:\s+of)?|min\.|"
+    r"(?:(?:no|not|never)\s+(?:less|fewer|shorter|smaller)\s+than|(?:nicht|nie)\s+(?:weniger"
+    r"|kürzer)\s+als|not\s+(?:under|below)|at\s+(?:the\s+very\s+)?least|a\s+minimum\s+of|minimum"
+    r"(?:\s+of)?|min\.|"
     r"mindestens|wenigstens|至少|不少于|最少)"
 )
-_OVER = r"(?:over|above|more\s+than|longer\s+than|greater\s+than|upwards\s+of|in\s+excess\s+of|exceeding|exceeds?|beyond|mehr\s+als|länger\s+als|über|超过|多于)"
-_AFTER_UPPER = r"(?:or\s+(?:less|fewer|under|shorter|below)|at\s+(?:the\s+)?(?:very\s+)?most|max(?:imum)?\b|tops|oder\s+(?:weniger|kürzer)|höchstens|and\s+no\s+more|but\s+no\s+more|以内|以下|之内)"
-_AFTER_LOWER = r"(?:or\s+(?:more|longer|over|above|up)|and\s+(?:more|up|over|above)|at\s+(?:the\s+)?(?:very\s+)?least|plus\b|min(?:imum)?\b|oder\s+(?:mehr|länger)|und\s+mehr|mindestens|以上)"
+_OVER = (
+    r"(?:over|above|more\s+than|longer\s+than|greater\s+than|upwards\s+of|in\s+excess\s+of|exceeding"
+    r"|exceeds?|beyond|mehr\s+als|länger\s+als|über|超过|多于)"
+)
+_AFTER_UPPER = (
+    r"(?:or\s+(?:less|fewer|under|shorter|below)|at\s+(?:the\s+)?(?:very\s+)?most|max(?:imum)?\b|tops"
+    r"|oder\s+(?:weniger|kürzer)|höchstens|and\s+no\s+more|but\s+no\s+more|以内|以下|之内)"
+)
+_AFTER_LOWER = (
+    r"(?:or\s+(?:more|longer|over|above|up)|and\s+(?:more|up|over|above)|at\s+(?:the\s+)?"
+    r"(?:very\s+)?least|plus\b|min(?:imum)?\b|oder\s+(?:mehr|länger)|und\s+mehr|mindestens|以上)"
+)
 _END = r"(?:\s+(?:long|in\s+length|lang))?"
 _GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
 
 _RANGE = re.compile(
-    rf"(?:(?:between|from|zwischen)\s+)?(?P<low>{_NUMBER})\s*(?:words?\s+)?(?:to|and|und|bis|[-–])\s*(?P<high>{_NUMBER})"
+    rf"(?:(?:between|from|zwischen)\s+)?(?P<low>{_NUMBER})\s*(?:words?\s+)?(?:to|and|und|bis"
+    rf"|[-–])\s*(?P<high>{_NUMBER})"
     rf"{_GAP}{_UNIT}{_END}"
 )
 _BEFORE = re.compile(
-    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER})\s*(?:about\s+|around\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}"
+    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER})\s*(?:about\s+|around"
+    rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}"
 )
 _BEHIND = re.compile(
     rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})"
@@ -119,15 +149,29 @@ _ABOUT = re.compile(rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
 _YEARS = re.compile(
-    rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?(?:(?:(?:published|posted|written|appeared|dated)\s+)?(?:between|from|zwischen|von|从)\s*)?(?P<first>{_YEAR})\s*年?\s*(?:to|and|through|until|till|thru|und|bis|[-–—]|到|至)\s*(?P<last>{_YEAR})(?:年)?"
-    rf"|(?P<after>after|later\s+than|newer\s+than|younger\s+than|past|more\s+recent(?:ly)?\s+than|following|beyond|nach)\s+(?P<ya>{_YEAR})"
-    rf"|(?P<before>before|prior\s+to|earlier\s+than|older\s+than|preceding|pre|vor|older\s+als|älter\s+als)[\s-]+(?P<yb>{_YEAR})"
-    rf"|(?:since|seit|as\s+of|as\s+from|starting\s+(?:in|from|with)|beginning\s+(?:in|with)|(?:not|no|nothing)\s+(?:before|earlier\s+than|older\s+than)|ab)\s+(?P<ys>{_YEAR})(?:\s+(?:on|onwards?))?"
-    rf"|(?:(?:published|posted|written|appeared)\s+)?(?:from\s+|von\s+|dated\s+|in\s+)?(?P<yo>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:later|newer|after|since|onwards?|more\s+recent(?:ly)?|younger|thereafter|beyond|up)|\s+onwards?|\s+on(?=\s*(?:$|[,.;:!?)]|and\b|or\b|but\b|please\b))|\+|\s+(?:oder|und)\s+(?:später|neuer|danach)|以后|之后|以来|起)"
-    rf"|(?:until|till|up\s+to|through|up\s+until|bis|no\s+later\s+than|not\s+later\s+than|no\s+newer\s+than|not\s+after|nothing\s+after|no\s+more\s+recent\s+than)\s+(?P<yu>{_YEAR})"
-    rf"|(?:(?:published|posted|written|appeared)\s+)?(?:from\s+|in\s+)?(?P<ye>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:earlier|older|before)|\s+(?:oder|und)\s+(?:früher|älter|davor)|以前|之前)"
-    rf"|(?P<lead>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+(?:in\s+)?|from\s+|in\s+|of\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s+)?(?:the\s+)?(?:years?\s+)?(?P<decade>(?:1[5-9]\d|20\d)0)'?s(?!\w)"
-    rf"|(?P<lead2>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+(?:in\s+)?|from\s+|in\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s*:?\s+)?(?P<year>{_YEAR})(?:年)?"
+    rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?(?:(?:(?:published|posted|written|appeared"
+    rf"|dated)\s+)?(?:between|from|zwischen|von|从)\s*)?(?P<first>{_YEAR})\s*年?\s*(?:to|and|through"
+    rf"|until|till|thru|und|bis|[-–—]|到|至)\s*(?P<last>{_YEAR})(?:年)?"
+    rf"|(?P<after>after|later\s+than|newer\s+than|younger\s+than|past|more\s+recent(?:ly)?\s+than"
+    rf"|following|beyond|nach)\s+(?P<ya>{_YEAR})"
+    rf"|(?P<before>before|prior\s+to|earlier\s+than|older\s+than|preceding|pre|vor|older\s+als"
+    rf"|älter\s+als)[\s-]+(?P<yb>{_YEAR})"
+    rf"|(?:since|seit|as\s+of|as\s+from|starting\s+(?:in|from|with)|beginning\s+(?:in|with)|(?:not"
+    rf"|no|nothing)\s+(?:before|earlier\s+than|older\s+than)|ab)\s+(?P<ys>{_YEAR})(?:\s+(?:on|onwards?))?"
+    rf"|(?:(?:published|posted|written|appeared)\s+)?(?:from\s+|von\s+|dated\s+|in"
+    rf"\s+)?(?P<yo>{_YEAR})\s*(?:年)?(?:,?\s*(?:or|and)\s+(?:later|newer|after|since|onwards?|more"
+    rf"\s+recent(?:ly)?|younger|thereafter|beyond|up)|\s+onwards?|\s+on(?=\s*(?:$|[,.;:!?)]|and\b"
+    rf"|or\b|but\b|please\b))|\+|\s+(?:oder|und)\s+(?:später|neuer|danach)|以后|之后|以来|起)"
+    rf"|(?:until|till|up\s+to|through|up\s+until|bis|no\s+later\s+than|not\s+later\s+than|no"
+    rf"\s+newer\s+than|not\s+after|nothing\s+after|no\s+more\s+recent\s+than)\s+(?P<yu>{_YEAR})"
+    rf"|(?:(?:published|posted|written|appeared)\s+)?(?:from\s+|in\s+)?(?P<ye>{_YEAR})\s*(?:年)?"
+    rf"(?:,?\s*(?:or|and)\s+(?:earlier|older|before)|\s+(?:oder|und)\s+(?:früher|älter|davor)|以前|之前)"
+    rf"|(?P<lead>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+"
+    rf"(?:in\s+)?|from\s+|in\s+|of\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s+)?(?:the"
+    rf"\s+)?(?:years?\s+)?(?P<decade>(?:1[5-9]\d|20\d)0)'?s(?!\w)"
+    rf"|(?P<lead2>(?:published|posted|written|appeared|dated|printed|erschienen|veröffentlicht)\s+"
+    rf"(?:in\s+)?|from\s+|in\s+|during\s+|im\s+jahr\s+|aus\s+|the\s+year\s+|year\s*:?"
+    rf"\s+)?(?P<year>{_YEAR})(?:年)?"
 )
 
 
@@ -144,7 +188,7 @@ def _unit(text: str) -> str:
 
 
 def _length_bound(upper: bool, strict: bool, number: int, unit: str) -> Bound | None:
-    """The value of a bound on length; *shorter than a paragraph* is a sentence, *more than one* an article."""
+    """The value of a bound on length; *shorter than a paragraph* is a sentence."""
     if unit in ("words", "characters"):
         low, high = f">={number} {unit}", f"<={number} {unit}"
         return Bound("length", (high if upper else low,), low if upper else high)
@@ -245,7 +289,8 @@ def _years(match: re.Match[str]) -> Bound:
 
 
 _LAST_YEARS = re.compile(
-    rf"(?:published\s+|written\s+|appeared\s+)?(?:from|in|over|within|during|of)\s+the\s+(?:last|past|previous)\s+(?:(?P<n>{_NUMBER})\s+years|(?P<one>year)|(?P<ten>decade))(?!\w)"
+    rf"(?:published\s+|written\s+|appeared\s+)?(?:from|in|over|within|during|of)\s+the\s+(?:last"
+    rf"|past|previous)\s+(?:(?P<n>{_NUMBER})\s+years|(?P<one>year)|(?P<ten>decade))(?!\w)"
 )
 
 

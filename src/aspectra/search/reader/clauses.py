@@ -1,18 +1,19 @@
-"""Wishes and the subject: which stretches of a text say what papers should be like, and which what they are about.
+"""Wishes and the subject: which parts of a text say what papers should be like, which what they are about.
 
-A text is cut at its punctuation into segments. A segment of known words only is a wish (or mere politeness).
-In any other, the words up to the last one that leads to a subject (*on*, *about*, *find me* ...) are a wish if
+A text is cut at its punctuation into segments. A segment of known words only is a wish, or politeness. In
+any other, the words up to the last one that leads to a subject (*on*, *about*, *find me*) are a wish if
 they ask for something; and what follows the subject is one too if every word of it is known and it says
 what documents are like. Everything else is the subject.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from aspectra.search.reader.pieces import Piece
+from aspectra.search.reader.settling import RELATIVE, segments, settle
 from aspectra.search.reader.tokens import DELIMITERS
 
 __all__ = ["Clauses", "Part", "divide"]
@@ -25,8 +26,8 @@ class Part:
     """Neighbouring pieces with one part to play.
 
     Attributes:
-        kind: ``wish``; ``subject`` after words that lead to one, or ``bare``; ``chatter`` about oneself; ``unread``: a
-            wish whose words no rule knows; ``nothing``: politeness.
+        kind: ``wish``; ``subject`` after words that lead to one, or ``bare``; ``chatter`` about oneself;
+            ``unread``: a wish whose words no rule knows; ``nothing``: politeness.
         first, last: range of pieces.
         before: kind of the delimiter in front of its segment, or "" inside one.
         sentence: number of its sentence.
@@ -48,22 +49,24 @@ class Clauses:
 
 
 _QUESTION = frozenset(
-    "how what why when where who which whose whom is are do does did can could would should will has have was were wie warum was wer wo wann".split()
+    """
+    how what why when where who which whose whom is are do does did can could would should will has
+    have was were wie warum was wer wo wann
+    """.split()
 )
 _ASKS_HOW = frozenset("how why when where wie warum wann wo".split())
 _ASKS_WHAT = frozenset("what who which whose whom was wer".split())
 _STARTERS = frozenset(
-    "in from by with as at that which who whose where and but written published posted for please aimed suitable intended coming comes auf aus von mit als für die 的 用".split()
+    """
+    in from by with as at that which who whose where and but written published posted for please aimed
+    suitable intended coming comes auf aus von mit als für die 的 用
+    """.split()
 )
-_RELATIVE = frozenset("that which who whose where die".split())
 _FIRST_PERSON = frozenset("i i'm i've i'd we we're my our ich".split())
 _DETERMINERS = frozenset("a an the some any all one ein eine einen".split())
-_WRITES = frozenset("write writes wrote say says said think thinks post discuss report".split())
 _PARTICIPLES = frozenset("written published aimed intended suitable meant posted geared pitched".split())
 _ABOUT = frozenset("about on regarding concerning 关于 über".split())
 _READERS = frozenset("reader readers readership audience".split())
-_TAKES = frozenset("leave leaving keep keeping kept left cut take taken".split())
-_OUT = frozenset(["out", "off", "away", "aside"])
 # A subject may follow these mentions directly: what is asked for is a kind of document.
 _DOCUMENTS = ("format", "source", "kind", "length")
 _HOLDERS = ("source", "author", "venue", "kind")
@@ -102,7 +105,6 @@ class _Divider:
         labelled, self.labelled = self.labelled, False
         if labelled and before != "stop":
             self.add("subject", first, last, before, sentence)
-            self.labelled = before == "comma" or before == "colon"
             return
         self.continues = before in ("comma", "dash") and bool(self.parts) and self.parts[-1].kind == "wish"
         unknown = next((i for i in range(first, last) if not pieces[i].covered), None)
@@ -128,7 +130,7 @@ class _Divider:
                 self.add("wish", suffix, last, "", sentence)
             return
         start = cut
-        if cut > first or self._asks(first, unknown):
+        if cut > first or self._asks(first, unknown) or not self.whole_query:
             head = self._object(cut, last, asked=cut > first)
             if head is not None:
                 start, end_of_wish, tail = head
@@ -149,7 +151,7 @@ class _Divider:
             previous is not None and previous.sentence == sentence and previous.kind in ("subject", "bare")
         )
         if goes_on and before != "semicolon":
-            # A subject goes on: *transformers (and their kin) for proteins*; *GloVe: a dataset for X* is a title.
+            # A subject goes on: *transformers (and kin) for proteins*; *GloVe: a dataset for X* is a title.
             plain = not (self._asks(first, last) or self.any(first, last, "polite"))
             if plain and (before == "colon" or cut == first + 1):
                 self.add("bare", first, last, before, sentence)
@@ -216,10 +218,11 @@ class _Divider:
             self.add("bare", first, last, before, sentence)
             return
         self.labelled = pieces[-1].category == "topic"
-        after_wish = before == "colon" and previous is not None and previous.kind == "wish"
         if (
-            after_wish
-            and self.whole_query
+            self.whole_query
+            and before == "colon"
+            and previous is not None
+            and previous.kind == "wish"
             and self.carries(previous.first, previous.last)
             and not any(p.kind in ("subject", "bare") for p in self.parts)
         ):
@@ -298,7 +301,7 @@ class _Divider:
         return head.attribute in _DOCUMENTS + _RECORD and (head.sure or self.carriers > len(carriers))
 
     def _object(self, cut: int, last: int, asked: bool) -> tuple[int, int, Kind] | None:
-        """A kind of document that is asked for directly: *give me a manual with ...*, *find me bee-keeping blogs*.
+        """A kind of document that is asked for directly: *give me a manual with ...*, *find me bee blogs*.
 
         Returns:
             Where it begins and ends, and what the words before it are; None where there is none.
@@ -391,7 +394,7 @@ class _Divider:
                 p.category in ("polite",) for p in tail
             ):
                 return at
-            if piece.low.split(" ")[0] in _RELATIVE and not documents:
+            if piece.low.split(" ")[0] in RELATIVE and not documents:
                 return last
             if (
                 cut > first
@@ -400,7 +403,7 @@ class _Divider:
             ):
                 return at  # "... would be good"
             if (
-                piece.low in _RELATIVE
+                piece.low in RELATIVE
                 and documents
                 and any(p.value == "back" and p is not piece for p in tail)
             ):
@@ -423,119 +426,6 @@ class _Divider:
         return last
 
 
-def _segments(pieces: Sequence[Piece]) -> Iterable[tuple[int, int, str, int]]:
-    """(first, last, delimiter before, sentence) of each segment that has pieces."""
-    first, before, sentence = 0, "stop", 0
-    for at, piece in enumerate(pieces):
-        if piece.category not in DELIMITERS:
-            if at > first and not pieces[at - 1].covered and _first_person(pieces[at : at + 2]):
-                yield first, at, before, sentence
-                first, before = at, "comma"
-            continue
-        if first < at:
-            yield first, at, before, sentence
-            before = piece.category
-        elif DELIMITERS.index(piece.category) < DELIMITERS.index(before):
-            before = piece.category
-        first = at + 1
-        if piece.category == "stop":
-            sentence += 1
-            before = "stop"
-    if first < len(pieces):
-        yield first, len(pieces), before, sentence
-
-
-def _first_person(pieces: Sequence[Piece]) -> bool:
-    """Whether somebody begins to ask: *As a cardiologist | I need ...*."""
-    if pieces[0].low == "i":
-        return len(pieces) > 1 and (pieces[1].rules or pieces[1].category == "open")
-    return pieces[0].low.startswith(("i ", "i'")) and pieces[0].category != "func"
-
-
-def _named(name: Piece, before: Piece) -> bool:
-    """Whether what stands before a name lets it be one: *papers by X*, *only from X*."""
-    if name.attribute == "source":
-        return before.rules
-    return before.rules or before.carries or before.category in ("doc", "open")
-
-
-def _parentheses(pieces: Sequence[Piece]) -> list[Piece]:
-    """Brackets around a wish part it from its surroundings; all others belong to the subject."""
-    out = list(pieces)
-    opened = -1
-    for at, piece in enumerate(pieces):
-        if piece.category != "bracket":
-            continue
-        if piece.low in "([（【":
-            opened = at
-            out[at] = replace(piece, category="func")
-        elif opened >= 0:
-            inside = pieces[opened + 1 : at]
-            if any(p.carries for p in inside) and all(p.covered for p in inside):
-                out[opened] = pieces[opened]
-            else:
-                out[at] = replace(piece, category="func")
-            opened = -1
-        else:
-            out[at] = replace(piece, category="func")
-    return out
-
-
-def _settle(pieces: Sequence[Piece]) -> list[Piece]:
-    """Pieces that need company and have none are plain words."""
-    out = list(pieces)
-    aspects = [p for p in pieces if p.category == "aspect"]
-    known = len(aspects) > 1 or any(p.sure for p in aspects) or any(p.value == "seed" for p in pieces)
-    for first, last, _, _ in _segments(pieces):
-        others = all(p.covered for p in pieces[first:last])
-        for at in range(first, last):
-            piece = pieces[at]
-            if piece.category == "open" and at > first and " " not in piece.low:
-                if pieces[at - 1].carries:
-                    out[at] = replace(piece, category="word")
-                elif pieces[at - 1].low in _RELATIVE:
-                    out[at] = replace(piece, category="func")
-                elif pieces[at - 1].low in ("the", "this", "my", "a"):
-                    out[at] = replace(piece, category="func")
-            if (
-                piece.category == "name"
-                and not piece.sure
-                and at > first
-                and not _named(piece, pieces[at - 1])
-            ):
-                out[at] = replace(piece, category="word", attribute="", values=())
-            if (
-                piece.attribute == "audience"
-                and at + 1 < last
-                and pieces[at + 1].low.split(" ")[0] in _WRITES
-            ):
-                out[at] = replace(
-                    piece, category="func", attribute="", values=()
-                )  # who writes, not who reads
-            if (
-                piece.category == "perm"
-                and piece.low.startswith("any ")
-                and at + 1 < last
-                and pieces[at + 1].category == "neg"
-            ):
-                out[at] = replace(piece, category="func")  # "any language but ..."
-            if piece.category == "label":
-                leads = at == last - 1 or "lead" in piece.marks
-                out[at] = replace(piece, category="topic" if leads else "word")
-            if piece.low in _TAKES and any(p.low in _OUT for p in pieces[at + 1 : last]):
-                out[at] = replace(piece, category="neg", value="strong")
-            if piece.category == "aspect" and not (others and known):
-                out[at] = replace(piece, category="word", attribute="", values=())
-            if (
-                piece.category == "mention"
-                and at + 1 < last
-                and pieces[at + 1].category == "word"
-                and pieces[at + 1].tied
-            ):
-                out[at] = replace(piece, category="word", attribute="", values=())
-    return out
-
-
 def divide(pieces: Sequence[Piece], whole_query: bool) -> Clauses:
     """Divide a text into wishes and what it is about.
 
@@ -543,8 +433,8 @@ def divide(pieces: Sequence[Piece], whole_query: bool) -> Clauses:
         pieces: of the whole text.
         whole_query: whether the text has a subject; otherwise it only says what documents should be like.
     """
-    settled = _settle(_parentheses(pieces))
+    settled = settle(pieces)
     divider = _Divider(settled, whole_query)
-    for first, last, before, sentence in _segments(settled):
+    for first, last, before, sentence in segments(settled):
         divider.segment(first, last, before, sentence)
     return Clauses(tuple(divider.pieces), tuple(divider.parts))

@@ -19,7 +19,7 @@ LANGUAGE_NAMES: dict[str, str] = {
     "da": "Danish, Dänisch, dansk, 丹麦语",
     "de": "German, Deutsch, deutsche, deutscher, deutschen, deutsches, 德语, 德文",
     "el": "Greek, Griechisch, 希腊语, ελληνικά",
-    "en": "English, Englisch, englische, englischer, englischen, englisches, 英语, 英文, Englsih",
+    "en": "English, Englisch, englische, englischer, englischen, englisches, 英语, 英文",
     "eo": "Esperanto",
     "es": "Spanish, Spanisch, español, Castilian, 西班牙语, 西语",
     "et": "Estonian, Estnisch, eesti",

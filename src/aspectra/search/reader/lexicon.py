@@ -1,7 +1,8 @@
 """Lexicons: phrases and what they say, found longest first.
 
 A lexicon is written as text, one line per sense: ``CATEGORY VALUE = phrase | phrase | ...``. In a phrase,
-``(x)`` may be missing and ``{a,b}`` is a choice: ``blog( post)(s)`` stands for four phrases.
+``(x)`` may be missing and ``{a,b}`` is a choice: ``blog( post)(s)`` stands for four phrases. The lists are in
+``words``, in sections ``[attributes]``, ``[grammar]`` and ``[context]``.
 """
 
 from __future__ import annotations
@@ -9,14 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 
 from aspectra.search.reader.tokens import Token, tokenise
 
-__all__ = ["Entry", "Lexicon", "expand"]
+__all__ = ["Entry", "Lexicon", "expand", "sections"]
 
+_SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 # Three and more words that may follow, one behind the other, are a choice: one of them, or none.
 _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
+
+
+def sections(language: str) -> dict[str, str]:
+    """The lists of a language in ``words``: section -> its text.
+
+    Args:
+        language: ``en``, ``de`` or ``zh``.
+    """
+    file = resources.files("aspectra.search.reader") / "words" / f"{language}.txt"
+    parts = _SECTION.split(file.read_text("utf-8"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def expand(pattern: str) -> list[str]:
@@ -72,12 +86,14 @@ class Lexicon:
     def add(self, phrase: str, entry: Entry) -> None:
         """Add a phrase; the first one added stays."""
         node = self._root
-        for token in tokenise(phrase, _whole):
-            if "\u3400" <= token.low[0] <= "\u9fff":
-                self._han.add(token.low)
-                self._longest_han = max(self._longest_han, len(token.low))
-            self.words.add(token.low)
-            node = node.after.setdefault(token.low, _Node())
+        plain = phrase.isascii() and phrase.replace(" ", "").isalpha()
+        words = phrase.lower().split() if plain else [token.low for token in tokenise(phrase, _whole)]
+        for word in words:
+            if "\u3400" <= word[0] <= "\u9fff":
+                self._han.add(word)
+                self._longest_han = max(self._longest_han, len(word))
+            self.words.add(word)
+            node = node.after.setdefault(word, _Node())
         if node.entry is None and node is not self._root:
             node.entry = entry
 
@@ -100,10 +116,9 @@ class Lexicon:
         self._longest_han = max(self._longest_han, other._longest_han)
 
     def read(self, source: str) -> None:
-        """Add a lexicon written as text."""
-        for line in source.splitlines():
-            if not line.strip() or line.lstrip().startswith("#"):
-                continue
+        """Add a lexicon written as text; a line that begins with white space goes on with the one before."""
+        joined = re.sub(r"\n\s+", " ", "\n".join(li for li in source.splitlines() if not li.startswith("#")))
+        for line in filter(str.strip, joined.splitlines()):
             head, _, phrases = line.partition(" = ")
             head, _, marks = head.partition(":")
             category, _, value = head.strip().partition(" ")
@@ -113,7 +128,7 @@ class Lexicon:
                     self.add(phrase, entry)
 
     def cut_han(self, run: str) -> list[int]:
-        """Lengths of the words of a run of Han characters: the longest known at each place, and what lies between."""
+        """Lengths of the words of a run of Han characters: the longest known ones, and what lies between."""
         out: list[int] = []
         at = unknown = 0
         while at < len(run):

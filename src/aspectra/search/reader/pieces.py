@@ -12,10 +12,10 @@ class Piece:
     """A stretch of the text.
 
     Attributes:
-        category: ``mention``, ``bound``, ``name`` and ``term`` carry wishes; ``neg``, ``hard``, ``soft``, ``wish`` and
-            ``perm`` say how they are meant; ``open`` asks, ``topic`` leads to the subject, ``doc`` names what
-            is searched, ``func`` and ``polite`` say nothing by themselves; ``word`` is any other word, ``quote``
-            quoted text; and the delimiters.
+        category: ``mention``, ``bound``, ``name``, ``term`` and ``aspect`` carry wishes; ``neg``,
+            ``hard``, ``soft``, ``wish`` and ``perm`` say how they are meant; ``open`` asks, ``topic`` and
+            ``label`` lead to the subject, ``doc`` names what is searched, ``func`` and ``polite`` say
+            nothing by themselves; ``word`` is any other word, ``quote`` quoted text; and the delimiters.
         start, end: where it stands in the text.
         low: its words in lower case.
         value: the finer kind of its category.

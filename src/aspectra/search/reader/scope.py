@@ -15,7 +15,7 @@ from aspectra.search.condition import Relation
 from aspectra.search.reader.clauses import Clauses
 from aspectra.search.reader.pieces import Piece
 
-__all__ = ["Wish", "wishes_of"]
+__all__ = ["Wish", "relation_of", "wishes_of"]
 
 _FACTS = ("year", "venue", "author")  # of the record: stated plainly they are limits
 _BREAKS = frozenset("but yet although though however while so because aber sondern 但 但是".split())
@@ -118,8 +118,8 @@ def _reaching(unit: _Unit, mention: Piece) -> list[Piece]:
     *The word X must appear, and Y too*: what follows a term at once is said of it.
     """
     last = max(p.start for p in unit.pieces if p.carries)
-    behind = unit.pieces[unit.pieces.index(mention) + 1 :]
-    at_once = next((p for p in behind if p.category != "func"), None) if mention.category == "term" else None
+    behind = (p for p in unit.pieces if p.start > mention.start and p.category != "func")
+    at_once = next(behind, None) if mention.category == "term" else None
     return [p for p in unit.pieces if p.rules and (p.start < mention.start or p.start > last or p is at_once)]
 
 
@@ -259,8 +259,10 @@ def _collect(reads: Sequence[_Read]) -> list[Wish]:
         piece = read.piece
         if relation is None:
             continue
-        start = min([piece.start, *(o.start for o in read.operators if o in read.unit.pieces)])
-        end = max([piece.end, *(o.end for o in read.operators if o in read.unit.pieces)])
+        first, last = read.unit.pieces[0].start, read.unit.pieces[-1].end
+        own = [o for o in read.operators if first <= o.start < last]  # the others stand elsewhere
+        start = min([piece.start, *(o.start for o in own)])
+        end = max([piece.end, *(o.end for o in own)])
         if piece.category == "aspect":
             same = (piece.value == "same") != denied
             out.append(Wish("aspect", piece.values[0], "same" if same else "different", start, end))
@@ -277,3 +279,8 @@ def _collect(reads: Sequence[_Read]) -> list[Wish]:
     for wish in out:
         seen.setdefault((wish.attribute, wish.value, str(wish.relation)), wish)
     return list(seen.values())
+
+
+def relation_of(attribute: str, operators: Sequence[Piece]) -> Relation | None:
+    """The relation that operators give to a wish of an attribute; None where they only permit it."""
+    return _relation(_Read(Piece("mention", 0, 0, "", attribute=attribute), list(operators), _Unit()))[0]

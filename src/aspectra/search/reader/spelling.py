@@ -7,21 +7,25 @@ from functools import cache, lru_cache
 __all__ = ["corrected"]
 
 _WORDS = """
-contain contains containing mention mentions mentioning include including exclude excluding exactly document documents article articles
-paragraph paragraphs sentence sentences language written published please prefer preferred preferably ideally explain avoid without
-should rather journal journals academic scholarly reviewed newspaper newspapers manual manuals question questions answer answers general
-public beginner beginners experts specialist specialists professional professionals technical jargon simple survey surveys possible blog
-forum forums exclusively official documentation encyclopedia students undergraduates researchers audience readers recent literature
-publications phrase keyword bulleted numbered bullet checklist tutorial snippet snippets characters maximum minimum results because
-looking anything something nothing everything longer shorter detailed laypeople layman simply search before after between english german
-french spanish chinese japanese italian russian portuguese korean arabic mandarin dutch swedish polish turkish
+contain contains containing mention mentions mentioning include including exclude excluding exactly
+document documents article articles paragraph paragraphs sentence sentences language written published
+please prefer preferred preferably ideally explain avoid without should rather journal journals academic
+scholarly reviewed newspaper newspapers manual manuals question questions answer answers general public
+beginner beginners experts specialist specialists professional professionals technical jargon simple
+survey surveys possible blog forum forums exclusively official documentation encyclopedia students
+undergraduates researchers audience readers recent literature publications phrase keyword bulleted
+numbered bullet checklist tutorial snippet snippets characters maximum minimum results because looking
+anything something nothing everything longer shorter detailed laypeople layman simply search before after
+between english german french spanish chinese japanese italian russian portuguese korean arabic mandarin
+dutch swedish polish turkish
 """.split()
 # Real words that are one letter away from one of them.
 _REAL = frozenset(
     """
-academie arabia avid ballet character detained excluded expects exports genera generals germain germans germany gorman italia italiana
-italians javanese korea koreans linger locking longed looming looting lyman mandal manuel maximus nothin noting officials phase pleas
-pleased publisher reapers regent researches reviewer russia russians sentenced shooter shouldn simpler somethin surrey
+academie arabia avid ballet character detained excluded expects exports genera generals germain germans
+germany gorman italia italiana italians javanese korea koreans linger locking longed looming looting lyman
+mandal manuel maximus nothin noting officials phase pleas pleased publisher reapers regent researches
+reviewer russia russians sentenced shooter shouldn simpler somethin surrey
 """.split()
 )
 _SHORTEST = 5

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
-from aspectra.search.reader import chinese, english, german, terms
+from aspectra.search.reader import terms
 from aspectra.search.reader.aspects import read_aspect
 from aspectra.search.reader.bounds import Bound, read_bound
 from aspectra.search.reader.languages import language_lexicon
-from aspectra.search.reader.lexicon import Entry, Lexicon
+from aspectra.search.reader.lexicon import Entry, Lexicon, sections
 from aspectra.search.reader.names import Name, read_name
 from aspectra.search.reader.pieces import Piece
 from aspectra.search.reader.spelling import corrected
-from aspectra.search.reader.tokens import DELIMITERS, Token, fold, tokenise
+from aspectra.search.reader.tokens import DELIMITERS, fold, tokenise
 
 __all__ = ["ATTRIBUTES_READ", "pieces_of", "vocabulary"]
 
@@ -20,17 +21,26 @@ __all__ = ["ATTRIBUTES_READ", "pieces_of", "vocabulary"]
 ATTRIBUTES_READ = ("language", "length", "format", "source", "audience", "kind")
 
 
+# Words that hardly any English text has.
+_GERMAN = re.compile(
+    r"\b(?:bitte|nur|nicht|keine?[nrms]?|auf|und|oder|ein(?:e[nrms]?)?|das|der|dem|den|mit|ohne|für|über|höchstens|"
+    r"mindestens|lieber|muss|müssen|soll(?:te|en|ten)?|suche|thema|möchte|ich|gleiche[rsnm]?|andere[rsnm]?|zum|zur|"
+    r"vom|aus|seit|nichts|wie|warum|statt|außer|wörter|absatz|sätze)\b"
+)
+
+
 @cache
 def vocabulary(with_german: bool) -> tuple[Lexicon, Lexicon]:
     """The lexicon, and the one of senses that count only in context."""
     main, context = Lexicon(), Lexicon()
-    languages = [german, english, chinese] if with_german else [english, chinese]
-    for words in languages:
-        main.read(words.ATTRIBUTE_WORDS)
+    # What is read first stays: German words before English ones that look alike, attributes before grammar.
+    lists = [sections(language) for language in (("de", "en", "zh") if with_german else ("en", "zh"))]
+    for words in lists:
+        main.read(words["attributes"])
     main.read(language_lexicon())
-    for words in languages:
-        main.read(words.GRAMMAR_WORDS)
-        context.read(words.CONTEXT_WORDS)
+    for words in lists:
+        main.read(words["grammar"])
+        context.read(words["context"])
     for phrase, entry in context.phrases():
         # What says that a term occurs, or that aspects agree, is no subject.
         if entry.value in ("verb", "post") or entry.category in ("samepost", "diffpost"):
@@ -70,7 +80,7 @@ def _asked(pieces: list[Piece]) -> str:
 def pieces_of(text: str) -> list[Piece]:
     """All pieces of a text in order; white space and hyphens lie between them."""
     low = fold(text)
-    main, context = vocabulary(german.looks_german(low))
+    main, context = vocabulary(bool(_GERMAN.search(low)))
     tokens = [
         t._replace(low=corrected(t.low)) if t.kind == "word" and not main.knows(t.low, context) else t
         for t in tokenise(text, main.cut_han)

@@ -1,4 +1,4 @@
-"""Terms that must or must not occur: *mention zinc*, *the word "hooch" must appear*, *with "bed-in" in it*."""
+"""Terms that must or must not occur: *mention zinc*, *the word "hooch" must appear*."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _QUOTES = "“”„\"«»「」『』《》‘’`'"
 _JOINS = ("and", "or", "&", "und", "oder", "和", "或", "与", "、", "nor", "as", "well")
 _STOPS = ("neg", "hard", "soft", "perm", "topic", "open", "polite", "wish")
 _BETWEEN = frozenset(
-    "the a an any both either explicitly actually even at all like such as : , ( really also once least somewhere specifically das den die der ein".split()
+    """
+    the a an any both either explicitly actually even at all like such as : , ( really also once least
+    somewhere specifically das den die der ein
+    """.split()
 )
 _NAMED = frozenset("mentioned named used cited quoted included contained".split())
 _DETERMINERS = frozenset("the this das den dem".split())
@@ -116,6 +119,11 @@ def read_term(
     """The terms that begin at a token, with the words that introduce them.
 
     Args:
+        text: the whole text.
+        tokens: of the text.
+        at: number of a token.
+        main: the lexicon.
+        context: the lexicon of senses that count in context.
         before: the piece before.
         asked: category of the last piece that is more than a function word, "" at the start of a segment.
         earlier: whether the sentence has a term already.

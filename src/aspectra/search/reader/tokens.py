@@ -56,8 +56,9 @@ def fold(text: str) -> str:
     >>> fold("Don’t")
     "don't"
     """
-    low = (c.lower() for c in text)
-    folded = "".join(new if len(new) == 1 else old for new, old in zip(low, text, strict=True))
+    folded = text.lower()
+    if len(folded) != len(text):  # some letters grow: İ
+        folded = "".join(new if len(new := c.lower()) == 1 else c for c in text)
     return folded.replace("’", "'").replace("\u00a0", " ")
 
 
