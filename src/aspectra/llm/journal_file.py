@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS calls (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS calls_accepted ON calls(key) WHERE accepted = 1;
 """
-# A whole group in one statement: one transaction, one wait for the disk, and few occasions on which the writing
+# A whole group in one statement: one transaction, one wait for the disk, and few moments at which the writing
 # thread has to win the interpreter back from a busy event loop.
 _ADD = """
 INSERT INTO calls (call, key, model, prompt, accepted, at, reply, checksum)
