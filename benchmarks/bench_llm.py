@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import statistics
 import subprocess
 import sys
@@ -159,6 +160,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.05)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ended from outside, it ends its servers
     faults = [word for kind in FAULTS for word in ("--fault", f"{kind}=0.05")]
     with (
         serving(options.latency) as url,
