@@ -9,44 +9,13 @@ what documents are like. Everything else is the subject.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
+from aspectra.search.reader.parts import Clauses, Kind, Part
 from aspectra.search.reader.pieces import Piece
 from aspectra.search.reader.settling import RELATIVE, segments, settle
 from aspectra.search.reader.tokens import DELIMITERS
 
 __all__ = ["Clauses", "Part", "divide"]
-
-Kind = Literal["wish", "subject", "bare", "chatter", "unread", "nothing"]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Neighbouring pieces with one part to play.
-
-    Attributes:
-        kind: ``wish``; ``subject`` after words that lead to one, or ``bare``; ``chatter`` about oneself;
-            ``unread``: a wish whose words no rule knows; ``nothing``: politeness.
-        first, last: range of pieces.
-        before: kind of the delimiter in front of its segment, or "" inside one.
-        sentence: number of its sentence.
-    """
-
-    kind: Kind
-    first: int
-    last: int
-    before: str
-    sentence: int
-
-
-@dataclass(frozen=True, slots=True)
-class Clauses:
-    """A divided text: pieces (some read again in the light of their neighbours) and parts in order."""
-
-    pieces: tuple[Piece, ...]
-    parts: tuple[Part, ...]
-
 
 _QUESTION = frozenset(
     """
