@@ -4,8 +4,8 @@
 
 The judge is an oracle that knows the relevance judgements and errs, favours a place, or replies badly, at a
 chosen rate, one at a time. BM25 ranks each pool of the development half; its first papers are reranked.
-Columns: mean NDCG%20 (x100) by rate, calls a query at error 0. Needs a copy of the data set (CC BY-NC 4.0, not part of
-this project). No language model is asked: this is a map of methods, not of models.
+Columns: mean NDCG%20 (x100) by rate, calls a query at error 0. Needs a copy of the data set (CC BY-NC 4.0,
+not part of this project). No language model is asked: this is a map of methods, not of models.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def main() -> None:
             ),
             "",
             f"*Simulated.* {MEASURE} x100, mean of {len(benchmark.topics)} query-facet pairs; the first"
-            f" {options.depth} of each BM25 pool reranked. BM25: {score(benchmark, orders):.1f}; best order of these"
-            f" {options.depth}: {score(benchmark, ceiling):.1f}. Oracle seed {options.seed}.",
+            f" {options.depth} of each BM25 pool reranked. BM25: {score(benchmark, orders):.1f}; best order"
+            f" of these: {score(benchmark, ceiling):.1f}. Oracle seed {options.seed}.",
         ]
     )
     print(text)

@@ -245,6 +245,44 @@ def test_a_papers_place_does_not_decide_a_tournament():
     assert [int(i) for i in run(Method(PerfectLists(), Tournament(seed=9)), papers).order] != order
 
 
+def test_those_eliminated_last_stand_first():
+    """Three rounds written out by hand."""
+    papers = numbered(300, 6)
+    order = run(Method(PerfectLists(), Tournament(seed=2)), papers).order
+    draw, pool, tails = random.Random(2), list(range(300)), []
+    for batches in (15, 3):
+        draw.shuffle(pool)
+        size = len(pool) // batches
+        lists = [
+            sorted(pool[n * size : (n + 1) * size], key=lambda p: int(papers[p].id)) for n in range(batches)
+        ]
+        beaten = sorted((rank, place) for batch in lists for rank, place in enumerate(batch) if rank >= 4)
+        tails = [place for _, place in beaten] + tails
+        pool = [place for batch in lists for place in batch[:4]]
+    best = sorted(pool, key=lambda p: int(papers[p].id))
+    assert order == tuple(papers[place].id for place in best + tails)
+
+
+def test_in_a_batch_without_an_answer_the_first_stage_decides():
+    papers = numbered(40)
+    lost = []
+
+    class Half(PerfectLists):
+        async def order(self, shown, asker):
+            if len(self.asked) == 0:
+                lost.extend(paper.id for paper in shown)
+                self.asked.append(len(shown))
+                return None
+            return await super().order(shown, asker)
+
+    judge = Half()
+    order = run(Method(judge, Tournament()), papers).order
+    first_stage = [paper.id for paper in papers if paper.id in set(lost)]
+    assert first_stage != lost
+    assert judge.asked == [20, 20, 8]
+    assert set(order[:8]) & set(lost) == set(first_stage[:4])
+
+
 def test_equal_papers_keep_the_first_stage_order():
     papers = numbered(60)
     ids = tuple(p.id for p in papers)
