@@ -62,9 +62,9 @@ class Reading:
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start] in _OUTER:
+    while start < end and (text[start] in _OUTER or text[start].isspace()):
         start += 1
-    while end > start and text[end - 1] in _OUTER:
+    while end > start and (text[end - 1] in _OUTER or text[end - 1].isspace()):
         end -= 1
     return start, end
 
