@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aspectra.base.errors import UsageError
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.compliance import conditions_mask, obey
+from aspectra.search.compliance import conditions_mask, lead, obey
 from aspectra.search.condition import ATTRIBUTES, Condition
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
@@ -68,7 +68,7 @@ class FakeIndex:
 
 def _obey(conditions, scores, weight=1.0):
     papers = np.arange(len(scores))
-    return obey(FakeIndex(len(scores)), conditions, papers, np.asarray(scores, float), weight)
+    return obey(FakeIndex(len(scores)), conditions, papers, weight * lead(np.asarray(scores, float)))
 
 
 SCORES = [9.0, 8.5, 7.0, 3.0, 2.0, 1.0]

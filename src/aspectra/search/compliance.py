@@ -20,7 +20,7 @@ from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
 from aspectra.views.index import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Obeyed", "conditions_mask", "obey"]
+__all__ = ["Obeyed", "conditions_mask", "lead", "obey"]
 
 _FIELD = 100  # papers that the best one is compared with
 _SHARPNESS = 10.0
@@ -71,8 +71,7 @@ def obey(
     index: Index,
     conditions: Sequence[Condition],
     papers: Positions,
-    scores: NDArray[np.floating],
-    weight: float,
+    worth: float,
 ) -> Obeyed:
     """Grade candidates and say who is dropped and who moves.
 
@@ -80,13 +79,11 @@ def obey(
         index: the generation.
         conditions: of the plan.
         papers: (candidates,) positions.
-        scores: (candidates,) fused scores.
-        weight: the plan's ``compliance``.
+        worth: the most that one wish adds or takes; the plan's ``compliance`` times the :func:`lead`.
     """
     graded = {c: ATTRIBUTES.get(c.attribute).grades(c.value, index, papers) for c in conditions}
     kept = np.ones(len(papers), dtype=np.bool_)
     moves = {c: np.zeros(len(papers)) for c in conditions}
-    worth = weight * _lead(scores)
     for group in _alternatives(conditions):
         grades = [graded[c] for c in group]
         if group[0].filters:
@@ -135,7 +132,7 @@ def _sharpen(grades: Floats) -> NDArray[np.float64]:
     return np.asarray((raw - ends) / (1.0 - 2.0 * ends))
 
 
-def _lead(scores: NDArray[np.floating]) -> float:
+def lead(scores: NDArray[np.floating]) -> float:
     """How far the best paper is ahead of the mean of the best hundred; 1.0 where there is no field."""
     if len(scores) < 2:
         return 1.0

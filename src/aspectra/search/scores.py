@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.compliance import obey
+from aspectra.search.compliance import lead, obey
 from aspectra.search.condition import ATTRIBUTES
 from aspectra.search.fusion import reciprocal_ranks, standardise
 from aspectra.search.plan import Plan
+from aspectra.views.dense import DenseView
 from aspectra.views.index import Index
-from aspectra.views.view import Floats, Positions, top_positions
+from aspectra.views.view import Floats, Positions, Probe, Scored, View, top_positions
 
 __all__ = ["Fused", "score_papers"]
+
+
+_BATCH = 64  # candidates graded at a time by conditions that read texts
 
 
 @dataclass(frozen=True)
@@ -53,17 +57,67 @@ class Fused:
 
 
 def score_papers(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
-    """Fused scores with what the conditions add, without the papers they drop."""
+    """Fused scores with what the conditions add, without the papers they drop.
+
+    Where a condition reads texts, only papers that may be among the ``depth`` best are graded and returned.
+    """
     if not plan.conditions:
         return _fuse(index, plan, allowed, depth)
     count = max(plan.fusion.candidates, depth)
     fused = _fuse(index, plan, allowed, count)
-    if len(fused.papers) > count and not all(ATTRIBUTES.get(c.attribute).cheap for c in plan.conditions):
+    slow = [n for n, c in enumerate(plan.conditions) if not ATTRIBUTES.get(c.attribute).cheap]
+    if slow and len(fused.papers) > count:
         fused = fused.take(top_positions(fused.scores, count, index.id_order[fused.papers]))
-    obeyed = obey(index, plan.conditions, fused.papers, fused.scores, plan.compliance)
-    total = fused.scores + sum(obeyed.moves)
-    fused = replace(fused, scores=total, grades=obeyed.grades, moves=obeyed.moves)
+    blank = np.zeros(len(fused.papers))
+    fused = replace(
+        fused,
+        grades=[blank.astype(np.float32) for _ in plan.conditions],
+        moves=[blank for _ in plan.conditions],
+    )
+    worth = plan.compliance * lead(fused.scores)
+    quick = [n for n in range(len(plan.conditions)) if n not in slow]
+    fused = _obeying(index, plan, quick, fused, worth)
+    if not slow:
+        return fused
+    # Best first, until no paper left can pass the last of the best any more.
+    order = top_positions(fused.scores, len(fused.papers), index.id_order[fused.papers])
+    reach = worth * sum(not plan.conditions[n].filters for n in slow)
+    done: list[Fused] = []
+    settled = np.zeros(0)
+    first, size = 0, max(_BATCH, 2 * depth)
+    while first < len(order):
+        if len(settled) >= depth:
+            last = np.partition(settled, len(settled) - depth)[len(settled) - depth]
+            if fused.scores[order[first]] + reach < last:
+                break
+        done.append(_obeying(index, plan, slow, fused.take(order[first : first + size]), worth))
+        settled = np.concatenate((settled, done[-1].scores))
+        first += size
+    return _join(done) if done else fused
+
+
+def _obeying(index: Index, plan: Plan, numbers: list[int], fused: Fused, worth: float) -> Fused:
+    """Scores with what some of the plan's conditions add, without the papers they drop."""
+    obeyed = obey(index, [plan.conditions[n] for n in numbers], fused.papers, worth)
+    grades, moves = list(fused.grades), list(fused.moves)
+    for number, grade, move in zip(numbers, obeyed.grades, obeyed.moves, strict=True):
+        grades[number], moves[number] = grade, move
+    fused = replace(fused, scores=fused.scores + sum(obeyed.moves), grades=grades, moves=moves)
     return fused if obeyed.kept.all() else fused.take(np.flatnonzero(obeyed.kept))
+
+
+def _join(parts: Sequence[Fused]) -> Fused:
+    """Parts of one candidate list as one."""
+
+    def columns(name: str) -> list[Any]:
+        per_part = [getattr(part, name) for part in parts]
+        return [None if c[0] is None else np.concatenate(c) for c in zip(*per_part, strict=True)]
+
+    return Fused(
+        np.concatenate([part.papers for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        *(columns(name) for name in ("raw", "standardised", "grades", "moves")),
+    )
 
 
 def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
@@ -99,12 +153,15 @@ def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: in
         count = max(plan.fusion.candidates, depth)
         pool = top_positions(total, count, index.id_order, allowed)
     raw, standard, total = _take(raw, pool), _take(standard, pool), total[pool]
-    for number in costly:
-        scores = views[number].score(plan.probes[number], pool).scores
-        reference = views[number].score(plan.probes[number], sample).scores
-        values = standardise(scores, reference)
-        raw[number], standard[number] = scores, values
-        total = total + plan.probes[number].weight * values
+    for view in dict.fromkeys(views[number] for number in costly):
+        asked = [number for number in costly if views[number] is view]
+        probes = [plan.probes[number] for number in asked]
+        found = _together(view, probes, pool)
+        references = _together(view, probes, sample, keep=True)
+        for number, scored, reference in zip(asked, found, references, strict=True):
+            raw[number] = scored.scores
+            standard[number] = values = standardise(scored.scores, reference.scores)
+            total = total + plan.probes[number].weight * values
     return Fused(pool, total, raw, standard)
 
 
@@ -122,6 +179,12 @@ def _fuse_ranks(
     total = reciprocal_ranks(lists, len(index), plan.fusion.k)
     kept = np.flatnonzero(total)
     return Fused(kept, total[kept], _take(raw, kept), [None] * len(views))
+
+
+def _together(view: View, probes: Sequence[Probe], papers: Positions, *, keep: bool = False) -> list[Scored]:
+    if isinstance(view, DenseView):
+        return view.score_together(probes, papers, keep=keep)
+    return [view.score(probe, papers) for probe in probes]
 
 
 def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:

@@ -305,9 +305,13 @@ class Searcher:
         # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
         bodies = self.library.get_many(p.id for p in papers if whole or not p.abstract.strip())
         read = [bodies.get(p.id, p) for p in papers]
-        found = Quoter(self.index, plan).quotes(positions, read)
-        aspects = aspect_quotes(self.index, plan, positions, read)
-        return [q if q is None or not a else a for q, a in zip(found, aspects, strict=True)]
+        found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(self.index, plan, positions, read))
+        rest = [number for number, quotes in enumerate(found) if not quotes]
+        if rest:
+            plain = Quoter(self.index, plan).quotes(positions[rest], [read[number] for number in rest])
+            for number, quotes in zip(rest, plain, strict=True):
+                found[number] = quotes
+        return found
 
     def _warnings(self, plan: Plan) -> list[str]:
         gone, new = self._changed()

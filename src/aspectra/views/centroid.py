@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.matching import Matches, check_groups, widen
-from aspectra.views.view import Floats, Metric
+from aspectra.views.view import Floats, Metric, Positions
 
 __all__ = ["centroid"]
 
@@ -45,9 +45,8 @@ def centroid(
         block = widen(rows[low:high])
         if faded and row_weights is not None:
             block = block * row_weights[low:high, None]
-        some = np.flatnonzero(np.diff(ends[first : last + 1]))
+        some, sums = _sums(block, ends[first : last + 1] - low)
         if len(some):
-            sums = np.add.reduceat(block, ends[first:last][some] - low, axis=0)
             lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
             full = lengths > 0
             values = (sums[full] @ asked[0]) / lengths[full]
@@ -56,6 +55,22 @@ def centroid(
             scores[first + some[full]] = values
         first = last
     return Matches(scores, nobody, nobody)
+
+
+def _sums(rows: Floats, offsets: NDArray[np.integer]) -> tuple[Positions, Floats]:
+    """Groups that have rows, and the sum of each.
+
+    All first rows at once, then all second ones ...: numpy's ``reduceat`` is ten times slower along axis 0.
+    """
+    counts = np.diff(offsets)
+    order = np.argsort(-counts, kind="stable")
+    order = order[: np.count_nonzero(counts)]  # the longest group first
+    starts, counts = offsets[:-1][order], counts[order]
+    sums = rows[starts]
+    for place in range(1, int(counts[0]) if len(counts) else 0):
+        longer = int(np.searchsorted(-counts, -place, side="left"))
+        sums[:longer] += rows[starts[:longer] + place]
+    return order, sums
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
 from aspectra.views.centroid import centroid
 from aspectra.views.encoder import Encoder
-from aspectra.views.matching import Matches, max_sim, single_match
+from aspectra.views.matching import Matches, max_sim, single_match, widen
 from aspectra.views.transport import transport
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
@@ -25,6 +26,8 @@ __all__ = ["DenseView", "QueryEncoder"]
 
 # A unit is about free words from this cosine on (a sentence and a phrase on its subject), give or take.
 _ABOUT, _ABOUT_WIDTH = 0.3, 0.05
+_Part = tuple[tuple[str, ...], str]  # roles and focus: which units take part
+_KEPT_PARTS = 6  # of the papers that every query asks for: at most as large together as all their units
 _BLOCK = 65_536  # rows converted to float32 at a time: 100 MB at 384 dimensions
 
 
@@ -68,6 +71,30 @@ class QueryEncoder:
         return vector
 
 
+class _Gathered(NamedTuple):
+    """Units of some papers.
+
+    Attributes:
+        papers: (papers,) positions.
+        rows: (n,) units.
+        offsets: (papers + 1,) where each paper's rows begin.
+        vectors: (n, dimensions).
+    """
+
+    papers: Positions
+    rows: Positions
+    offsets: NDArray[np.int64]
+    vectors: Floats
+
+    def only(self, taken: Positions) -> _Gathered:
+        """Some of the rows."""
+        if len(taken) == len(self.rows):
+            return self
+        return _Gathered(
+            self.papers, self.rows[taken], np.searchsorted(taken, self.offsets), self.vectors[taken]
+        )
+
+
 class DenseView:
     """Exact scores by one matrix product.
 
@@ -103,6 +130,7 @@ class DenseView:
         self.query = query
         self._ids = ids
         self._id_order = id_order
+        self._kept: tuple[_Gathered, dict[_Part, tuple[_Gathered, Floats]]] | None = None
         self.vectors = load_array(folder / "vectors.npy")
 
     def query_vectors(self, probe: Probe) -> Floats:
@@ -193,38 +221,67 @@ class DenseView:
         """Whether anything of the probe's text and seeds takes part."""
         return not probe.matching or bool(len(self._asking(probe)[0]))
 
-    def _match(self, probe: Probe, papers: Positions | None) -> tuple[Matches, Positions]:
-        """Matches of papers, rows as units of the view; and the units that ask."""
+    def _gather(self, papers: Positions | None) -> _Gathered:
         if self.units is None:
-            raise UsageError(f"{self.name} has one vector a paper", why=f"{probe.matching} needs several")
-        query, query_weights, asking = self._asking(probe)
+            raise UsageError(f"{self.name} has one vector a paper", why="a matching needs several")
         everyone = np.arange(len(self.units.offsets) - 1) if papers is None else papers
         rows, offsets = self.units.rows(everyone)
-        weights = self._weights(probe, rows)
-        taken = np.flatnonzero(weights > 0)
-        # Only units that take part are read at all.
-        offsets = np.searchsorted(taken, offsets)
-        rows, weights = rows[taken], weights[taken]
-        compare = _matcher(probe)
-        found = compare(query, self.vectors[rows], offsets, query_weights, weights)
-        best = np.where(found.rows >= 0, rows[found.rows] if len(rows) else -1, -1)
+        return _Gathered(everyone, rows, offsets, widen(self.vectors[rows]))
+
+    def _match(self, probe: Probe, held: _Gathered, weights: Floats) -> tuple[Matches, Positions]:
+        """Matches of papers, rows as units of the view; and the units that ask."""
+        query, query_weights, asking = self._asking(probe)
+        found = _matcher(probe)(query, held.vectors, held.offsets, query_weights, weights)
+        best = np.where(found.rows >= 0, held.rows[found.rows] if len(held.rows) else -1, -1)
         return Matches(found.scores, found.query_rows, best), asking
+
+    def _taking_part(self, probe: Probe, held: _Gathered) -> tuple[_Gathered, Floats]:
+        weights = self._weights(probe, held.rows)
+        taken = np.flatnonzero(weights > 0)
+        return held.only(taken), weights[taken]
+
+    def score_together(
+        self, probes: Sequence[Probe], papers: Positions, *, keep: bool = False
+    ) -> list[Scored]:
+        """What :meth:`score` gives for each probe; the papers' units are read once for all of them.
+
+        Args:
+            probes: of this view.
+            papers: (papers,) positions.
+            keep: these very papers will be asked for again, by every query: keep their vectors in memory.
+        """
+        parts: dict[_Part, tuple[_Gathered, Floats]] = {}
+        held: _Gathered | None = None
+        if self._kept is not None and self._kept[0].papers is papers:
+            held, parts = self._kept[0], self._kept[1].copy()
+        out = []
+        for probe in probes:
+            if not probe.matching:
+                out.append(self.score(probe, papers))
+                continue
+            held = self._gather(papers) if held is None else held
+            key = (probe.roles, probe.focus)
+            if key not in parts:
+                parts[key] = self._taking_part(probe, held)
+            found, _ = self._match(probe, *parts[key])
+            out.append(_known(found, papers))
+        if keep and held is not None:
+            recent = [key for key in parts if not key[1]][-_KEPT_PARTS:]  # free words hardly come again
+            self._kept = (held, {key: parts[key] for key in recent})
+        return out
 
     def best_pairs(self, probe: Probe, papers: Positions) -> tuple[Positions, Positions, Floats]:
         """(papers,) units that ask best, (papers,) units that answer best (-1 for none), (papers,) scores."""
-        found, asking = self._match(replace(probe, matching="single"), papers)
+        held = self._taking_part(probe, self._gather(papers))
+        found, asking = self._match(replace(probe, matching="single"), *held)
         asked = np.where(found.query_rows >= 0, asking[found.query_rows] if len(asking) else -1, -1)
         return asked, found.rows, found.scores
 
     def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
         """See :class:`View`."""
         if probe.matching:
-            found, _ = self._match(probe, papers)
-            at = np.arange(len(found.scores)) if papers is None else papers
-            # Nothing is known of a paper of which no unit takes part.
-            return Scored(
-                at, np.where(np.isfinite(found.scores), found.scores, np.float32(np.nan)), found.rows
-            )
+            everyone = np.arange(len(self._ids)) if papers is None else papers
+            return self.score_together([probe], everyone)[0]
         if self.units is None:
             values = self._unit_scores(probe, papers)
             return Scored(np.arange(len(values)) if papers is None else papers, values)
@@ -255,6 +312,12 @@ def _matcher(probe: Probe) -> Callable[..., Matches]:
         "centroid": centroid,
     }
     return partial(scorers[probe.matching], metric=probe.metric)
+
+
+def _known(found: Matches, papers: Positions) -> Scored:
+    """Matches as scores; NaN for papers of which no unit takes part."""
+    scores = np.where(np.isfinite(found.scores), found.scores, np.float32(np.nan))
+    return Scored(papers, scores, found.rows)
 
 
 def _floor(pooled: Floats) -> Floats:
