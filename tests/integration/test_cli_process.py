@@ -151,8 +151,10 @@ def test_a_closed_pipe_is_silent(library, aspectra):
 
 
 SLOW = """
-import sys
+import signal, sys
 from aspectra.app import main, session
+# A shell that runs the tests in the background hands down that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def slow(self):
     import time
     print("waiting", flush=True)

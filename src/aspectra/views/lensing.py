@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
 from aspectra.base.errors import LibraryCorrupt
@@ -16,12 +18,15 @@ from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
 from aspectra.papers.writing import Writer
 from aspectra.views.arrays import load_array
 from aspectra.views.caching import Progress, read_sections
-from aspectra.views.lens import LENSES, Lens, LensValues
+from aspectra.views.lens import LENSES, LOCAL_LENSES, Lens, LensValues
 from aspectra.views.view import Floats
 
 __all__ = ["apply_lenses", "collect_lens", "lens_state", "load_lens"]
 
 _AHEAD = 1000  # papers read at a time
+_MANY = 5000  # papers from which on starting processes is worth its second
+_Work = list[tuple[str, Paper, list[str]]]  # content hash, paper, names of lenses
+_Row = tuple[str, str, str, bytes]  # of the table of vectors
 
 
 def lens_state(names: Sequence[str]) -> str:
@@ -38,34 +43,69 @@ def apply_lenses(library: Library, writer: Writer, names: Sequence[str], progres
 
     Values are kept by the hash of the paper's whole content, since a lens may read any field of it.
     """
-    lenses = [LENSES.get(name) for name in names]
-    missing: dict[int, list[Lens]] = {}
-    for lens in lenses:
+    missing: dict[int, list[str]] = {}
+    for name in names:
+        lens = LENSES.get(name)
         statement = (
             "SELECT min(pos) FROM papers p WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE "
             "v.text_hash = p.content_hash AND v.kind = ? AND v.fingerprint = ?) GROUP BY content_hash"
         )
         for (pos,) in library.rows(statement, (_kind(lens), str(lens.version))):
-            missing.setdefault(int(pos), []).append(lens)
-    waiting = sorted(missing)
+            missing.setdefault(int(pos), []).append(name)
     done = made = 0
-    for start in range(0, len(waiting), _AHEAD):
-        progress("looking through lenses", done, len(waiting))
-        positions = waiting[start : start + _AHEAD]
-        held = _papers(library, positions, {p for p in positions if any(x.full_text for x in missing[p])})
-        rows: list[tuple[str, str, str, bytes]] = []
-        for lens in lenses:
-            wanted = [(key, paper) for pos, key, paper in held if lens in missing[pos]]
-            found = lens.apply([paper for _, paper in wanted])
-            rows += [
-                (key, _kind(lens), str(lens.version), _dumps(values))
-                for (key, _), values in zip(wanted, found, strict=True)
-            ]
+    progress("looking through lenses", 0, len(missing))
+    for papers, rows in _looked(_work(library, missing), len(missing)):
         writer.put_vectors(rows)
-        done += len(positions)
+        done += papers
         made += len(rows)
-    progress("looking through lenses", done, len(waiting))
+        progress("looking through lenses", done, len(missing))
     return made
+
+
+def _work(library: Library, missing: dict[int, list[str]]) -> Iterator[_Work]:
+    """Papers read in batches, each with its content hash and the lenses that have not seen it."""
+    full = {name for names in missing.values() for name in names if LENSES.get(name).full_text}
+    waiting = sorted(missing)
+    for start in range(0, len(waiting), _AHEAD):
+        positions = waiting[start : start + _AHEAD]
+        held = _papers(library, positions, {p for p in positions if full & set(missing[p])})
+        yield [(key, paper, missing[pos]) for pos, key, paper in held]
+
+
+def _looked(work: Iterator[_Work], count: int) -> Iterator[tuple[int, list[_Row]]]:
+    """Batches looked at, in order: (papers, rows to keep); many papers by all cores."""
+    cores = joblib.cpu_count()
+    if cores < 2 or count < _MANY:
+        for batch in work:
+            yield len(batch), _look(batch)
+        return
+    # Other processes know the lenses that come with the package, not those registered by a caller's module.
+    split = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
+    theirs = set(LOCAL_LENSES)
+    sizes: deque[int] = deque()
+    own: deque[list[_Row]] = deque()
+
+    def parts() -> Iterator[Any]:
+        for batch in work:
+            sizes.append(len(batch))
+            own.append(_look([(k, p, [n for n in names if n not in theirs]) for k, p, names in batch]))
+            yield joblib.delayed(_look)([(k, p, [n for n in names if n in theirs]) for k, p, names in batch])
+
+    for rows in split(parts()):
+        yield sizes.popleft(), rows + own.popleft()
+
+
+def _look(batch: _Work) -> list[_Row]:
+    rows: list[_Row] = []
+    for name in dict.fromkeys(name for _, _, names in batch for name in names):
+        lens = LENSES.get(name)
+        wanted = [(key, paper) for key, paper, names in batch if name in names]
+        found = lens.apply([paper for _, paper in wanted])
+        rows += [
+            (key, _kind(lens), str(lens.version), _dumps(values))
+            for (key, _), values in zip(wanted, found, strict=True)
+        ]
+    return rows
 
 
 def _papers(library: Library, positions: Sequence[int], whole: set[int]) -> list[tuple[int, str, Paper]]:
