@@ -52,7 +52,9 @@ def _calls(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.relative_to(SOURCE).as_posix())
 def test_nothing_unsafe_is_loaded(file):
-    forbidden = {"pickle", "dill", "joblib", "shelve", "eval", "exec", "yaml.load", "torch.load", "os.system"}
+    # joblib's processes of our own are allowed, its files are not.
+    forbidden = {"pickle", "dill", "joblib.load", "joblib.Memory", "shelve", "eval", "exec"}
+    forbidden |= {"yaml.load", "torch.load", "os.system"}
     assert not forbidden & _calls(ast.parse(file.read_text("utf-8")))
 
 

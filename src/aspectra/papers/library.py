@@ -101,7 +101,8 @@ class Library:
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
 
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a reading statement, at once; for few of them: it spares a connection of its own."""
         try:
             return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
@@ -118,10 +119,10 @@ class Library:
             connection.close()
 
     def __len__(self) -> int:
-        return int(self._all("SELECT count(*) FROM papers")[0][0])
+        return int(self.fetch("SELECT count(*) FROM papers")[0][0])
 
     def __contains__(self, paper_id: object) -> bool:
-        return bool(self._all("SELECT 1 FROM papers WHERE id = ?", (paper_id,)))
+        return bool(self.fetch("SELECT 1 FROM papers WHERE id = ?", (paper_id,)))
 
     @property
     def revision(self) -> int:
@@ -130,7 +131,7 @@ class Library:
 
     def meta(self, key: str, default: str = "") -> str:
         """A value of the library's own small key-value table."""
-        found = self._all("SELECT value FROM meta WHERE key = ?", (key,))
+        found = self.fetch("SELECT value FROM meta WHERE key = ?", (key,))
         return str(found[0][0]) if found else default
 
     def get(self, paper_id: str) -> Paper:
@@ -156,13 +157,13 @@ class Library:
         for start in range(0, len(wanted), _MANY):
             part = wanted[start : start + _MANY]
             marks = ",".join("?" * len(part))
-            for row in self._all(f"SELECT {PAPER_COLUMNS} FROM papers WHERE id IN ({marks})", part):
+            for row in self.fetch(f"SELECT {PAPER_COLUMNS} FROM papers WHERE id IN ({marks})", part):
                 out[row[1]] = self._complete(row) if full else paper_from_row(row)
         return {i: out[i] for i in wanted if i in out}
 
     def _complete(self, row: Sequence[Any]) -> Paper:
-        sections = self._all("SELECT heading, text FROM sections WHERE pos = ? ORDER BY ordinal", row[:1])
-        cited = self._all("SELECT record FROM citations WHERE pos = ? ORDER BY ordinal", row[:1])
+        sections = self.fetch("SELECT heading, text FROM sections WHERE pos = ? ORDER BY ordinal", row[:1])
+        cited = self.fetch("SELECT record FROM citations WHERE pos = ? ORDER BY ordinal", row[:1])
         return paper_from_row(row, sections, [c[0] for c in cited])
 
     def papers(self) -> Iterator[Paper]:
@@ -172,7 +173,7 @@ class Library:
 
     def ids(self) -> list[str]:
         """Every id, in the order in which they were added."""
-        return [row[0] for row in self._all("SELECT id FROM papers ORDER BY pos")]
+        return [row[0] for row in self.fetch("SELECT id FROM papers ORDER BY pos")]
 
     def resolve(self, seed: str) -> str:
         """The id of the paper that ``seed`` names: an id, DOI, arXiv id, another identifier or exact title.
@@ -188,13 +189,13 @@ class Library:
             return seed
         key = normalise_title(seed)
         if parsed := parse_identifier(seed):
-            found = self._all(
+            found = self.fetch(
                 "SELECT p.id, p.version_group, p.pos FROM identifiers i JOIN papers p USING (pos) "
                 "WHERE i.scheme = ? AND i.value = ? ORDER BY p.pos",
                 parsed,
             )
         else:
-            found = self._all(
+            found = self.fetch(
                 "SELECT id, version_group, pos FROM papers WHERE title_key = ? ORDER BY pos LIMIT 20", (key,)
             )
         groups = {("group", row[1]) if row[1] is not None else ("paper", row[2]) for row in found}
@@ -216,7 +217,7 @@ class Library:
         words = sorted(set(key.split()), key=len, reverse=True)[:3]
         if words and len(words[0]) > 3:
             where = " AND ".join("title_key LIKE ?" for _ in words)
-            rows = self._all(
+            rows = self.fetch(
                 f"SELECT id, title FROM papers WHERE {where} LIMIT 3",
                 [f"%{word}%" for word in words],
             )
@@ -231,7 +232,7 @@ class Library:
         for start in range(0, len(wanted), _MANY):
             part = wanted[start : start + _MANY]
             marks = ",".join("?" * len(part))
-            rows = self._all(
+            rows = self.fetch(
                 "SELECT a.id, b.id FROM papers a JOIN papers b ON a.version_group = b.version_group "
                 f"AND a.pos != b.pos WHERE a.id IN ({marks}) ORDER BY a.pos, b.pos",
                 part,
@@ -242,7 +243,7 @@ class Library:
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""
-        rows = self._all(
+        rows = self.fetch(
             "SELECT DISTINCT c.id FROM citations x JOIN papers c ON c.pos = x.pos "
             "JOIN papers p ON p.pos = x.target WHERE p.id = ? ORDER BY c.id",
             (paper_id,),
@@ -251,7 +252,7 @@ class Library:
 
     def cites(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that this one cites."""
-        rows = self._all(
+        rows = self.fetch(
             "SELECT DISTINCT t.id FROM citations x JOIN papers t ON t.pos = x.target "
             "JOIN papers p ON p.pos = x.pos WHERE p.id = ? ORDER BY t.id",
             (paper_id,),
@@ -266,7 +267,7 @@ class Library:
         key, family = author_keys(name)
         if " " in key:
             first = key.split(" ", 1)[0]
-            rows = self._all(
+            rows = self.fetch(
                 "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
             )
             # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
@@ -275,20 +276,22 @@ class Library:
                 for i, n in rows
                 if n == key or n.endswith(f" {key}") or _same_given(n.split(" ", 1)[0], first)
             }
-        rows = self._all("SELECT p.id FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,))
+        rows = self.fetch(
+            "SELECT p.id FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
+        )
         return {row[0] for row in rows}
 
     def summary(self) -> dict[str, Any]:
         """Truthful counts of what the database holds."""
-        papers, abstracts, full, texts = self._all(
+        papers, abstracts, full, texts = self.fetch(
             "SELECT count(*), coalesce(sum(abstract != ''), 0), coalesce(sum(full_hash != ''), 0), "
             "coalesce(sum(abstract = '' AND full_hash = ''), 0) FROM papers"
         )[0]
-        groups, members = self._all(
+        groups, members = self.fetch(
             "SELECT count(DISTINCT version_group), count(*) FROM papers WHERE version_group IS NOT NULL"
         )[0]
-        citations, resolved = self._all("SELECT count(*), count(target) FROM citations")[0]
-        skipped, noted = self._all(
+        citations, resolved = self.fetch("SELECT count(*), count(target) FROM citations")[0]
+        skipped, noted = self.fetch(
             "SELECT coalesce(sum(skipped), 0), coalesce(sum(1 - skipped), 0) FROM remarks "
             f"WHERE addition IN ({_NEWEST})"
         )[0]
@@ -309,7 +312,7 @@ class Library:
 
     def remarks(self, limit: int = 100) -> list[dict[str, Any]]:
         """What was skipped or noted while adding, newest file first."""
-        rows = self._all(
+        rows = self.fetch(
             "SELECT a.path, a.source, r.place, r.reason, r.skipped FROM remarks r "
             f"JOIN additions a ON a.id = r.addition WHERE a.id IN ({_NEWEST}) "
             "ORDER BY a.id DESC, r.rowid LIMIT ?",
@@ -320,7 +323,7 @@ class Library:
 
     def check(self) -> list[str]:
         """Problems that SQLite finds in the database; empty when all is well."""
-        found = [row[0] for row in self._all("PRAGMA integrity_check(20)")]
+        found = [row[0] for row in self.fetch("PRAGMA integrity_check(20)")]
         return [] if found == ["ok"] else found
 
 

@@ -20,7 +20,7 @@ from aspectra.views.view import Floats, Positions, Probe, Scored, View, top_posi
 __all__ = ["Fused", "score_papers"]
 
 
-_BATCH = 64  # candidates graded at a time by conditions that read texts
+_BATCH = 40  # candidates graded at a time by conditions that read texts
 
 
 @dataclass(frozen=True)

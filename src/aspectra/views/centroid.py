@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from aspectra.views.matching import Matches, check_groups, widen
 from aspectra.views.view import Floats, Metric, Positions
 
-__all__ = ["centroid"]
+__all__ = ["centroid", "centroids", "mean_query", "near"]
 
 _BLOCK = 512  # rows at a time: 768 kB at 384 dimensions
 
@@ -31,14 +31,38 @@ def centroid(
         UsageError: the arrays do not fit together.
     """
     check_groups(query, rows, offsets, query_weights, row_weights)
+    nobody = np.full(len(offsets) - 1, -1, dtype=np.int64)
+    asked = mean_query(query, query_weights)
+    return Matches(near(asked, centroids(rows, offsets, row_weights), metric), nobody, nobody)
+
+
+def mean_query(query: Floats, weights: Floats | None = None) -> Floats:
+    """(dimensions,) weighted mean of query rows at unit length; zeros where none takes part."""
+    weighted = query if weights is None else query * weights[:, None]
+    mean: Floats = _unit(weighted.sum(axis=0, keepdims=True))[0]
+    return mean
+
+
+def near(query: Floats, means: Floats, metric: Metric = "cosine") -> Floats:
+    """(papers,) cosine or negated distance of one unit vector and centroids; -inf where a side is zeros."""
+    if not query.any():
+        return np.full(len(means), -np.inf, dtype=np.float32)
+    values: Floats = means @ query
+    if metric == "l2":
+        values = -np.sqrt(np.maximum(2.0 - 2.0 * values, 0.0))
+    return np.where(means.any(axis=1), values, np.float32(-np.inf))
+
+
+def centroids(
+    rows: NDArray[np.floating], offsets: NDArray[np.integer], row_weights: Floats | None = None
+) -> Floats:
+    """(papers, dimensions) weighted mean of each paper's rows at unit length; zeros where none takes part."""
     count = len(offsets) - 1
-    scores = np.full(count, -np.inf, dtype=np.float32)
-    nobody = np.full(count, -1, dtype=np.int64)
-    asked = _unit((query * (1.0 if query_weights is None else query_weights[:, None])).sum(0, keepdims=True))
+    out = np.zeros((count, rows.shape[1]), dtype=np.float32)
     ends = np.asarray(offsets)
     faded = row_weights is not None and bool((row_weights[ends[0] : ends[-1]] != 1.0).any())
     first = 0
-    while asked.any() and first < count:
+    while first < count:
         # Some papers at a time, so that their widened rows stay in the core's own cache.
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1)
         low, high = int(ends[first]), int(ends[last])
@@ -46,15 +70,9 @@ def centroid(
         if faded and row_weights is not None:
             block = block * row_weights[low:high, None]
         some, sums = _sums(block, ends[first : last + 1] - low)
-        if len(some):
-            lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-            full = lengths > 0
-            values = (sums[full] @ asked[0]) / lengths[full]
-            if metric == "l2":
-                values = -np.sqrt(np.maximum(2.0 - 2.0 * values, 0.0))
-            scores[first + some[full]] = values
+        out[first + some] = _unit(sums)
         first = last
-    return Matches(scores, nobody, nobody)
+    return out
 
 
 def _sums(rows: Floats, offsets: NDArray[np.integer]) -> tuple[Positions, Floats]:
@@ -74,5 +92,5 @@ def _sums(rows: Floats, offsets: NDArray[np.integer]) -> tuple[Positions, Floats
 
 
 def _unit(vectors: Floats) -> Floats:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
+    return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32, copy=False)

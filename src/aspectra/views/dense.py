@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
-from aspectra.views.centroid import centroid
 from aspectra.views.encoder import Encoder
-from aspectra.views.matching import Matches, max_sim, single_match, widen
-from aspectra.views.transport import transport
+from aspectra.views.gathered import Gathered
+from aspectra.views.matching import Matches, widen
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
@@ -27,6 +23,7 @@ __all__ = ["DenseView", "QueryEncoder"]
 # A unit is about free words from this cosine on (a sentence and a phrase on its subject), give or take.
 _ABOUT, _ABOUT_WIDTH = 0.3, 0.05
 _Part = tuple[tuple[str, ...], str]  # roles and focus: which units take part
+_ALL: _Part = ((), "")
 _KEPT_PARTS = 6  # of the papers that every query asks for: at most as large together as all their units
 _BLOCK = 65_536  # rows converted to float32 at a time: 100 MB at 384 dimensions
 
@@ -71,30 +68,6 @@ class QueryEncoder:
         return vector
 
 
-class _Gathered(NamedTuple):
-    """Units of some papers.
-
-    Attributes:
-        papers: (papers,) positions.
-        rows: (n,) units.
-        offsets: (papers + 1,) where each paper's rows begin.
-        vectors: (n, dimensions).
-    """
-
-    papers: Positions
-    rows: Positions
-    offsets: NDArray[np.int64]
-    vectors: Floats
-
-    def only(self, taken: Positions) -> _Gathered:
-        """Some of the rows."""
-        if len(taken) == len(self.rows):
-            return self
-        return _Gathered(
-            self.papers, self.rows[taken], np.searchsorted(taken, self.offsets), self.vectors[taken]
-        )
-
-
 class DenseView:
     """Exact scores by one matrix product.
 
@@ -130,7 +103,7 @@ class DenseView:
         self.query = query
         self._ids = ids
         self._id_order = id_order
-        self._kept: tuple[_Gathered, dict[_Part, tuple[_Gathered, Floats]]] | None = None
+        self._kept: dict[_Part, Gathered] = {}
         self.vectors = load_array(folder / "vectors.npy")
 
     def query_vectors(self, probe: Probe) -> Floats:
@@ -221,24 +194,12 @@ class DenseView:
         """Whether anything of the probe's text and seeds takes part."""
         return not probe.matching or bool(len(self._asking(probe)[0]))
 
-    def _gather(self, papers: Positions | None) -> _Gathered:
+    def _gather(self, papers: Positions) -> Gathered:
         if self.units is None:
             raise UsageError(f"{self.name} has one vector a paper", why="a matching needs several")
-        everyone = np.arange(len(self.units.offsets) - 1) if papers is None else papers
-        rows, offsets = self.units.rows(everyone)
-        return _Gathered(everyone, rows, offsets, widen(self.vectors[rows]))
-
-    def _match(self, probe: Probe, held: _Gathered, weights: Floats) -> tuple[Matches, Positions]:
-        """Matches of papers, rows as units of the view; and the units that ask."""
-        query, query_weights, asking = self._asking(probe)
-        found = _matcher(probe)(query, held.vectors, held.offsets, query_weights, weights)
-        best = np.where(found.rows >= 0, held.rows[found.rows] if len(held.rows) else -1, -1)
-        return Matches(found.scores, found.query_rows, best), asking
-
-    def _taking_part(self, probe: Probe, held: _Gathered) -> tuple[_Gathered, Floats]:
-        weights = self._weights(probe, held.rows)
-        taken = np.flatnonzero(weights > 0)
-        return held.only(taken), weights[taken]
+        rows, offsets = self.units.rows(papers)
+        vectors = widen(self.vectors[rows])
+        return Gathered(papers, rows, offsets, vectors, np.ones(len(rows), dtype=np.float32))
 
     def score_together(
         self, probes: Sequence[Probe], papers: Positions, *, keep: bool = False
@@ -250,30 +211,32 @@ class DenseView:
             papers: (papers,) positions.
             keep: these very papers will be asked for again, by every query: keep their vectors in memory.
         """
-        parts: dict[_Part, tuple[_Gathered, Floats]] = {}
-        held: _Gathered | None = None
-        if self._kept is not None and self._kept[0].papers is papers:
-            held, parts = self._kept[0], self._kept[1].copy()
+        parts: dict[_Part, Gathered] = {}
+        if self._kept and next(iter(self._kept.values())).papers is papers:
+            parts = self._kept.copy()
         out = []
         for probe in probes:
             if not probe.matching:
                 out.append(self.score(probe, papers))
                 continue
-            held = self._gather(papers) if held is None else held
+            if _ALL not in parts:
+                parts[_ALL] = self._gather(papers)
             key = (probe.roles, probe.focus)
             if key not in parts:
-                parts[key] = self._taking_part(probe, held)
-            found, _ = self._match(probe, *parts[key])
-            out.append(_known(found, papers))
-        if keep and held is not None:
-            recent = [key for key in parts if not key[1]][-_KEPT_PARTS:]  # free words hardly come again
-            self._kept = (held, {key: parts[key] for key in recent})
+                parts[key] = parts[_ALL].weighted(self._weights(probe, parts[_ALL].rows))
+            query, weights, _ = self._asking(probe)
+            out.append(_known(parts[key].match(probe.matching, probe.metric, query, weights), papers))
+        if keep and parts:  # free words hardly come again
+            recent = [key for key in parts if key != _ALL and not key[1]][-_KEPT_PARTS:]
+            self._kept = {key: parts[key] for key in (_ALL, *recent)}
         return out
 
     def best_pairs(self, probe: Probe, papers: Positions) -> tuple[Positions, Positions, Floats]:
         """(papers,) units that ask best, (papers,) units that answer best (-1 for none), (papers,) scores."""
-        held = self._taking_part(probe, self._gather(papers))
-        found, asking = self._match(replace(probe, matching="single"), *held)
+        held = self._gather(papers)
+        held = held.weighted(self._weights(probe, held.rows))
+        query, weights, asking = self._asking(probe)
+        found = held.match("single", probe.metric, query, weights)
         asked = np.where(found.query_rows >= 0, asking[found.query_rows] if len(asking) else -1, -1)
         return asked, found.rows, found.scores
 
@@ -302,22 +265,10 @@ class DenseView:
         return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
 
 
-def _matcher(probe: Probe) -> Callable[..., Matches]:
-    """The scorer that a probe names, under its metric."""
-    if probe.matching == "transport":  # its cost is a distance, whatever the metric
-        return transport
-    scorers: dict[str, Callable[..., Matches]] = {
-        "single": single_match,
-        "maxsim": max_sim,
-        "centroid": centroid,
-    }
-    return partial(scorers[probe.matching], metric=probe.metric)
-
-
 def _known(found: Matches, papers: Positions) -> Scored:
     """Matches as scores; NaN for papers of which no unit takes part."""
     scores = np.where(np.isfinite(found.scores), found.scores, np.float32(np.nan))
-    return Scored(papers, scores, found.rows)
+    return Scored(papers, scores)
 
 
 def _floor(pooled: Floats) -> Floats:

@@ -155,8 +155,9 @@ def _best(
     query_weights: Floats | None,
     row_weights: Floats | None,
     metric: Metric,
+    pairs: bool = True,
 ) -> tuple[Floats, Floats, Matches]:
-    """What :func:`single_match` and :func:`max_sim` share.
+    """What :func:`single_match` and :func:`max_sim` share; without ``pairs`` those are not looked for.
 
     Returns:
         (asked, papers) best faded similarity of each query row that takes part; (asked,) their weights;
@@ -189,6 +190,8 @@ def _best(
         here = low + some
         local = np.maximum.reduceat(cells, cuts[:-1][some], axis=1)
         best[:, here] = np.maximum(best[:, here], local)
+        if not pairs:
+            continue
         faded = weights[:, None] * (local - lowest) + lowest
         leader = faded.argmax(axis=0)
         place = np.arange(len(some))
@@ -242,6 +245,7 @@ def max_sim(
     *,
     metric: Metric = "cosine",
     pooling: Literal["mean", "sum"] = "mean",
+    pairs: bool = True,
 ) -> Matches:
     """Each query row's best row of the paper, pooled (MaxSim; Khattab and Zaharia 2020, equation 3).
 
@@ -253,14 +257,15 @@ def max_sim(
         row_weights: (n,) fade similarities before the best is taken.
         metric: see :func:`similarities`.
         pooling: ``mean``, weighted, on the scale of one similarity, or ``sum``, as published.
+        pairs: whether the pairs are wanted too; they cost as much as the scores.
 
     Returns:
-        Scores, and the pair that :func:`single_match` would name.
+        Scores, and the pair that :func:`single_match` would name, or -1 where pairs are not wanted.
 
     Raises:
         UsageError: the arrays do not fit together.
     """
-    best, weights, found = _best(query, rows, offsets, query_weights, row_weights, metric)
+    best, weights, found = _best(query, rows, offsets, query_weights, row_weights, metric, pairs)
     if not len(best):
         return found
     scores = weights @ best

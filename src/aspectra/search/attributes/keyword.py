@@ -229,7 +229,7 @@ class KeywordAttribute:
             marks = ",".join("?" * len(part))
             deep = []
             statement = f"SELECT id, title, abstract, full_hash != '' FROM papers WHERE id IN ({marks})"
-            for paper_id, title, abstract, full in index.library.rows(statement, part):
+            for paper_id, title, abstract, full in index.library.fetch(statement, part):
                 grade = max(term.find(title)[0], term.find(abstract)[0])
                 best[paper_id] = grade if title or abstract or full else np.nan
                 if full and grade < 1:

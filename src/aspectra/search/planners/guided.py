@@ -6,7 +6,13 @@ from dataclasses import replace
 
 from aspectra.base.errors import ViewMismatch
 from aspectra.search.aspects import REST, Aspect, other_roles
-from aspectra.search.defaults import ASPECT_MATCHINGS, ASPECT_WEIGHT, CONTRAST_WEIGHT, DIFFERENT_WEIGHT
+from aspectra.search.defaults import (
+    ASPECT_CANDIDATES,
+    ASPECT_MATCHINGS,
+    ASPECT_WEIGHT,
+    CONTRAST_WEIGHT,
+    DIFFERENT_WEIGHT,
+)
 from aspectra.search.plan import Plan
 from aspectra.search.planner import PLANNERS, ViewNames, bind, probe
 from aspectra.search.planners.hybrid import hybrid
@@ -46,7 +52,7 @@ def guided(query: Query, views: ViewNames) -> Plan:
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
     if same and rest:
         probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
-    return bind("guided", query, probes, plain.fusion)
+    return bind("guided", query, probes, replace(plain.fusion, candidates=ASPECT_CANDIDATES))
 
 
 def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:

@@ -210,6 +210,9 @@ def _text(paper: Paper) -> str:
     return paper.title + "\n" + lead_field(paper)[1]
 
 
+_QUOTABLE = 2  # sentences among which the best is sought, once one is found
+
+
 class LanguageLens:
     """Shares of the title and the abstract (or lead) in each language, in words of prose.
 
@@ -247,11 +250,13 @@ class LanguageLens:
         return row
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """The sentence with most words in the language; None where no sentence has any."""
+        """The one with most words in the language of the first sentences in it; None where none is."""
         code = label.partition("-")[0]
         best: TextSpan | None = None
         most = 0.0
-        for field, text, (start, end) in _sentences(paper):
+        for number, (field, text, (start, end)) in enumerate(_sentences(paper)):
+            if best is not None and number >= _QUOTABLE:
+                break
             weights = _weights(text[start:end])
             here = float(weights[_COLUMN[code]])
             if here > most and here >= 0.5 * weights.sum():
