@@ -81,8 +81,10 @@ class Cue:
 
     def _find(self, phrases: tuple[str, ...], plain: str, stop: int, out: list[tuple[int, int]]) -> None:
         for phrase in phrases:
-            left, right = phrase.startswith(" "), phrase.endswith(" ")
             at = plain.find(phrase, 0, stop)
+            if at < 0:  # as nearly always
+                continue
+            left, right = phrase[0] == " ", phrase[-1] == " "
             while at >= 0 and len(out) < self.most:
                 # ``plain`` begins with a space of its own.
                 start = at - 1 + left
