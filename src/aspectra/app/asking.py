@@ -65,4 +65,5 @@ def in_words(plan: Plan) -> str:
         if values:
             parts.append(f"{name} {' or '.join(values)}")
     parts.append(plan.planner)
+    parts += plan.stages
     return safe(" · ".join(parts), one_line=True)

@@ -65,7 +65,8 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
     title = safe(hit.title, one_line=True) or _short(hit.paper.abstract, 160) or "(no title)"
     screen.line(title, style="bold", indent=indent, first=f"{hit.rank:>{places}}  {year}")
     where = [by_line(hit.paper), _short(hit.paper.venue, _LONGEST_VENUE)]
-    facts = [safe(hit.id, one_line=True), _score(hit.score)]
+    # After a stage the score says no more than the place does; where a paper came from says more.
+    facts = [safe(hit.id, one_line=True), *([_move(hit)] if hit.moves else [_score(hit.score)])]
     screen.line(" · ".join(part for part in (*where, *facts) if part), style="cyan", indent=indent)
     if hit.versions:
         screen.line("also as " + ", ".join(safe(v, one_line=True) for v in hit.versions), indent=indent)
@@ -84,7 +85,15 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
     if explain:
         for probe in hit.probes:
             screen.line(_probe_line(probe), indent=indent)
+        for stage, before, after in hit.moves:
+            screen.line(f"{stage}: {'new' if before is None else before} → {after}", indent=indent)
     screen.line()
+
+
+def _move(hit: Hit) -> str:
+    first = hit.moves[0][1]
+    stages = ", ".join(dict.fromkeys(stage for stage, _, _ in hit.moves))
+    return f"brought by {stages}" if first is None else f"was {first} before {stages}"
 
 
 def _condition_line(kept: Kept, *, explain: bool) -> str:

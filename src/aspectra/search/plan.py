@@ -63,6 +63,8 @@ class Plan:
         within: where given, only these ids are ranked (a pool, or a first stage's best).
         unread: words of the asker that look like wishes and were not understood: they were left in the text.
         limit, evidence, versions: as in :class:`Query`.
+        stages: spellings of what happens after the search, in their order, see :mod:`aspectra.search.stage`.
+        text, instruction: the question as somebody wrote it, for stages that show it to a judge.
     """
 
     planner: str
@@ -77,6 +79,9 @@ class Plan:
     conditions: tuple[Condition, ...] = ()
     compliance: float = COMPLIANCE_WEIGHT
     unread: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    text: str = ""
+    instruction: str = ""
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -119,6 +124,9 @@ class Plan:
             out["conditions"] = [c.to_dict() for c in self.conditions]
         if self.unread:
             out["unread"] = list(self.unread)
+        if self.stages:
+            out["stages"] = list(self.stages)
+            out |= {name: value for name in ("text", "instruction") if (value := getattr(self, name))}
         out["probes"] = [p.to_dict() for p in self.probes]
         return out
 
@@ -144,6 +152,9 @@ class Plan:
                 limit=int(data.get("limit", 10)),
                 evidence=int(data.get("evidence", 1)),
                 versions=str(data.get("versions", "best")),
+                stages=tuple(str(stage) for stage in data.get("stages", ())),
+                text=str(data.get("text", "")),
+                instruction=str(data.get("instruction", "")),
             )
         except (TypeError, ValueError) as error:
             raise UsageError("the plan cannot be read", why=str(error)) from error
@@ -214,6 +225,7 @@ class Plan:
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.chip}]{how}{said}")
         lines += [f"  not understood, left in the text: “{words}”" for words in self.unread]
+        lines += [f"  then {stage}" for stage in self.stages]
         if self.within:
             lines.append(f"  ranks only {len(self.within)} given papers")
         if self.exclude:

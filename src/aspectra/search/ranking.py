@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aspectra.papers.paper import Paper
 from aspectra.search.condition import MEETS, Condition
 from aspectra.search.plan import Plan
+from aspectra.search.stage import Step
 from aspectra.search.trec import trec_lines
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ class Hit:
         probes: per probe of the plan, in its order.
         versions: ids of other versions of the same work.
         conditions: what each condition of the plan found, in its order.
+        moves: (stage, place before, place after) for each stage that moved it; None before where it was
+            brought by the stage.
     """
 
     id: str
@@ -135,6 +138,7 @@ class Hit:
     probes: tuple[ProbeScore, ...] = ()
     versions: tuple[str, ...] = ()
     conditions: tuple[Kept, ...] = ()
+    moves: tuple[tuple[str, int | None, int], ...] = ()
 
     @property
     def title(self) -> str:
@@ -157,6 +161,8 @@ class Hit:
             out["versions"] = list(self.versions)
         if self.conditions:
             out["conditions"] = [c.to_dict() for c in self.conditions]
+        if self.moves:
+            out["moves"] = [{"stage": s, "from": before, "to": after} for s, before, after in self.moves]
         return out
 
 
@@ -170,6 +176,7 @@ class Ranking(Sequence[Hit]):
         warnings: what the reader should know, each one sentence.
         seconds: how long it took.
         generation: the index generation that answered.
+        steps: what each stage of the plan did, and what it cost.
     """
 
     plan: Plan
@@ -177,7 +184,7 @@ class Ranking(Sequence[Hit]):
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     generation: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -195,12 +202,22 @@ class Ranking(Sequence[Hit]):
 
     def to_dict(self) -> dict[str, Any]:
         """The one JSON document of ``--json``."""
-        return {
+        out: dict[str, Any] = {
             "plan": {**self.plan.to_dict(), "hash": self.plan.hash},
             "hits": [hit.to_dict() for hit in self.hits],
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 4),
         }
+        if self.steps:
+            out["stages"] = [step.to_dict() for step in self.steps]
+        if self.simulated:
+            out["simulated"] = True
+        return out
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any stage was answered by something that is no language model."""
+        return any(step.simulated for step in self.steps)
 
     def to_json(self) -> str:
         """:meth:`to_dict` as text."""
@@ -285,5 +302,8 @@ class Ranking(Sequence[Hit]):
             grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
             moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
             lines.append(f"  [{kept.condition.chip}] {'met' if kept.met else 'not met'}: {grade}{moved}")
+        for stage, before, after in hit.moves:
+            came = "joined at" if before is None else f"moved from {before} to"
+            lines.append(f"  {stage}: {came} {after}")
         lines += [f"  “{e.quote}” ({e.field} {e.start}–{e.end})" for e in hit.evidence]
         return "\n".join(lines)

@@ -14,6 +14,8 @@ from aspectra.base.hashing import digest
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames, bind
 from aspectra.search.query import Query
+from aspectra.search.spelling import split_line
+from aspectra.search.stage import asked_with, read_stages
 from aspectra.search.understanding import understand
 from aspectra.views.view import Probe
 
@@ -51,6 +53,7 @@ class Recipe:
             it into conditions and aspects (the default recipe).
         first: another recipe whose best ``top`` papers are all that is ranked, or None.
         top: how many.
+        stages: spellings of what happens after the search, see :mod:`aspectra.search.stage`.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Recipe:
     instruction: Instruction = "concat"
     first: Recipe | None = None
     top: int = 200
+    stages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.instruction not in get_args(Instruction):
@@ -71,6 +75,7 @@ class Recipe:
             PLANNERS.get(self.planner)  # raises with suggestions
         if self.top < 1:
             raise UsageError("a recipe's top must be 1 or more")
+        object.__setattr__(self, "stages", read_stages(self.stages))
 
     @property
     def hash(self) -> str:
@@ -85,6 +90,8 @@ class Recipe:
             out["probes"] = [{f.name: getattr(p, f.name) for f in fields(ProbeRecipe)} for p in self.probes]
         else:
             out["planner"] = self.planner
+        if self.stages:
+            out["stages"] = list(self.stages)
         if self.first is not None:
             out["top"] = self.top
             out["first"] = self.first.to_dict()
@@ -101,6 +108,7 @@ class Recipe:
         try:
             values = dict(data)
             values["probes"] = tuple(ProbeRecipe(**p) for p in data.get("probes", ()))
+            values["stages"] = tuple(data.get("stages", ()))
             values["fusion"] = Fusion(**data.get("fusion", {}))
             if "first" in values:
                 values["first"] = cls.from_dict(dict(values["first"]))
@@ -112,15 +120,20 @@ class Recipe:
     def parse(cls, spec: str) -> Recipe:
         """From the command line: a TOML file, or planner names as in ``bm25`` or ``bm25>200>hybrid``.
 
+        Stages follow the last planner behind bars.
+
         >>> Recipe.parse("bm25>100>dense").first.planner
         'bm25'
+        >>> Recipe.parse("bm25|citations(seeds=10)|rerank(method=pairwise)").stages
+        ('citations(seeds=10)', 'rerank(method=pairwise)')
         """
         if spec.endswith(".toml"):
             try:
                 return cls.from_dict(tomllib.loads(Path(spec).read_text("utf-8")))
             except (OSError, ValueError) as error:
                 raise UsageError(f"the recipe {spec} cannot be read", why=str(error)) from error
-        parts = spec.split(">")
+        names, *stages = split_line(spec, "|")
+        parts = names.split(">")
         made = cls(parts[0], planner=parts[0], instruction=_usual(parts[0]))
         rest = parts[1:]
         if len(rest) % 2:
@@ -129,7 +142,7 @@ class Recipe:
             if not number.isdigit():
                 raise UsageError(f"{number!r} in {spec!r} is not a number of papers")
             made = cls(spec, planner=name, instruction=_usual(name), first=made, top=int(number))
-        return made
+        return replace(made, name=spec, stages=tuple(stages)) if stages else made
 
     def to_toml(self) -> str:
         """As TOML."""
@@ -161,7 +174,7 @@ class Recipe:
             plan = bind(self.name, asked, probes, self.fusion)
         if query.instruction and self.instruction == "encoder":
             plan = replace(plan, probes=tuple(replace(p, instruction=query.instruction) for p in plan.probes))
-        return plan
+        return asked_with(plan, query, self.stages)
 
     def order(
         self, query: Query, views: ViewNames, run: Callable[[Plan], list[str]], within: tuple[str, ...] = ()

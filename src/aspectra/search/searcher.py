@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import ViewMismatch
+from aspectra.llm import loops
+from aspectra.llm.chat import ChatModel
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.aspect_evidence import aspect_quotes
@@ -24,6 +26,8 @@ from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
 from aspectra.search.query import Filters, Query
 from aspectra.search.ranking import Evidence, Hit, Kept, ProbeScore, Ranking
 from aspectra.search.scores import Fused, score_papers
+from aspectra.search.stage import Context, asked_with
+from aspectra.search.staging import Staged, run_stages, staged_ranking
 from aspectra.search.understanding import understand
 from aspectra.views.dense import DenseView
 from aspectra.views.encoder import Encoder, load_encoder
@@ -41,10 +45,21 @@ class Searcher:
     Args:
         library: an opened library.
         load: makes an encoder from its specification.
+        model: the language model that stages ask; None for those that need none.
+        lanes: calls to it under way at once.
     """
 
-    def __init__(self, library: Library, load: Callable[[str], Encoder] = load_encoder) -> None:
+    def __init__(
+        self,
+        library: Library,
+        load: Callable[[str], Encoder] = load_encoder,
+        *,
+        model: ChatModel | None = None,
+        lanes: int = 16,
+    ) -> None:
         self.library = library
+        self.model = model
+        self.lanes = lanes
         self._load = load
         self._index: Index | None = None
         self._changes: tuple[int, set[str], int] = (-1, set(), 0)
@@ -178,27 +193,56 @@ class Searcher:
         )
         return self.run(self.plan(query, planner))
 
-    def plan(self, query: Query, planner: str = DEFAULT_PLANNER, *, read_text: bool = False) -> Plan:
+    def plan(
+        self,
+        query: Query,
+        planner: str = DEFAULT_PLANNER,
+        *,
+        read_text: bool = False,
+        stages: Sequence[str] = (),
+    ) -> Plan:
         """The plan that would be run for a query.
 
         Args:
             query: its instruction is read into conditions and aspects.
             planner: name of a planner.
             read_text: read wishes in the text too.
+            stages: what happens after the search, see :mod:`aspectra.search.stage`.
         """
         for seed in query.seeds:
             self.index.position(seed)
         understood = understand(query, text_too=read_text)
-        return replace(PLANNERS.get(planner)(understood.query, self.view_names), unread=understood.unread)
+        plan = replace(PLANNERS.get(planner)(understood.query, self.view_names), unread=understood.unread)
+        return asked_with(plan, query, stages)
 
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
-        """Positions and scores of the plan's papers, best first: the ranking without its clothes."""
+        """Positions and scores of the plan's papers, best first: the ranking without its clothes.
+
+        Where the plan has stages, the scores only say the order: how many papers stand behind, plus 1.
+        """
         index = self.index
-        fused = score_papers(self.index, plan, self._allowed(plan), self._depth(plan))
+        if plan.stages:
+            ids = self.staged(plan).ids
+            return np.array([index.position(i) for i in ids], dtype=np.int64), np.arange(len(ids), 0.0, -1.0)
+        fused = score_papers(self.index, plan, self.allowed(plan), self.depth(plan))
         at = top_positions(fused.scores, plan.limit, index.id_order[fused.papers])
         return fused.papers[at], fused.scores[at]
 
-    def _allowed(self, plan: Plan) -> NDArray[np.bool_] | None:
+    def staged(self, plan: Plan, *, salt: str = "") -> Staged:
+        """What comes of the plan's stages: papers, best first, and what each stage did.
+
+        Args:
+            plan: with stages.
+            salt: see :class:`~aspectra.search.stage.Context`.
+
+        Raises:
+            UsageError: a stage needs a model, and there is none.
+        """
+        context = Context(self, plan, self.model, lanes=self.lanes, salt=salt)
+        return loops.run(run_stages(context, plan.limit))
+
+    def allowed(self, plan: Plan) -> NDArray[np.bool_] | None:
+        """(papers,) False where limits, exclusions or conditions surely drop a paper; None if none can."""
         gone, _ = self._changed()
         exclude = plan.exclude
         if exclude and plan.versions == "best":
@@ -223,7 +267,7 @@ class Searcher:
         return self._changes[1], self._changes[2]
 
     @staticmethod
-    def _depth(plan: Plan) -> int:
+    def depth(plan: Plan) -> int:
         """Papers to rank so that, versions folded, the limit can be filled."""
         return plan.limit if plan.versions == "all" else plan.limit + max(10, plan.limit // 2)
 
@@ -236,11 +280,13 @@ class Searcher:
         """
         clock = perf_counter()
         index = self.index
-        allowed, depth = self._allowed(plan), self._depth(plan)
+        if plan.stages:
+            return staged_ranking(self, plan, explain=explain)
+        allowed, depth = self.allowed(plan), self.depth(plan)
         while True:
             fused = score_papers(self.index, plan, allowed, depth)
             order = top_positions(fused.scores, depth, index.id_order[fused.papers])
-            chosen, versions = self._one_version_each(plan, fused.papers[order])
+            chosen, versions = self.one_version_each(plan, fused.papers[order])
             if len(chosen) >= plan.limit or len(order) < depth:
                 break
             depth *= 4  # works with very many versions took the places
@@ -251,7 +297,7 @@ class Searcher:
         if len(papers) < len(ids):  # removed between the two reads
             kept = [n for n, paper_id in enumerate(ids) if paper_id in papers]
             order, positions, ids = order[kept], positions[kept], [ids[n] for n in kept]
-        warnings = self._warnings(plan)
+        warnings = self.warnings(plan)
         found = self._quotes(plan, positions, [papers[i] for i in ids])
         hits = []
         for place, (at, paper_id, quotes) in enumerate(zip(order, ids, found, strict=True), start=1):
@@ -273,10 +319,10 @@ class Searcher:
             )
         return Ranking(plan, tuple(hits), tuple(warnings), perf_counter() - clock, index.folder.name)
 
-    def _one_version_each(
+    def one_version_each(
         self, plan: Plan, positions: Positions
     ) -> tuple[NDArray[np.int64], dict[str, list[str]]]:
-        """Which of the ranked papers are shown, and the other versions of each."""
+        """Which of the ranked papers are shown, (n,) places in ``positions``, and other versions by id."""
         ids = [self.index.ids[p] for p in positions]
         twins = self.library.versions(ids)
         if plan.versions == "all" or not twins:
@@ -313,7 +359,8 @@ class Searcher:
                 found[number] = quotes
         return found
 
-    def _warnings(self, plan: Plan) -> list[str]:
+    def warnings(self, plan: Plan) -> list[str]:
+        """What the reader of a plan's ranking should know, each one sentence."""
         gone, new = self._changed()
         out = []
         if new > 0:

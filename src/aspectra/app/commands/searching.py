@@ -34,6 +34,28 @@ from aspectra.app.commands.asking_options import (
     WhyNot,
     Wish,
 )
+from aspectra.app.commands.model_options import (
+    BaseUrl,
+    BudgetLimit,
+    JournalFile,
+    KeyVariable,
+    Lanes,
+    ModelName,
+)
+from aspectra.app.commands.stage_options import (
+    AgentFlag,
+    Asked,
+    Depth,
+    Expand,
+    FullText,
+    Kind,
+    RerankMethod,
+    RewriteFlag,
+    StageText,
+    asking,
+    say_steps,
+    stages_of,
+)
 from aspectra.app.output import count, safe
 from aspectra.app.session import Degraded, Session, common, read_stdin
 from aspectra.base.errors import UsageError
@@ -62,6 +84,7 @@ class _Limits:
     conditions: list[str] | None
     instruction: str = ""
     literal: bool = True
+    stages: tuple[str, ...] = ()
 
     def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
         """The whole question."""
@@ -91,7 +114,8 @@ class _Limits:
 
     def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
         """The plan for it, with wishes in the text read unless it is to be taken literally."""
-        return searcher.plan(query, session.config["search.planner"], read_text=not self.literal)
+        planner = session.config["search.planner"]
+        return searcher.plan(query, planner, read_text=not self.literal, stages=self.stages)
 
 
 def _aspects(given: list[str] | None) -> tuple[str, ...]:
@@ -157,6 +181,20 @@ def search(
     instruction: Instruction = "",
     literal: Literal = False,
     why_not: WhyNot = None,
+    rerank: RerankMethod = None,
+    depth: Depth = None,
+    judge_full_text: FullText = False,
+    rewrite: RewriteFlag = False,
+    agent: AgentFlag = False,
+    expand: Expand = None,
+    kind: Kind = None,
+    stage: StageText = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    key_variable: KeyVariable = None,
+    budget: BudgetLimit = None,
+    lanes: Lanes = 8,
+    journal: JournalFile = None,
     evidence: EvidenceCount = None,
     all_versions: AllVersions = False,
     explain: Explain = False,
@@ -180,8 +218,30 @@ def search(
     way = _Way(
         _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
+    stages = stages_of(
+        rewrite=rewrite,
+        agent=agent,
+        expand=expand,
+        rerank=rerank,
+        depth=depth,
+        full=judge_full_text,
+        kind=kind,
+        stages=stage,
+    )
+    asked = Asked(model, base_url, key_variable, budget, lanes, journal)
     limits = _Limits(
-        since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
+        since,
+        until,
+        venue,
+        author,
+        lang,
+        all_versions,
+        same,
+        different,
+        condition,
+        instruction,
+        literal,
+        stages,
     )
     if plan_file is not None:
         if text:
@@ -200,6 +260,7 @@ def search(
             "--literal": literal,
             "--evidence": evidence is not None,
             "--all-versions": all_versions,
+            "--rerank and the like": stages,
         }
         if ignored := [flag for flag, value in held.items() if value]:
             raise UsageError(
@@ -207,11 +268,11 @@ def search(
                 why="the plan says it itself; only --limit may differ",
                 hint=f"write it in {plan_file}",
             )
-        _run_file(session, plan_file, limit, way)
+        _run_file(session, plan_file, limit, way, asked)
         return
     query = limits.query(session, _words(text), ())
     with session.open_searcher() as searcher:
-        _answer(session, searcher, limits.plan(session, searcher, query), way)
+        _answer(session, searcher, limits.plan(session, searcher, query), way, asked)
 
 
 @common
@@ -236,6 +297,20 @@ def similar(
     condition: Wish = None,
     instruction: Instruction = "",
     why_not: WhyNot = None,
+    rerank: RerankMethod = None,
+    depth: Depth = None,
+    judge_full_text: FullText = False,
+    rewrite: RewriteFlag = False,
+    agent: AgentFlag = False,
+    expand: Expand = None,
+    kind: Kind = None,
+    stage: StageText = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    key_variable: KeyVariable = None,
+    budget: BudgetLimit = None,
+    lanes: Lanes = 8,
+    journal: JournalFile = None,
     evidence: EvidenceCount = None,
     all_versions: AllVersions = False,
     explain: Explain = False,
@@ -257,11 +332,24 @@ def similar(
     way = _Way(
         _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
-    limits = _Limits(since, until, venue, author, lang, all_versions, same, different, condition, instruction)
+    stages = stages_of(
+        rewrite=rewrite,
+        agent=agent,
+        expand=expand,
+        rerank=rerank,
+        depth=depth,
+        full=judge_full_text,
+        kind=kind,
+        stages=stage,
+    )
+    asked = Asked(model, base_url, key_variable, budget, lanes, journal)
+    limits = _Limits(
+        since, until, venue, author, lang, all_versions, same, different, condition, instruction, True, stages
+    )
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
-        _answer(session, searcher, limits.plan(session, searcher, query), way)
+        _answer(session, searcher, limits.plan(session, searcher, query), way, asked)
 
 
 @common
@@ -288,6 +376,14 @@ def plan(
     condition: Wish = None,
     instruction: Instruction = "",
     literal: Literal = False,
+    rerank: RerankMethod = None,
+    depth: Depth = None,
+    judge_full_text: FullText = False,
+    rewrite: RewriteFlag = False,
+    agent: AgentFlag = False,
+    expand: Expand = None,
+    kind: Kind = None,
+    stage: StageText = None,
     evidence: EvidenceCount = None,
     all_versions: AllVersions = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -308,8 +404,29 @@ def plan(
         made = recall().plan
     else:
         _flags(session, limit, planner, evidence)
+        stages = stages_of(
+            rewrite=rewrite,
+            agent=agent,
+            expand=expand,
+            rerank=rerank,
+            depth=depth,
+            full=judge_full_text,
+            kind=kind,
+            stages=stage,
+        )
         limits = _Limits(
-            since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
+            since,
+            until,
+            venue,
+            author,
+            lang,
+            all_versions,
+            same,
+            different,
+            condition,
+            instruction,
+            literal,
+            stages,
         )
         with session.open_searcher() as searcher:
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
@@ -325,17 +442,17 @@ def _plan_text(made: Plan, style: str) -> str:
     return made.to_toml() if style == "toml" else safe(made.describe()) + "\n"
 
 
-def _run_file(session: Session, path: Path, limit: int | None, way: _Way) -> None:
+def _run_file(session: Session, path: Path, limit: int | None, way: _Way, asked: Asked) -> None:
     from aspectra.search.plan import Plan
 
     made = Plan.load(path)
     if limit is not None:
         made = made.with_limit(limit)
     with session.open_searcher() as searcher:
-        _answer(session, searcher, made, way)
+        _answer(session, searcher, made, way, asked)
 
 
-def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way) -> None:
+def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way, asked: Asked) -> None:
     """Run a plan and write what came of it."""
     if way.plan_only:
         session.screen.data(_plan_text(made, way.format), way.output)
@@ -346,14 +463,19 @@ def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way) -> None
         reasons = why_not(searcher, made, searcher.library.resolve(way.why_not))
         session.screen.data(safe(reasons.describe()) + "\n", way.output)
         return
-    ranking = searcher.run(made, explain=way.explain)
+    with asking(session, searcher, made, asked):
+        ranking = searcher.run(made, explain=way.explain)
     from aspectra.app.recent import remember
 
     remember(session.library_path, made)
     write_ranking(session, searcher, ranking, way.format, way.output, explain=way.explain)
+    say_steps(session, ranking)
     if way.format != "json":
         for warning in ranking.warnings:
             session.screen.warn(session.spell_out(warning))
+    stopped = next((step.stopped for step in ranking.steps if step.stopped is not None), None)
+    if stopped is not None:  # the order before it was shown, and what was paid for is in the journal
+        raise Degraded(stopped.exit_code)
     if not len(ranking) and way.fail_empty:
         raise Degraded(3)
     if ranking.warnings and way.strict:

@@ -27,7 +27,7 @@ from aspectra.llm.chat import Message
 __all__ = ["Prompt", "criteria", "criterion", "rules"]
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
-_HERE = files("aspectra.search.rerank") / "prompts"
+_HERE = "aspectra.search.rerank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +88,31 @@ class Prompt:
         return cls(name, system.strip(), user.strip(), tuple(sorted(used)))
 
     @classmethod
-    def load(cls, name: str, path: str = "") -> Prompt:
-        """The prompt called ``name``: our own, or the file at ``path``.
+    def load(cls, name: str, path: str = "", *, package: str = _HERE) -> Prompt:
+        """The prompt called ``name``: of a package's folder ``prompts``, or the file at ``path``.
 
         Raises:
             UsageError: it cannot be read, or leaves out what every judge must be told.
         """
-        return _from_file(name, path) if path else _ours(name)
+        return _from_file(name, path, package) if path else _ours(name, package)
 
 
 @cache
-def _from_file(name: str, path: str) -> Prompt:
+def _from_file(name: str, path: str, package: str) -> Prompt:
     try:
         prompt = Prompt.parse(name, Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the prompt file {path} cannot be read", why=str(error)) from error
-    if missing := sorted({"papers", "question", "rules"} - set(prompt.placeholders)):
+    # Ours says what must be told; how, and what is told beside it, is free.
+    told = {"papers", "question", "rules", "notes"} & set(_ours(name, package).placeholders)
+    if missing := sorted(told - set(prompt.placeholders)):
         raise UsageError(f"the prompt file {path} has no place for {', '.join(missing)}")
     return prompt
 
 
 @cache
-def _ours(name: str) -> Prompt:
-    return Prompt.parse(name, (_HERE / f"{name}.toml").read_text("utf-8"))
+def _ours(name: str, package: str = _HERE) -> Prompt:
+    return Prompt.parse(name, (files(package) / "prompts" / f"{name}.toml").read_text("utf-8"))
 
 
 def rules(fence: str) -> str:
@@ -123,7 +125,9 @@ def criteria() -> Mapping[str, str]:
     """Name -> sentence of every criterion that we know by name."""
     return {
         name: " ".join(text.split())
-        for name, text in tomllib.loads((_HERE / "criteria.toml").read_text("utf-8")).items()
+        for name, text in tomllib.loads(
+            (files(_HERE) / "prompts" / "criteria.toml").read_text("utf-8")
+        ).items()
     }
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "Form",
     "Reading",
     "Repaired",
+    "json_values",
     "read_choice",
     "read_labels",
     "read_number",
@@ -247,7 +248,7 @@ def _line_labels(text: str, letters: bool) -> list[str]:
 def _json_labels(text: str, token: re.Pattern[str]) -> list[str]:
     best: list[str] = []
     singles: list[str] = []
-    for value in _json_values(text):
+    for value in json_values(text):
         one = _label_of(value, token) if isinstance(value, dict) else None
         if one is not None:
             singles.append(one)
@@ -258,7 +259,7 @@ def _json_labels(text: str, token: re.Pattern[str]) -> list[str]:
     return best if len(set(best)) >= len(set(singles)) else singles
 
 
-def _json_values(text: str) -> Iterator[Any]:
+def json_values(text: str) -> Iterator[Any]:
     """JSON objects and lists in a text; a list of one is no JSON but a label in brackets."""
     decoder = json.JSONDecoder()
     at = tries = 0
@@ -327,7 +328,7 @@ def read_choice(text: str, choices: Sequence[str]) -> str | None:
     """
     text = plain_digits(without_thoughts(text))
     folded = {choice.casefold(): choice for choice in choices}
-    for value in _json_values(text):
+    for value in json_values(text):
         if isinstance(value, dict):
             said = {
                 folded[v.strip().casefold()]
@@ -363,7 +364,7 @@ def read_number(text: str, keys: Sequence[str], low: float, high: float) -> floa
     """
     text = plain_digits(without_thoughts(text))
     found: list[float] = []
-    for value in _json_values(text):
+    for value in json_values(text):
         if isinstance(value, dict):
             found += [number for key in keys if (number := _as_number(value.get(key))) is not None]
     if not found and keys:

@@ -1,0 +1,168 @@
+"""A multi-hop agent: search, read, take notes, search again (OBLIQ-Bench, section 5 and appendix D)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from aspectra.base.errors import UsageError
+from aspectra.llm.chat import Reply, Request
+from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.question import Candidate
+from aspectra.search.rerank.repair import read_labels
+from aspectra.search.rerank.showing import Shelf, as_data
+from aspectra.search.spelling import spell
+from aspectra.search.stage import STAGES, Context, Draft, Step
+from aspectra.search.stages.rewording import criterion_of, field_of, prompt, reworded, way, wording
+
+__all__ = ["Agent"]
+
+_LONGEST_NOTES = 3000  # characters of notes handed on
+
+_QUERY = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "query": {"type": "string"}},
+    "required": ["reason", "query"],
+    "additionalProperties": False,
+}
+
+
+@STAGES.register("agent")
+@dataclass(frozen=True)
+class Agent:
+    """In each hop the model words a query, reads what it finds, and picks and notes what helps.
+
+    Papers that it picked come first, in the order of hops and of their places there; then what else was
+    found, in the same order; then the papers of the first search. A ``rerank`` behind it puts them in order.
+
+    Attributes:
+        kind: of search, see :class:`~aspectra.search.stages.rewrite.Rewrite`.
+        hops: searches.
+        each: papers read in each hop; those read before are not read again.
+        hop_prompt, read_prompt: other prompts than ours, or "".
+    """
+
+    name: ClassVar[str] = "agent"
+    needs_model: ClassVar[bool] = True
+    kind: str = "general"
+    hops: int = 4
+    each: int = 25
+    hop_prompt: str = ""
+    read_prompt: str = ""
+
+    def __post_init__(self) -> None:
+        way(self.kind)
+        if not (1 <= self.hops <= 50 and 1 <= self.each <= 200):
+            raise UsageError("an agent makes 1 to 50 hops and reads 1 to 200 papers in each")
+
+    def reach(self, wanted: int) -> int:
+        """See :class:`~aspectra.search.stage.Stage`."""
+        return max(wanted, 1)
+
+    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+        """See :class:`~aspectra.search.stage.Stage`."""
+        shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
+        asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
+        picked: list[str] = []
+        seen: list[str] = []
+        asked: list[str] = []
+        notes, said = "", []
+        for hop in range(1, self.hops + 1):
+            query = await self._word(asker, shelf, hop, notes, asked)
+            if asker.stopped is not None:
+                break
+            # Without a wording of its own the first hop asks the question as it is; later ones end here.
+            if not query and asked:
+                break
+            plan = reworded(draft.plan, query) if query else draft.plan
+            asked.append(query or "(the question as it was)")
+            fresh = [i for i in context.search(plan, self.each + len(seen)) if i not in set(seen)][
+                : self.each
+            ]
+            said.append(f"hop {hop}: {asked[-1]}")
+            if not fresh:
+                continue
+            seen += fresh
+            chosen, notes = await self._read(asker, shelf, hop, context.candidates(fresh), notes)
+            picked += chosen
+            said[-1] += f" ({len(fresh)} read, {len(chosen)} picked)"
+            if asker.stopped is not None:
+                break
+        first = context.found(draft, wanted)
+        order = dict.fromkeys((*picked, *seen, *first) if picked else first)
+        if not picked:
+            said.append("nothing was picked: the order of the first search stands")
+            order = dict.fromkeys((*first, *seen))
+        step = Step.of(spell(self), asker, notes=said, degraded=asker.unanswered > 0)
+        return Draft(draft.plan, tuple(order)), step
+
+    async def _word(self, asker: Asker, shelf: Shelf, hop: int, notes: str, asked: Sequence[str]) -> str:
+        """The hop's query, or "" where none came."""
+        words = prompt("hop", self.hop_prompt)
+
+        def usable(reply: Reply) -> bool:
+            return bool(wording(reply.text))
+
+        def build(share: float) -> Request:
+            values = {
+                **shelf.values([], [], share),
+                "way": way(self.kind)["write"],
+                "notes": as_data({"notes": notes, "asked before": list(asked)}),
+                "hop": str(hop),
+                "hops": str(self.hops),
+            }
+            return Request(words.messages(values), words.stamp, max_tokens=700, schema=_QUERY, accept=usable)
+
+        reply = await asker.ask(build, usable)
+        return "" if reply is None else wording(reply.text)
+
+    async def _read(
+        self, asker: Asker, shelf: Shelf, hop: int, papers: list[Candidate], notes: str
+    ) -> tuple[list[str], str]:
+        """Ids picked among the papers, in their order, and the notes after reading them."""
+        words = prompt("read", self.read_prompt)
+        labels = [str(number) for number in range(1, len(papers) + 1)]
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {
+                "picked": {"type": "array", "items": {"type": "string", "enum": labels}},
+                "notes": {"type": "string"},
+            },
+            "required": ["picked", "notes"],
+            "additionalProperties": False,
+        }
+
+        def usable(reply: Reply) -> bool:
+            return isinstance(field_of(reply.text, "picked"), list)
+
+        def build(share: float) -> Request:
+            values = {
+                **shelf.values(papers, labels, share),
+                "look": way(self.kind)["look"],
+                "notes": as_data({"notes": notes}),
+                "hop": str(hop),
+                "hops": str(self.hops),
+                "labels": f"{labels[0]} to {labels[-1]}",
+            }
+            return Request(
+                words.messages(values),
+                words.stamp,
+                max_tokens=900,
+                schema=schema,
+                subjects=tuple(paper.id for paper in papers),
+                accept=usable,
+            )
+
+        reply = await asker.ask(build, usable)
+        if reply is None:
+            return [], notes
+        given = [str(item) for item in field_of(reply.text, "picked")]
+        known = set(read_labels(" ".join(f"[{item}]" for item in given), labels).labels)
+        invented = [item for item in given if item.strip("[] ") not in labels]
+        asker.defects["unknown"] += len(invented)
+        asker.bad += bool(invented)
+        written = field_of(reply.text, "notes")
+        kept = written if isinstance(written, str) and written.strip() else notes
+        picked = [paper.id for label, paper in zip(labels, papers, strict=True) if label in known]
+        return picked, kept[-_LONGEST_NOTES:]

@@ -1,0 +1,87 @@
+"""What stages that word a question anew have in common: prompts, kinds of search, plans with other words."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from aspectra.base.errors import UsageError
+from aspectra.search.plan import Plan
+from aspectra.search.rerank.prompts import Prompt, criteria
+from aspectra.search.rerank.repair import json_values, without_thoughts
+
+__all__ = ["criterion_of", "field_of", "kinds", "prompt", "reworded", "way", "wording"]
+
+_PACKAGE = "aspectra.search.stages"
+_LONGEST = 4000  # characters of a new wording; more is no query but an essay
+
+
+@cache
+def kinds() -> Mapping[str, Mapping[str, str]]:
+    """Name -> ``write`` (how texts that fit may speak) and ``look`` (what to learn from those found)."""
+    found: dict[str, dict[str, str]] = tomllib.loads(
+        (files(_PACKAGE) / "prompts" / "kinds.toml").read_text("utf-8")
+    )
+    return {name: {k: " ".join(v.split()) for k, v in entry.items()} for name, entry in found.items()}
+
+
+def way(kind: str) -> Mapping[str, str]:
+    """One of :func:`kinds`.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if kind not in kinds():
+        raise UsageError(f"unknown kind of search {kind!r}", why="known: " + ", ".join(sorted(kinds())))
+    return kinds()[kind]
+
+
+def criterion_of(kind: str) -> str:
+    """What makes a text fit in a search of this kind, as judges call it; "" where the question says it."""
+    return kind if kind in criteria() else ""
+
+
+def prompt(name: str, path: str = "") -> Prompt:
+    """One of our prompts, or a file of the user's."""
+    return Prompt.load(name, path, package=_PACKAGE)
+
+
+def field_of(text: str, name: str) -> Any:
+    """The value of a field in the last JSON object of a reply that has it; None where none has."""
+    found = None
+    for value in json_values(without_thoughts(text)):
+        if isinstance(value, Mapping):
+            folded = {str(key).casefold(): inner for key, inner in value.items()}
+            found = folded.get(name, found)
+    return found
+
+
+def wording(text: str, name: str = "query") -> str:
+    """A new wording in a reply, cut to what is still a query; "" where there is none."""
+    found = field_of(text, name)
+    return " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""
+
+
+def reworded(plan: Plan, text: str, *, keep: bool = False) -> Plan:
+    """The plan asked in other words.
+
+    Probes for aspects stay, since they compare sentences of the seeds.
+
+    Args:
+        plan: whose probes are asked anew.
+        text: the new wording, instead of words and seeds alike.
+        keep: ask the old wording too; the new one then has the same weight.
+    """
+    new = []
+    for probe in plan.probes:
+        if probe.matching:
+            new.append(probe)
+            continue
+        if keep:
+            new.append(probe)
+        new.append(replace(probe, text=text, seeds=(), aspect="reworded" if keep else probe.aspect))
+    return replace(plan, probes=tuple(new))

@@ -1,0 +1,69 @@
+"""Query rewriting: a model words the question once as texts that fit would speak (OBLIQ-Bench, section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from aspectra.llm.chat import Reply, Request
+from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.showing import Shelf
+from aspectra.search.spelling import spell
+from aspectra.search.stage import STAGES, Context, Draft, Step
+from aspectra.search.stages.rewording import criterion_of, prompt, reworded, way, wording
+
+__all__ = ["Rewrite"]
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "query": {"type": "string"}},
+    "required": ["reason", "query"],
+    "additionalProperties": False,
+}
+
+
+@STAGES.register("rewrite")
+@dataclass(frozen=True)
+class Rewrite:
+    """The question in other words; where no usable wording comes, the question as it was.
+
+    Attributes:
+        kind: of search: ``general``, ``stance``, ``failure``, ``technique``, ``authorship`` or
+            ``recollection``.
+        keep: whether the first wording is asked too.
+        prompt_file: another prompt than ours, or "".
+    """
+
+    name: ClassVar[str] = "rewrite"
+    needs_model: ClassVar[bool] = True
+    kind: str = "general"
+    keep: bool = False
+    prompt_file: str = ""
+
+    def __post_init__(self) -> None:
+        way(self.kind)
+
+    def reach(self, wanted: int) -> int:
+        """See :class:`~aspectra.search.stage.Stage`."""
+        return 0  # it looks at no paper
+
+    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+        """See :class:`~aspectra.search.stage.Stage`."""
+        shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
+        asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
+        words = prompt("rewrite", self.prompt_file)
+
+        def usable(reply: Reply) -> bool:
+            return bool(wording(reply.text))
+
+        def build(share: float) -> Request:
+            values = {**shelf.values([], [], share), "way": way(self.kind)["write"]}
+            return Request(words.messages(values), words.stamp, max_tokens=700, schema=_SCHEMA, accept=usable)
+
+        reply = await asker.ask(build, usable)
+        if reply is None:
+            note = "no new wording came; the question was asked as it was"
+            return draft, Step.of(spell(self), asker, notes=(note,), degraded=True)
+        text = wording(reply.text)
+        step = Step.of(spell(self), asker, notes=(f"asked as: {text}",))
+        return Draft(reworded(draft.plan, text, keep=self.keep)), step
