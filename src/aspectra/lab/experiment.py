@@ -13,11 +13,14 @@ from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.hashing import digest
 from aspectra.lab.benchmark import Benchmark, Topic
 from aspectra.lab.records import Record, Records
+from aspectra.llm.budget import Cost
+from aspectra.llm.chat import ChatModel
 from aspectra.papers.library import Library
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
+from aspectra.search.stage import Step
 from aspectra.views.build import build_index
 from aspectra.views.encoder import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
@@ -25,6 +28,7 @@ from aspectra.views.settings import IndexSettings
 __all__ = [
     "BASE_MODE",
     "Cell",
+    "Models",
     "Protocol",
     "benchmark_library",
     "library_state",
@@ -37,6 +41,8 @@ __all__ = [
 
 Protocol = Literal["collection", "pool"]
 Progress = Callable[[str, int, int], None]
+# The language model that stages ask for a topic of a benchmark in a mode.
+Models = Callable[[Benchmark, Topic, str], ChatModel]
 BASE_MODE = "original"
 
 
@@ -52,6 +58,7 @@ class Cell:
         state: of the library searched: generation and encoder fingerprints.
         repeats: runs asked for; a deterministic recipe is run once whatever this says.
         deterministic: whether every run gives the same ranking.
+        model: name of the language model that its stages ask, or "".
     """
 
     recipe: Recipe
@@ -61,12 +68,14 @@ class Cell:
     state: str
     repeats: int = 1
     deterministic: bool = True
+    model: str = ""
 
     @cached_property
     def key(self) -> str:
         """Changes with whatever a ranking depends on; options may change what is asked of the same files."""
         parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol]
-        return digest([*parts, self.depth, self.state, _asked(self.benchmark, self.protocol)])[:16]
+        asked = [self.depth, self.state, _asked(self.benchmark, self.protocol)]
+        return digest([*parts, *asked, *([self.model] if self.model else [])])[:16]
 
     @property
     def runs(self) -> int:
@@ -183,6 +192,7 @@ def run_cells(
     modes: Iterable[str] | None = None,
     progress: Progress = _quiet,
     failures: list[str] | None = None,
+    model: Models | None = None,
 ) -> int:
     """Make every ranking that is not yet recorded; returns how many were made.
 
@@ -196,8 +206,10 @@ def run_cells(
         modes: modes to run; default: all of the benchmark.
         progress: called with (step, done, total).
         failures: takes one sentence for each topic that could not be ranked; None lets the error through.
+        model: gives the language model that stages ask for a topic in a mode, or None.
 
     Raises:
+        ModelError: one that no other call can mend (budget, quota, key): the ranking in hand is not recorded.
         UsageError: a mode that a benchmark does not have, or a protocol that needs pools it does not have.
         NoSuchPaper: a seed is not in the corpus, and ``failures`` is None.
         BadInput: a topic asks nothing, and ``failures`` is None.
@@ -219,6 +231,8 @@ def run_cells(
                 for cell, repeat in [(one, n) for one in here for n in range(one.runs)]:
                     if records.get(cell.key, topic.id, mode, repeat) is not None:
                         continue
+                    if model is not None:
+                        searcher.model = model(benchmark, topic, mode)
                     try:
                         record = _rank(cell, topic, mode, repeat, searcher, shared)
                     except (BadInput, NoSuchPaper) as error:
@@ -269,7 +283,6 @@ def _rank(
     shared: dict[tuple[str, int], list[str]],
 ) -> Record:
     benchmark = cell.benchmark
-    index = searcher.index
     dropped = benchmark.excluded.get(topic.id, frozenset())
     pool: tuple[str, ...] = ()
     if cell.protocol == "pool":
@@ -284,11 +297,13 @@ def _rank(
         hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
         return replace(plan, exclude=hidden)
 
+    steps: list[Step] = []
+
     def first(plan: Plan) -> list[str]:
         plan = narrowed(plan)
         key = (plan.hash, repeat)
         if key not in shared:
-            shared[key] = [index.ids[p] for p in searcher.order(plan)[0]]
+            shared[key] = _ordered(searcher, plan, repeat, steps)[0]
         return shared[key]
 
     try:
@@ -296,9 +311,7 @@ def _rank(
     except UsageError as error:
         raise BadInput(f"topic {topic.id} cannot be asked: {error.what}", why=error.why) from error
     plan = narrowed(cell.recipe.order(query, searcher.view_names, first, pool))
-    positions, scores = searcher.order(plan)
-    ids = [index.ids[p] for p in positions]
-    values = [float(s) for s in scores]
+    ids, values = _ordered(searcher, plan, repeat, steps)
     missing = 0
     if pool:
         # Everything in the pool must have a place: what was not ranked follows, in the one order.
@@ -308,4 +321,41 @@ def _rank(
         values += [lowest - 1.0 - n for n in range(missing)]
         ids += rest
     seconds = perf_counter() - clock
-    return Record(cell.key, topic.id, mode, repeat, tuple(ids), tuple(values), seconds, {}, missing)
+    cost, facts = _spent(steps)
+    return Record(
+        cell.key, topic.id, mode, repeat, tuple(ids), tuple(values), seconds, cost, missing, facts or None
+    )
+
+
+def _ordered(searcher: Searcher, plan: Plan, repeat: int, steps: list[Step]) -> tuple[list[str], list[float]]:
+    """Ids and scores of a plan's papers, best first; what its stages did is added to ``steps``."""
+    if not plan.stages:
+        positions, scores = searcher.order(plan)
+        return [searcher.index.ids[p] for p in positions], [float(s) for s in scores]
+    staged = searcher.staged(plan, salt=str(repeat) if repeat else "")
+    for step in staged.steps:
+        if step.stopped is not None:
+            raise step.stopped
+    steps += staged.steps
+    return list(staged.ids), [float(len(staged.ids) - place) for place in range(len(staged.ids))]
+
+
+def _spent(steps: Sequence[Step]) -> tuple[dict[str, float], dict[str, float]]:
+    """What stages cost, and counts of what they did; empty where no model was asked."""
+    if not any(step.questions for step in steps):
+        return {}, {}
+    total = sum((step.cost for step in steps), Cost())
+    # An answer from the journal was paid for once; a result's cost is what making it takes.
+    cost = {
+        "calls": float(total.calls + total.recorded),
+        "tokens": float(total.tokens + total.recorded_tokens),
+    }
+    if not total.unpriced and total.calls:
+        cost["money"] = total.money
+    facts = {
+        "questions": sum(step.questions for step in steps),
+        "repairs": sum(step.repairs for step in steps),
+        "degraded": sum(step.degraded for step in steps),
+        "simulated": sum(step.simulated for step in steps),
+    }
+    return cost, {name: float(value) for name, value in facts.items()}

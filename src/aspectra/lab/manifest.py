@@ -56,6 +56,8 @@ def cell_facts(cell: Cell, records: Records, outcome: Outcome) -> dict[str, Any]
         "appended_to_pools": outcome.appended,
         "seconds": round(sum(r.seconds for r in held), 3),
         "cost": dict(outcome.cost),
+        "model": cell.model,
+        "simulated": outcome.simulated,
     }
 
 

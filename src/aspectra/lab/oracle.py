@@ -19,7 +19,22 @@ from aspectra.base.errors import UsageError
 from aspectra.llm.budget import estimate_tokens, prompt_tokens
 from aspectra.llm.chat import Reply, Request, Usage
 
-__all__ = ["Oracle"]
+__all__ = ["Oracle", "Rates"]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """An oracle's rates, before there is a topic; see :class:`Oracle`."""
+
+    error: float = 0.0
+    bias: float = 0.0
+    malformed: float = 0.0
+    seed: int = 0
+
+    @property
+    def oracle(self) -> Oracle:
+        """The oracle, without judgements."""
+        return Oracle({}, self.error, self.bias, self.malformed, self.seed)
 
 
 @dataclass(frozen=True)

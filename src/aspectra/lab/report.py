@@ -92,7 +92,7 @@ def main_table(
     marks: dict[tuple[int, int], str] = {}
     best: set[tuple[int, int]] = set()
     for outcome in outcomes:
-        cells: list[TableCell] = [outcome.cell.recipe.name]
+        cells: list[TableCell] = [outcome.name]
         for column in columns:
             score = _find(outcome, column)
             if score is None or score.mean is None:
@@ -110,7 +110,7 @@ def main_table(
                 )
             )
         cells.append(round(1000 * outcome.seconds, 1))
-        cells += [round(outcome.cost.get(name, 0.0), 4) for name in paid]
+        cells += [_paid(name, outcome.cost.get(name, 0.0)) for name in paid]
         rows.append(tuple(cells))
     for j, column in enumerate(columns, start=1):
         scores = [_find(o, column) for o in outcomes]
@@ -148,6 +148,11 @@ def _marks(
         if p is not None and p < 0.05:
             out[names.index(name), j] = "+" if found.difference > 0 else "-"
     return out
+
+
+def _paid(name: str, value: float) -> str | float:
+    """Money with its parts, counts without."""
+    return round(value, 4) if name == "money" else f"{value:,.0f}"
 
 
 def _notes(outcomes: Sequence[Outcome], columns: Sequence[tuple[str, str, str]]) -> list[str]:

@@ -38,6 +38,7 @@ class Outcome:
             several runs were asked for: 0 for a deterministic recipe, which is run once. Values and means
             are then means over the runs.
         notes: measures that were left out, each one sentence.
+        simulated: whether any answer of a model came from no language model.
     """
 
     cell: Cell
@@ -50,6 +51,12 @@ class Outcome:
     cost: Mapping[str, float]
     deviations: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    simulated: bool = False
+
+    @property
+    def name(self) -> str:
+        """What tables call the recipe: what is simulated says so."""
+        return f"{self.cell.recipe.name} [simulated]" if self.simulated else self.cell.recipe.name
 
     def scores(self) -> list[tuple[str, Score]]:
         """(judgement set, score), in order."""
@@ -139,8 +146,19 @@ def score_cell(
         sum(r.missing for r in held),
         costs,
         deviations,
-        tuple(notes),
+        (*notes, *_degraded(held)),
+        any((r.facts or {}).get("simulated") for r in held),
     )
+
+
+def _degraded(held: Sequence[Record]) -> list[str]:
+    facts = [r.facts for r in held if r.facts]
+    bad = sum(bool(f.get("degraded")) for f in facts)
+    if not bad:
+        return []
+    repairs, questions = (int(sum(f.get(name, 0) for f in facts)) for name in ("repairs", "questions"))
+    said = f"{repairs:,} of {questions:,} answers were missing or repaired"
+    return [f"{bad:,} of {len(held):,} rankings are degraded: {said}"]
 
 
 def _asked(

@@ -21,11 +21,25 @@ from aspectra.base.hashing import digest
 from aspectra.lab.benchmark import BENCHMARKS, Benchmark
 from aspectra.lab.experiment import Cell, Protocol, needs_full_text, needs_vectors
 from aspectra.lab.manifest import write_json
+from aspectra.lab.oracle import Oracle, Rates
 from aspectra.lab.presets import get_preset
 from aspectra.search.recipe import Recipe
+from aspectra.search.spelling import read_member
+from aspectra.search.stage import needs_model
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["FILES", "Opened", "Source", "Study", "library_folder", "open_study", "protocols_of", "save_study"]
+__all__ = [
+    "FILES",
+    "Opened",
+    "Source",
+    "Study",
+    "asks_model",
+    "library_folder",
+    "open_study",
+    "protocols_of",
+    "read_oracle",
+    "save_study",
+]
 
 FILES = MappingProxyType(
     {
@@ -80,6 +94,8 @@ class Study:
         preset: see :mod:`aspectra.lab.presets`.
         repeats: runs of what is not deterministic.
         encoders: specifications; None takes the default one where a recipe looks at vectors.
+        oracle: rates of the simulated model that answers instead of a language model, as in
+            ``error=0.1,malformed=0.05``; None where a language model is asked.
 
     Raises:
         UsageError: something in it cannot mean anything.
@@ -94,6 +110,7 @@ class Study:
     preset: str = "paper"
     repeats: int = 1
     encoders: tuple[str, ...] | None = None
+    oracle: str | None = None
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -114,6 +131,8 @@ class Study:
         for what, number in (("depth", self.depth), ("repeats", self.repeats)):
             if number < 1:
                 raise UsageError(f"{what} must be 1 or more, not {number}")
+        if self.oracle is not None:
+            read_oracle(self.oracle)
         preset = get_preset(self.preset)
         for text in self.measures:
             preset.parse(text)
@@ -176,8 +195,18 @@ class Study:
             out[benchmark.name] = benchmark
         return out
 
+    @property
+    def needs_model(self) -> bool:
+        """Whether any recipe asks a language model, or an oracle in its place."""
+        return any(map(asks_model, self.recipes))
+
     def cells(
-        self, benchmarks: Mapping[str, Benchmark], states: Mapping[str, str], *, remote: bool = False
+        self,
+        benchmarks: Mapping[str, Benchmark],
+        states: Mapping[str, str],
+        *,
+        remote: bool = False,
+        model: str = "",
     ) -> list[Cell]:
         """Every recipe on every benchmark under every protocol.
 
@@ -186,7 +215,10 @@ class Study:
             states: benchmark -> state of its library.
             remote: whether a service encodes, which may answer differently from call to call. Everything
                 else gives the same ranking each time.
+            model: name of the language model that stages ask, as in its journal.
         """
+        if self.oracle is not None:
+            model = read_oracle(self.oracle).name
         return [
             Cell(
                 recipe,
@@ -195,12 +227,35 @@ class Study:
                 self.depth,
                 states[name],
                 self.repeats,
-                not (remote and needs_vectors(recipe)),
+                not (remote and needs_vectors(recipe)) and not asks_model(recipe),
+                model if asks_model(recipe) else "",
             )
             for name, benchmark in benchmarks.items()
             for protocol in protocols_of(self.protocol, benchmark)
             for recipe in self.recipes
         ]
+
+
+def asks_model(recipe: Recipe) -> bool:
+    """Whether the recipe, or a first stage of it, asks a language model.
+
+    >>> asks_model(Recipe.parse("bm25|rerank")), asks_model(Recipe.parse("bm25|citations"))
+    (True, False)
+    """
+    return needs_model(recipe.stages) or (recipe.first is not None and asks_model(recipe.first))
+
+
+def read_oracle(rates: str) -> Oracle:
+    """An oracle without a topic, from its rates.
+
+    Raises:
+        UsageError: a rate is unknown or out of its range.
+
+    >>> read_oracle("error=0.1").name
+    'oracle(error=0.1,bias=0,malformed=0,seed=0)'
+    """
+    made: Oracle = read_member(lambda _: Rates, f"oracle({rates})", "model").oracle
+    return made
 
 
 def protocols_of(wanted: str, benchmark: Benchmark) -> tuple[Protocol, ...]:
@@ -236,6 +291,7 @@ class Opened:
         revisions: benchmark -> revision of its files then.
         cells: key, benchmark, protocol and recipe of every cell.
         remote: whether a service encoded.
+        model: name of the language model that was asked, or "".
     """
 
     folder: Path
@@ -244,6 +300,7 @@ class Opened:
     revisions: Mapping[str, str]
     cells: tuple[Mapping[str, str], ...]
     remote: bool = False
+    model: str = ""
 
     def file(self, name: str) -> Path:
         """One of :data:`FILES`."""
@@ -280,10 +337,12 @@ class Opened:
                     why=f"their revision is {benchmark.revision}, then it was {then or 'not known'}",
                     hint="bring the files back, or run the experiment again",
                 )
-        return benchmarks, self.study.cells(benchmarks, self.states, remote=self.remote)
+        return benchmarks, self.study.cells(benchmarks, self.states, remote=self.remote, model=self.model)
 
 
-def save_study(folder: Path, study: Study, cells: Sequence[Cell], *, remote: bool = False) -> Opened:
+def save_study(
+    folder: Path, study: Study, cells: Sequence[Cell], *, remote: bool = False, model: str = ""
+) -> Opened:
     """Write ``experiment.json``."""
     revisions = {cell.benchmark.name: cell.benchmark.revision for cell in cells}
     states = {cell.benchmark.name: cell.state for cell in cells}
@@ -302,10 +361,11 @@ def save_study(folder: Path, study: Study, cells: Sequence[Cell], *, remote: boo
         "revisions": revisions,
         "states": states,
         "remote": remote,
+        "model": model,
         "cells": listed,
     }
     write_json(folder / FILES["study"], value)
-    return Opened(folder, study, states, revisions, listed, remote)
+    return Opened(folder, study, states, revisions, listed, remote, model)
 
 
 def open_study(folder: Path) -> Opened:
@@ -327,6 +387,7 @@ def open_study(folder: Path) -> Opened:
             value["revisions"],
             tuple(value["cells"]),
             bool(value.get("remote")),
+            str(value.get("model", "")),
         )
     except (KeyError, TypeError, UsageError) as error:
         raise BadInput(f"{folder / FILES['study']} is damaged", why=str(error)) from error

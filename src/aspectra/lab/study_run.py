@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
-from aspectra.lab.experiment import Progress, benchmark_library, library_state, run_cells
+from aspectra.lab.benchmark import Benchmark, Topic
+from aspectra.lab.experiment import Models, Progress, benchmark_library, library_state, run_cells
 from aspectra.lab.manifest import manifest, write_json
 from aspectra.lab.records import Records
 from aspectra.lab.report import main_table
 from aspectra.lab.run import Run
 from aspectra.lab.scoring import Outcome, labels_of, score_cell
-from aspectra.lab.study import FILES, Opened, Study, library_folder, save_study
+from aspectra.lab.study import FILES, Opened, Study, library_folder, read_oracle, save_study
 from aspectra.lab.tables import Table, render
+from aspectra.llm.chat import ChatModel
 from aspectra.papers.lock import WriterLock
 from aspectra.search.searcher import Searcher
 from aspectra.views.encoder import Encoder, load_encoder
@@ -53,6 +55,7 @@ def run_study(
     incomplete: bool = False,
     progress: Progress = _quiet,
     load: Callable[[str], Encoder] = load_encoder,
+    model: ChatModel | None = None,
 ) -> Finished:
     """Run a study in its directory; what is recorded there already is not made again.
 
@@ -63,6 +66,7 @@ def run_study(
         incomplete: average although topics could not be ranked.
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
+        model: the language model that stages ask, where the study names no oracle.
 
     Raises:
         LibraryBusy: another process runs a study in this directory.
@@ -87,8 +91,9 @@ def run_study(
             searchers[name] = stack.enter_context(searcher)
         remote = study.repeats > 1 and any(load(spec).remote for spec in settings.encoders)
         states = {name: library_state(searcher) for name, searcher in searchers.items()}
-        cells = study.cells(benchmarks, states, remote=remote)
-        save_study(folder, study, cells, remote=remote)
+        models, name = _models(study, model)
+        cells = study.cells(benchmarks, states, remote=remote, model=name)
+        save_study(folder, study, cells, remote=remote, model=name)
         failures: list[str] = []
         with Records(folder / FILES["records"]) as records:
             made = run_cells(
@@ -98,6 +103,7 @@ def run_study(
                 modes=study.modes or None,
                 progress=progress,
                 failures=failures,
+                model=models,
             )
             if failures and not incomplete:
                 raise BadInput(
@@ -113,6 +119,27 @@ def run_study(
         for name, table in main_tables(outcomes).items():
             _write(folder / FILES["tables"] / f"{name}.md", render(table, "markdown"))
     return Finished(tuple(outcomes), made, kept, tuple(failures))
+
+
+def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
+    """Who answers for a topic, and the name for cells."""
+    if not study.needs_model:
+        return None, ""
+    if study.oracle is not None:
+        oracle = read_oracle(study.oracle)
+
+        def about(benchmark: Benchmark, topic: Topic, mode: str) -> ChatModel:
+            sets = benchmark.qrels
+            judged = sets[mode] if mode in sets else sets.get("gold", next(iter(sets.values()), {}))
+            return oracle.about(judged.get(topic.id, {}))
+
+        return about, oracle.name
+    if model is None:
+        raise UsageError(
+            "a recipe asks a language model, and none was named",
+            hint="--model NAME --base-url URL, or --oracle error=0.1 for a simulated one",
+        )
+    return lambda *_: model, model.name
 
 
 def score_study(
@@ -186,7 +213,7 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
         "benchmark": cell.benchmark.name,
         "protocol": cell.protocol,
         "depth": cell.depth,
-        "recipe": cell.recipe.name,
+        "recipe": outcome.name,
         "recipe_hash": cell.recipe.hash,
         "preset": outcome.preset,
         "runs": cell.runs,

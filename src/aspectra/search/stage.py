@@ -118,7 +118,9 @@ class Step:
         share = paid / self.calls
         asked, answered = round(asked * share), round(answered * share)
         money = 0.0 if price is None else price.of(asked, answered)
-        return Cost(paid, asked, answered, money, paid if price is None else 0, self.recorded)
+        kept = self.usage.prompt_tokens + self.usage.completion_tokens - asked - answered
+        unpriced = paid if price is None else 0
+        return Cost(paid, asked, answered, money, unpriced, self.recorded, kept)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; what is 0 or empty is left out."""

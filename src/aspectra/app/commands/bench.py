@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from aspectra.app.commands.model_options import (
+    BaseUrl,
+    BudgetLimit,
+    JournalFile,
+    KeyVariable,
+    Lanes,
+    ModelName,
+)
 from aspectra.app.lab import RUN_FORMATS, TABLE_FORMATS, write_tables
 from aspectra.app.output import count
 from aspectra.app.session import Session, common
@@ -161,7 +170,11 @@ def run(
     recipe: Annotated[
         list[str] | None,
         typer.Option(
-            "--recipe", "-r", metavar="SPEC", help="bm25, bm25>200>dense, FILE.toml.", show_default=False
+            "--recipe",
+            "-r",
+            metavar="SPEC",
+            help="bm25, bm25>200>dense, bm25|rerank, FILE.",
+            show_default=False,
         ),
     ] = None,
     protocol: Annotated[
@@ -186,6 +199,18 @@ def run(
     ] = None,
     no_encoder: Annotated[bool, typer.Option("--no-encoder", help="Words only: no vectors.")] = False,
     option: Option = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    key_variable: KeyVariable = None,
+    budget: BudgetLimit = None,
+    lanes: Lanes = 8,
+    journal: JournalFile = None,
+    oracle: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATES", help="Simulate the model, as error=0.1,malformed=0.05.", show_default=False
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="The experiment's directory.", show_default=False),
@@ -207,9 +232,11 @@ def run(
 
     Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both --out exp/1
     """
+    from aspectra.app.commands.model_options import model_settings
     from aspectra.app.lab import library_home, sources_of, study_of
     from aspectra.app.progress import ProgressShown
     from aspectra.lab.study_run import main_tables, run_study
+    from aspectra.llm.assemble import build_model
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -224,11 +251,32 @@ def run(
         preset=preset,
         repeats=repeats,
         encoders=[] if no_encoder else encoder,
+        oracle=oracle,
     )
     folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
     session.screen.detail(f"libraries: {libraries or library_home()}")
-    with ProgressShown(session.config["progress"] and not session.quiet) as shown:
-        done = run_study(study, folder, libraries or library_home(), incomplete=incomplete, progress=shown)
+    with ExitStack() as stack:
+        answering = None
+        if study.needs_model and study.oracle is None:
+            settings = model_settings(
+                session,
+                model=model,
+                base_url=base_url,
+                key_variable=key_variable,
+                budget=budget,
+                lanes=lanes,
+                journal=journal,
+            )
+            answering = stack.enter_context(build_model(settings))
+        shown = stack.enter_context(ProgressShown(session.config["progress"] and not session.quiet))
+        done = run_study(
+            study,
+            folder,
+            libraries or library_home(),
+            incomplete=incomplete,
+            progress=shown,
+            model=answering,
+        )
     write_tables(session, list(main_tables(done.outcomes, baseline=baseline).values()), format)
     for failure in done.failures[:5]:
         session.screen.warn(failure)
