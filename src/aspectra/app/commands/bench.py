@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,9 @@ from aspectra.app.commands.model_options import (
     KeyVariable,
     Lanes,
     ModelName,
+    OracleRates,
 )
+from aspectra.app.commands.stage_options import Asked, answering_model
 from aspectra.app.lab import RUN_FORMATS, TABLE_FORMATS, write_tables
 from aspectra.app.output import count
 from aspectra.app.session import Session, common
@@ -205,12 +206,7 @@ def run(
     budget: BudgetLimit = None,
     lanes: Lanes = 8,
     journal: JournalFile = None,
-    oracle: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATES", help="Simulate the model, as error=0.1,malformed=0.05.", show_default=False
-        ),
-    ] = None,
+    oracle: OracleRates = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="The experiment's directory.", show_default=False),
@@ -232,11 +228,9 @@ def run(
 
     Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both --out exp/1
     """
-    from aspectra.app.commands.model_options import model_settings
     from aspectra.app.lab import library_home, sources_of, study_of
     from aspectra.app.progress import ProgressShown
     from aspectra.lab.study_run import main_tables, run_study
-    from aspectra.llm.assemble import build_model
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -255,28 +249,12 @@ def run(
     )
     folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
     session.screen.detail(f"libraries: {libraries or library_home()}")
-    with ExitStack() as stack:
-        answering = None
-        if study.needs_model and study.oracle is None:
-            settings = model_settings(
-                session,
-                model=model,
-                base_url=base_url,
-                key_variable=key_variable,
-                budget=budget,
-                lanes=lanes,
-                journal=journal,
-            )
-            answering = stack.enter_context(build_model(settings))
-        shown = stack.enter_context(ProgressShown(session.config["progress"] and not session.quiet))
-        done = run_study(
-            study,
-            folder,
-            libraries or library_home(),
-            incomplete=incomplete,
-            progress=shown,
-            model=answering,
-        )
+    asked = Asked(model, base_url, key_variable, budget, lanes, journal)
+    needed = study.needs_model and study.oracle is None
+    progress = ProgressShown(session.config["progress"] and not session.quiet)
+    with answering_model(session, asked, needed=needed) as answering, progress as shown:
+        place = libraries or library_home()
+        done = run_study(study, folder, place, incomplete=incomplete, progress=shown, model=answering)
     write_tables(session, list(main_tables(done.outcomes, baseline=baseline).values()), format)
     for failure in done.failures[:5]:
         session.screen.warn(failure)

@@ -29,6 +29,7 @@ __all__ = [
     "KeyVariable",
     "Lanes",
     "ModelName",
+    "OracleRates",
     "cost_in_words",
     "model_settings",
     "read_limits",
@@ -61,6 +62,13 @@ Lanes = Annotated[int, typer.Option("--lanes", metavar="N", help="Calls under wa
 JournalFile = Annotated[
     Path | None,
     typer.Option("--journal", metavar="FILE", help="Where answers are kept.", show_default=False),
+]
+
+OracleRates = Annotated[
+    str | None,
+    typer.Option(
+        "--oracle", metavar="RATES", help="Simulate the model: error=0.1,malformed=0.05.", show_default=False
+    ),
 ]
 
 _LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*([kM]?)\s*(calls?|tokens?|)")

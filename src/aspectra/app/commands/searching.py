@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.commands.answering import Way, answer, chosen_format, plan_text, run_file
 from aspectra.app.commands.asking_options import (
     AllVersions,
     Author,
@@ -52,18 +52,14 @@ from aspectra.app.commands.stage_options import (
     RerankMethod,
     RewriteFlag,
     StageText,
-    asking,
-    say_steps,
     stages_of,
 )
-from aspectra.app.output import count, safe
-from aspectra.app.session import Degraded, Session, common, read_stdin
+from aspectra.app.session import Session, common, read_stdin
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.query import Query
-    from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
 
 __all__ = ["plan", "search", "similar"]
@@ -121,28 +117,6 @@ class _Limits:
 def _aspects(given: list[str] | None) -> tuple[str, ...]:
     """Aspects of one or several flags, separated by commas too."""
     return tuple(part.strip() for one in given or () for part in one.split(",") if part.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """How the answer is written."""
-
-    format: str
-    explain: bool
-    plan_only: bool
-    output: Path | None
-    fail_empty: bool
-    strict: bool
-    why_not: str | None = None
-
-
-def _format(session: Session, as_json: bool, as_lines: bool, name: str | None) -> str:
-    chosen = [n for n, wanted in (("json", as_json), ("jsonl", as_lines), (name or "", bool(name))) if wanted]
-    if len(set(chosen)) > 1:
-        raise UsageError(f"two formats at once: {' and '.join(chosen)}")
-    if chosen:
-        session.flags["search.format"] = chosen[0]
-    return str(session.config["search.format"])
 
 
 def _flags(session: Session, limit: int | None, planner: str | None, evidence: int | None) -> None:
@@ -215,8 +189,8 @@ def search(
     Example:  aspectra search "graph pretraining for molecules, but not a survey" --since 3y
     """
     _flags(session, limit, planner, evidence)
-    way = _Way(
-        _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
+    way = Way(
+        chosen_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
     stages = stages_of(
         rewrite=rewrite,
@@ -268,11 +242,11 @@ def search(
                 why="the plan says it itself; only --limit may differ",
                 hint=f"write it in {plan_file}",
             )
-        _run_file(session, plan_file, limit, way, asked)
+        run_file(session, plan_file, limit, way, asked)
         return
     query = limits.query(session, _words(text), ())
     with session.open_searcher() as searcher:
-        _answer(session, searcher, limits.plan(session, searcher, query), way, asked)
+        answer(session, searcher, limits.plan(session, searcher, query), way, asked)
 
 
 @common
@@ -329,8 +303,8 @@ def similar(
     Example:  aspectra similar arXiv:2004.07180 --same method --different result
     """
     _flags(session, limit, planner, evidence)
-    way = _Way(
-        _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
+    way = Way(
+        chosen_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
     stages = stages_of(
         rewrite=rewrite,
@@ -349,7 +323,7 @@ def similar(
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
-        _answer(session, searcher, limits.plan(session, searcher, query), way, asked)
+        answer(session, searcher, limits.plan(session, searcher, query), way, asked)
 
 
 @common
@@ -432,99 +406,4 @@ def plan(
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
             query = limits.query(session, _words(text), resolved)
             made = limits.plan(session, searcher, query)
-    session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
-
-
-def _plan_text(made: Plan, style: str) -> str:
-    if style == "json":
-        return made.to_json() + "\n"
-    # TOML and JSON escape control characters themselves; the readable form does not.
-    return made.to_toml() if style == "toml" else safe(made.describe()) + "\n"
-
-
-def _run_file(session: Session, path: Path, limit: int | None, way: _Way, asked: Asked) -> None:
-    from aspectra.search.plan import Plan
-
-    made = Plan.load(path)
-    if limit is not None:
-        made = made.with_limit(limit)
-    with session.open_searcher() as searcher:
-        _answer(session, searcher, made, way, asked)
-
-
-def _answer(session: Session, searcher: Searcher, made: Plan, way: _Way, asked: Asked) -> None:
-    """Run a plan and write what came of it."""
-    if way.plan_only:
-        session.screen.data(_plan_text(made, way.format), way.output)
-        return
-    if way.why_not is not None:
-        from aspectra.search.whynot import why_not
-
-        reasons = why_not(searcher, made, searcher.library.resolve(way.why_not))
-        session.screen.data(safe(reasons.describe()) + "\n", way.output)
-        return
-    with asking(session, searcher, made, asked):
-        ranking = searcher.run(made, explain=way.explain)
-    from aspectra.app.recent import remember
-
-    remember(session.library_path, made)
-    write_ranking(session, searcher, ranking, way.format, way.output, explain=way.explain)
-    say_steps(session, ranking)
-    if way.format != "json":
-        for warning in ranking.warnings:
-            session.screen.warn(session.spell_out(warning))
-    stopped = next((step.stopped for step in ranking.steps if step.stopped is not None), None)
-    if stopped is not None:  # the order before it was shown, and what was paid for is in the journal
-        raise Degraded(stopped.exit_code)
-    if not len(ranking) and way.fail_empty:
-        raise Degraded(3)
-    if ranking.warnings and way.strict:
-        raise Degraded(4)
-
-
-def write_ranking(
-    session: Session,
-    searcher: Searcher,
-    ranking: Ranking,
-    format_: str,
-    output: Path | None,
-    *,
-    explain: bool = False,
-) -> None:
-    """A ranking in any format, to standard output or a file."""
-    from aspectra.app import results
-
-    if format_ == "table":
-        if output is not None:
-            raise UsageError(
-                "a table is for the screen", hint=f"--format bibtex -o {output}, or: aspectra ... > {output}"
-            )
-        _table(session, searcher, ranking, explain)
-        return
-    if format_ == "json":
-        text = results.document(ranking, explain=explain)
-    elif format_ == "jsonl":
-        text = results.hit_lines(ranking, explain=explain)
-    elif format_ == "trec":
-        text = ranking.to_trec()
-    else:
-        text = ranking.export(format_)
-    session.screen.data(text, output)
-    if output is not None:
-        session.screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({format_}).")
-
-
-def _table(session: Session, searcher: Searcher, ranking: Ranking, explain: bool) -> None:
-    from aspectra.app.asking import in_words
-    from aspectra.app.results import show_ranking
-
-    total = len(searcher.index)
-    searched = f"{total:,}"
-    if ranking.plan.filters:
-        from aspectra.search.limits import allowed_mask
-
-        mask = allowed_mask(searcher.index, ranking.plan.filters, (), set())
-        within = total if mask is None else int(mask.sum())
-        searched = f"{within:,} within the limits (of {total:,})"
-    footer = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
-    show_ranking(session.screen, ranking, in_words(ranking.plan), searched, footer, explain=explain)
+    session.screen.data(plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)

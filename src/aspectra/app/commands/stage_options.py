@@ -16,6 +16,7 @@ from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
+    from aspectra.llm.assemble import Model
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
@@ -30,6 +31,7 @@ __all__ = [
     "RerankMethod",
     "RewriteFlag",
     "StageText",
+    "answering_model",
     "asking",
     "say_steps",
     "stages_of",
@@ -135,7 +137,7 @@ class Asked:
     base_url: str | None = None
     key_variable: str | None = None
     budget: Sequence[str] | None = None
-    lanes: int | None = None
+    lanes: int = 8
     journal: Path | None = None
 
 
@@ -144,8 +146,23 @@ def asking(session: Session, searcher: Searcher, plan: Plan, asked: Asked) -> It
     """The searcher with the model that the plan's stages need, where they need one."""
     from aspectra.search.stage import needs_model
 
-    if not needs_model(plan.stages):
-        yield
+    with answering_model(session, asked, needed=needs_model(plan.stages)) as model:
+        searcher.model, searcher.lanes = model, asked.lanes
+        try:
+            yield
+        finally:
+            searcher.model = None
+
+
+@contextmanager
+def answering_model(session: Session, asked: Asked, *, needed: bool) -> Iterator[Model | None]:
+    """The model that options, environment and configuration name, closed at the end; None if not needed.
+
+    Raises:
+        UsageError: one is needed, and none is named.
+    """
+    if not needed:
+        yield None
         return
     from aspectra.llm.assemble import build_model
 
@@ -161,11 +178,7 @@ def asking(session: Session, searcher: Searcher, plan: Plan, asked: Asked) -> It
     with build_model(settings) as model:
         if model.remote:
             session.screen.note(f"Texts of papers are sent to {model.remote} ({settings.model}).")
-        searcher.model, searcher.lanes = model, settings.lanes
-        try:
-            yield
-        finally:
-            searcher.model = None
+        yield model
 
 
 def say_steps(session: Session, ranking: Ranking) -> None:
