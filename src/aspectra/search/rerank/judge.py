@@ -79,11 +79,13 @@ _HERE = "aspectra.search.rerank.judges"
 JUDGES: Registry[Callable[..., Judge]] = Registry(
     "judge",
     {
+        "cross-encoder": f"{_HERE}.cross_encoder",
         "grade": f"{_HERE}.pointwise",
         "listwise": f"{_HERE}.listwise",
         "pairwise": f"{_HERE}.pairwise",
         "points": f"{_HERE}.pointwise",
         "think-first": f"{_HERE}.listwise",
+        "transport": f"{_HERE}.transport",
         "yes-no": f"{_HERE}.pointwise",
     },
 )

@@ -86,5 +86,5 @@ def _plain(make: Callable[..., Any]) -> Any:
     """A member with default options; None where it needs some."""
     try:
         return make()
-    except TypeError:
+    except (TypeError, UsageError):
         return None

@@ -1,0 +1,80 @@
+"""A cross-encoder as a judge: query and text read together by a local model (extra ``torch``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.judge import JUDGES, Answers
+from aspectra.search.rerank.judges.local import Local
+from aspectra.search.rerank.question import Candidate
+
+__all__ = ["CrossEncoder"]
+
+
+@JUDGES.register("cross-encoder")
+@dataclass(frozen=True)
+class CrossEncoder:
+    """Scores of a sentence-transformers cross-encoder; instruction and conditions join the query.
+
+    Attributes:
+        model: a folder, or a name on the hub.
+        max_tokens: tokens read of query and text together; 0 for the model's own limit.
+        batch: texts read at once.
+    """
+
+    name: ClassVar[str] = "cross-encoder"
+    answers: ClassVar[Answers] = "scores"
+    width: ClassVar[int] = 1
+    needs_model: ClassVar[bool] = False
+    model: str = ""
+    max_tokens: int = 0
+    batch: int = 32
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise UsageError(
+                "a cross-encoder needs a model", hint='--rerank "cross-encoder(model=FOLDER)", or a hub name'
+            )
+        if self.max_tokens < 0 or self.batch < 1:
+            raise UsageError("a cross-encoder's max_tokens must be 0 or more, and its batch 1 or more")
+
+    async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
+        """A score for each paper, higher is better; None where it is no number.
+
+        Raises:
+            MissingExtra: sentence-transformers is not installed.
+            UsageError: the model cannot be loaded, or gives more than one score a text.
+        """
+        return await Local(self._read, self.name).score(papers, asker)
+
+    def _read(self, query: str, texts: Sequence[str]) -> list[float]:
+        model = _load(self.model, self.max_tokens)
+        found = model.predict(
+            [(query, text) for text in texts], batch_size=self.batch, show_progress_bar=False
+        )
+        if getattr(found, "ndim", 1) != 1:
+            raise UsageError(f"the cross-encoder {self.model} gives {found.shape[1]} scores a text, not one")
+        return [float(score) for score in found]
+
+
+@cache
+def _load(name: str, max_tokens: int) -> Any:
+    try:
+        from sentence_transformers import CrossEncoder as Model
+    except ImportError as error:
+        raise MissingExtra(
+            "the judge cross-encoder needs torch", hint="pip install 'aspectra[torch]'"
+        ) from error
+    try:
+        return Model(name, max_length=max_tokens or None)
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(
+            f"the cross-encoder {name!r} cannot be loaded",
+            why=str(error).partition("\n")[0],
+            hint="name a folder that holds one, or let its name be looked up on the hub",
+        ) from error
