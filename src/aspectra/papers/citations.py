@@ -80,7 +80,7 @@ class Stripped:
     def _gone(self) -> tuple[list[int], list[int]]:
         """Where in :attr:`text` each citation was, and how much was left out up to there, itself included."""
         total = list(accumulate(high - low for low, high in self.removed))
-        before = [0, *total[:-1]]
+        before = [0, *total][: len(total)]
         return [low - gone for (low, _), gone in zip(self.removed, before, strict=True)], total
 
     def original(self, start: int, end: int) -> tuple[int, int]:

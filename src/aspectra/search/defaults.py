@@ -7,15 +7,21 @@ deviations from the mean of a fixed sample of papers, see :mod:`aspectra.search.
 
 from __future__ import annotations
 
+from aspectra.search.chain import Chain
+from aspectra.search.directions import Directed
 from aspectra.views.view import Matching
 
 __all__ = [
     "ASPECT_MATCHINGS",
     "ASPECT_WEIGHT",
+    "CHAIN",
     "COMPLIANCE_WEIGHT",
     "CONTRAST_WEIGHT",
     "DIFFERENT_WEIGHT",
+    "DIRECTED_ABSTRACTS",
+    "DIRECTED_FULL_TEXTS",
     "LEXICAL_WEIGHT",
+    "TEXT_WEIGHT",
 ]
 
 # BM25 beside the abstract vector's 1.0.
@@ -36,3 +42,26 @@ ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
 
 # What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
 COMPLIANCE_WEIGHT = 0.6
+
+# The chain, where it is asked for. A list itself weighs ten times what grew from it.
+CHAIN = Chain(parent=10.0)
+
+# Further words beside a seed with a direction.
+TEXT_WEIGHT = 1.0
+
+_WORDS_BACK = Directed("full@bm25", reverse=True)
+_WORDS = Directed("full@bm25")
+_CHUNKS_BACK = Directed("{chunks}@{encoder}", reverse=True)
+_CHUNKS = Directed("{chunks}@{encoder}", matching="maxsim")
+_ABSTRACT = Directed("abstract@{encoder}")
+
+DIRECTED_FULL_TEXTS: dict[str, tuple[Directed, ...]] = {
+    "builds-on": (_WORDS_BACK, _CHUNKS_BACK, _ABSTRACT),
+    "built-on-by": (_WORDS, _CHUNKS, _ABSTRACT),
+    "both": (_WORDS_BACK, _WORDS, _CHUNKS_BACK, _CHUNKS, _ABSTRACT),
+}
+DIRECTED_ABSTRACTS: dict[str, tuple[Directed, ...]] = {
+    "builds-on": (Directed("abstract@bm25", reverse=True), Directed("abstract@{encoder}", reverse=True)),
+    "built-on-by": (Directed("abstract@bm25"), _ABSTRACT),
+    "both": (Directed("abstract@bm25", reverse=True), Directed("abstract@bm25"), _ABSTRACT),
+}

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.search.chain import Chain
 from aspectra.search.condition import Condition
 from aspectra.search.defaults import COMPLIANCE_WEIGHT
 from aspectra.search.query import Filters
@@ -61,6 +62,8 @@ class Plan:
         compliance: what wholly meeting one wish is worth, see :mod:`aspectra.search.compliance`.
         exclude: ids never shown (the seeds of a seed query).
         within: where given, only these ids are ranked (a pool, or a first stage's best).
+        direction: what the papers are to the seeds, as in :class:`Query`; said, not asked: the probes ask it.
+        chain: further rounds that ask with papers found, or None.
         unread: words of the asker that look like wishes and were not understood: they were left in the text.
         limit, evidence, versions: as in :class:`Query`.
     """
@@ -77,6 +80,8 @@ class Plan:
     conditions: tuple[Condition, ...] = ()
     compliance: float = COMPLIANCE_WEIGHT
     unread: tuple[str, ...] = ()
+    direction: str = ""
+    chain: Chain | None = None
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -117,6 +122,10 @@ class Plan:
         if self.conditions:
             out["compliance"] = self.compliance
             out["conditions"] = [c.to_dict() for c in self.conditions]
+        if self.direction:
+            out["direction"] = self.direction
+        if self.chain is not None:
+            out["chain"] = self.chain.to_dict()
         if self.unread:
             out["unread"] = list(self.unread)
         out["probes"] = [p.to_dict() for p in self.probes]
@@ -139,6 +148,8 @@ class Plan:
                 conditions=tuple(Condition.from_dict(dict(c)) for c in data.get("conditions", ())),
                 compliance=float(data.get("compliance", COMPLIANCE_WEIGHT)),
                 unread=tuple(data.get("unread", ())),
+                direction=str(data.get("direction", "")),
+                chain=Chain.from_dict(dict(data["chain"])) if data.get("chain") else None,
                 exclude=tuple(data.get("exclude", ())),
                 within=tuple(data.get("within", ())),
                 limit=int(data.get("limit", 10)),
@@ -196,6 +207,8 @@ class Plan:
                     ("pooling", probe.pooling, "max"),
                     ("metric", probe.metric, "cosine"),
                     ("instruction", probe.instruction, ""),
+                    ("asking with", probe.asking, ""),
+                    ("asked by", "each candidate" if probe.reverse else "", ""),
                 )
                 if value != plain
             )
@@ -213,6 +226,10 @@ class Plan:
             said = f"  (“{condition.words}”)" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.chip}]{how}{said}")
+        if self.direction:
+            lines.append(f"  direction {self.direction}")
+        if self.chain is not None:
+            lines.append(f"  {self.chain}")
         lines += [f"  not understood, left in the text: “{words}”" for words in self.unread]
         if self.within:
             lines.append(f"  ranks only {len(self.within)} given papers")

@@ -71,11 +71,10 @@ class Planner(Protocol):
     def __call__(self, query: Query, views: ViewNames) -> Plan: ...
 
 
+_NAMES = ("bm25", "chain", "dense", "directional", "fulltext", "guided", "hybrid", "prism")
 _HERE = "aspectra.search.planners"
 
-PLANNERS: Registry[Planner] = Registry(
-    "planner", {name: f"{_HERE}.{name}" for name in ("bm25", "dense", "fulltext", "guided", "hybrid")}
-)
+PLANNERS: Registry[Planner] = Registry("planner", {name: f"{_HERE}.{name}" for name in _NAMES})
 
 
 def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
@@ -95,4 +94,5 @@ def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None
         limit=query.limit,
         evidence=query.evidence,
         versions=query.versions,
+        direction=query.direction,
     )

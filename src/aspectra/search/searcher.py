@@ -147,6 +147,7 @@ class Searcher:
         same: Sequence[str] = (),
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
+        direction: str = "",
     ) -> Ranking:
         """Papers like the seeds; the seeds and their other versions are not shown.
 
@@ -162,6 +163,7 @@ class Searcher:
             same: aspects in which papers should be like the seeds.
             different: aspects in which they should be unlike them.
             conditions: as there.
+            direction: ``builds-on``, ``built-on-by``, ``both``, or "" for likeness without one.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
         query = Query(
@@ -175,6 +177,7 @@ class Searcher:
             tuple(same),
             tuple(different),
             tuple(conditions),
+            direction,
         )
         return self.run(self.plan(query, planner))
 
@@ -320,6 +323,10 @@ class Searcher:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
         for probe in plan.probes:
             view = self.index.view(probe.view)
+            if isinstance(view, DenseView) and not probe.asking:
+                bare = [seed for seed in probe.seeds if view.stands_in(seed)]
+                said = f"{', '.join(bare)} has no full text: its abstract asks instead"
+                out += [said] if bare and said not in out else []
             if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):
                 said = f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}"
                 out += [said] if said not in out else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from aspectra.views.arrays import load_array
 from aspectra.views.builder import Builder
 from aspectra.views.caching import chunk_kind, chunk_texts
 from aspectra.views.chunks import chunk_spans
+from aspectra.views.encoder import Encoder
 from aspectra.views.lexical import build_lexical
 from aspectra.views.readings import fill_missing, reading_kind, stored_spans
 from aspectra.views.reverse import build_moments
@@ -100,11 +102,16 @@ class FullTextBuilder(Builder):
         self.progress("reading full texts", len(self.ids), len(self.ids))
 
     def _readings(self) -> None:
-        """A view of each aspect, one vector a paper."""
+        """One vector a paper for the whole text, and one for each aspect."""
         chunked = next((n for n in self.views if n.startswith("chunks-") and not n.endswith("@bm25")), "")
         if not chunked or not self.settings.dense_chunks:
             return
         base = chunked.partition("@")[0]
+        for spec, encoder in self.encoders:
+            view = f"full@{encoder.name}"
+            matrix = self._matrix(view, len(self.ids), encoder.dimensions, np.float32)
+            counts = fill_missing("full", matrix, *self._stand_ins(base, encoder))
+            self._describe(view, spec, encoder, 0, reading="full", stood_in=counts)
         for name in self.settings.readers:
             place = self.folder / f"reading-{name}"
             place.mkdir()
@@ -118,22 +125,22 @@ class FullTextBuilder(Builder):
                     if packed is not None and len(packed.whole):
                         matrix[number] = packed.whole
                         truncated += packed.truncated
-                labels = self.lenses.get("roles", {}).get("labels")
-                counts = fill_missing(
-                    name,
-                    matrix,
-                    load_array(self.folder / f"abstract@{encoder.name}" / "vectors.npy"),
-                    (
-                        Units.load(self.folder / base).offsets,
-                        load_array(self.folder / f"{base}@{encoder.name}" / "vectors.npy"),
-                    ),
-                    (
-                        np.array(self.offsets, np.int64),
-                        load_array(self.folder / f"sentences@{encoder.name}" / "vectors.npy"),
-                    ),
-                    (tuple(labels), load_array(self.folder / "lens-roles.npy")) if labels else None,
-                )
+                counts = fill_missing(name, matrix, *self._stand_ins(base, encoder))
                 self._describe(view, spec, encoder, truncated, reading=name, stood_in=counts)
+
+    def _stand_ins(self, base: str, encoder: Encoder) -> tuple[Any, Any, Any, Any]:
+        """What :func:`~aspectra.views.readings.fill_missing` takes: other vectors of the papers."""
+
+        def vectors(view: str) -> Any:
+            return load_array(self.folder / f"{view}@{encoder.name}" / "vectors.npy")
+
+        labels = self.lenses.get("roles", {}).get("labels")
+        return (
+            vectors("abstract"),
+            (Units.load(self.folder / base).offsets, vectors(base)),
+            (np.array(self.offsets, np.int64), vectors("sentences")),
+            (tuple(labels), load_array(self.folder / "lens-roles.npy")) if labels else None,
+        )
 
 
 def _spans(spans: list[tuple[int, int, int]]) -> NDArray[np.int32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ __all__ = ["DenseView", "QueryEncoder"]
 
 # A unit is about free words from this cosine on (a sentence and a phrase on its subject), give or take.
 _ABOUT, _ABOUT_WIDTH = 0.3, 0.05
+_SHARED = 4096  # the same for many queries at once: 6 MB
 _BLOCK = 65_536  # rows converted to float32 at a time: 100 MB at 384 dimensions
 
 
@@ -213,6 +214,42 @@ class DenseView:
             end = min(start + _BLOCK, count)
             block = self.vectors[start:end] if rows is None else self.vectors[rows[start:end]]
             out[start:end] = self.compare(block, query, probe).max(axis=1)
+        return out
+
+    def shares(self, probe: Probe) -> bool:
+        """Whether a probe can be asked together with others: each paper's units, compared one by one."""
+        return self.units is not None and not probe.matching and not probe.reverse
+
+    def score_many(
+        self, probes: Sequence[Probe], *, keep_units: bool = False
+    ) -> list[tuple[Scored, Floats | None]]:
+        """Scores of all papers for probes that :meth:`shares` allows, in one pass over the vectors.
+
+        Args:
+            probes: each as for :meth:`score`.
+            keep_units: hand out (units,) scores too.
+        """
+        if self.units is None:
+            raise UsageError(f"{self.name} has one vector a paper", why="there is nothing to share")
+        asked = [self.query_vectors(probe) for probe in probes]
+        cuts = np.cumsum([0, *(len(q) for q in asked)])
+        every = np.concatenate(asked)
+        values = np.empty((len(probes), len(self.vectors)), dtype=np.float32)
+        for start in range(0, len(self.vectors), _SHARED):
+            block = widen(self.vectors[start : start + _SHARED])
+            product = block @ every.T if self.unit_length else None
+            for number, probe in enumerate(probes):
+                low, high = cuts[number], cuts[number + 1]
+                if product is not None and probe.metric != "l2":
+                    found = product[:, low:high]
+                else:
+                    found = self.compare(block, asked[number], probe)
+                values[number, start : start + len(block)] = found.max(axis=1)
+        offsets, out = np.asarray(self.units.offsets), []
+        for number, probe in enumerate(probes):
+            pooled, best = Units.pool(values[number], offsets, probe.pooling)
+            scored = Scored(np.arange(len(pooled)), _floor(pooled), best)
+            out.append((scored, values[number] if keep_units else None))
         return out
 
     def _weights(self, probe: Probe, rows: Positions) -> Floats:

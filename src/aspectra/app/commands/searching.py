@@ -12,6 +12,7 @@ from aspectra.app.commands.asking_options import (
     AllVersions,
     Author,
     Different,
+    Direction,
     EvidenceCount,
     Explain,
     FailEmpty,
@@ -62,6 +63,7 @@ class _Limits:
     conditions: list[str] | None
     instruction: str = ""
     literal: bool = True
+    direction: str | None = None
 
     def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
         """The whole question."""
@@ -87,6 +89,7 @@ class _Limits:
             _aspects(self.same),
             _aspects(self.different),
             tuple(Condition.parse(chip) for chip in self.conditions or ()),
+            self.direction or "",
         )
 
     def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
@@ -233,6 +236,7 @@ def similar(
     lang: Lang = None,
     same: Same = None,
     different: Different = None,
+    direction: Direction = None,
     condition: Wish = None,
     instruction: Instruction = "",
     why_not: WhyNot = None,
@@ -252,12 +256,26 @@ def similar(
     Those themselves and their other versions are not shown.
 
     Example:  aspectra similar arXiv:2004.07180 --same method --different result
+
+    What it builds on:  aspectra similar arXiv:2004.07180 --direction builds-on
     """
     _flags(session, limit, planner, evidence)
     way = _Way(
         _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
-    limits = _Limits(since, until, venue, author, lang, all_versions, same, different, condition, instruction)
+    limits = _Limits(
+        since,
+        until,
+        venue,
+        author,
+        lang,
+        all_versions,
+        same,
+        different,
+        condition,
+        instruction,
+        direction=direction,
+    )
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
@@ -285,6 +303,7 @@ def plan(
     lang: Lang = None,
     same: Same = None,
     different: Different = None,
+    direction: Direction = None,
     condition: Wish = None,
     instruction: Instruction = "",
     literal: Literal = False,
@@ -309,7 +328,18 @@ def plan(
     else:
         _flags(session, limit, planner, evidence)
         limits = _Limits(
-            since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
+            since,
+            until,
+            venue,
+            author,
+            lang,
+            all_versions,
+            same,
+            different,
+            condition,
+            instruction,
+            literal,
+            direction,
         )
         with session.open_searcher() as searcher:
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
