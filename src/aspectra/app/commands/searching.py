@@ -183,9 +183,8 @@ def search(
     way = _Way(
         _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
-    limits = _Limits(
-        since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
-    )
+    wishes = (same, different, condition, instruction, literal)
+    limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
     if plan_file is not None:
         if text:
             raise UsageError("--plan-file brings its own question", hint="leave the words out")
@@ -263,19 +262,8 @@ def similar(
     way = _Way(
         _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
-    limits = _Limits(
-        since,
-        until,
-        venue,
-        author,
-        lang,
-        all_versions,
-        same,
-        different,
-        condition,
-        instruction,
-        direction=direction,
-    )
+    wishes = (same, different, condition, instruction, True, direction)
+    limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
@@ -327,20 +315,8 @@ def plan(
         made = recall().plan
     else:
         _flags(session, limit, planner, evidence)
-        limits = _Limits(
-            since,
-            until,
-            venue,
-            author,
-            lang,
-            all_versions,
-            same,
-            different,
-            condition,
-            instruction,
-            literal,
-            direction,
-        )
+        wishes = (same, different, condition, instruction, literal, direction)
+        limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
         with session.open_searcher() as searcher:
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
             query = limits.query(session, _words(text), resolved)
