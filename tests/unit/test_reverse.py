@@ -32,7 +32,7 @@ def _weights(texts, k1=1.5, b=0.75):
 
 
 def test_words_in_reverse_follow_the_formula(tmp_path):
-    build_lexical(TEXTS, LexicalSettings(), tmp_path, pairs=True)
+    build_lexical(TEXTS, LexicalSettings(), tmp_path, pairs=True, damped=True)
     build_moments(tmp_path, np.arange(len(TEXTS)))
     pairs = WordPairs(tmp_path)
     weights, counts = _weights(TEXTS)
@@ -60,7 +60,7 @@ def test_a_candidate_that_scores_the_same_everywhere_says_nothing():
 
 def test_a_paper_asks_with_its_most_telling_words(tmp_path):
     long = " ".join(f"word{n} " * (1 + n % 3) for n in range(3 * ASKING_WORDS))
-    build_lexical([long, "word1 word2"], LexicalSettings(), tmp_path, pairs=True)
+    build_lexical([long, "word1 word2"], LexicalSettings(), tmp_path, pairs=True, damped=True)
     build_moments(tmp_path, np.arange(2))
     assert len(set(WordPairs(tmp_path).asking(0).tolist())) == ASKING_WORDS
     assert len(WordPairs(tmp_path).asking(1)) == 2

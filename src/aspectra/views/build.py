@@ -108,7 +108,7 @@ def build_index(
                 max(1, chosen.batch // 16),
                 progress,
             )
-            report.seconds["readings"] = perf_counter() - clock
+            report.seconds["reading"] = perf_counter() - clock
             report.read = made
         report.generation = _publish(library, chosen, encoders, report, progress, state)
         writer.checkpoint()

@@ -53,13 +53,12 @@ class FullTextBuilder(Builder):
             base = f"chunks-{size}"
             (self.folder / base).mkdir()
             Units(np.array(offsets, np.int64), _spans(spans)).save(self.folder / base)
-            words = build_lexical(texts, self.settings.lexical, self.folder / f"{base}@bm25")
-            self.views[f"{base}@bm25"] = {
-                "kind": "lexical",
-                "folder": f"{base}@bm25",
-                "units": base,
-                "words": words,
-            }
+            name, place = f"{base}@bm25", self.folder / f"{base}@bm25"
+            bm25 = self.settings.lexical
+            words = build_lexical(texts, bm25, place, pairs=True, asking=self._abstract_texts())
+            build_moments(place, self.reference, np.array(offsets, np.int64))
+            facts = {"kind": "lexical", "folder": name, "units": base, "words": words, "pairs": True}
+            self.views[name] = facts
             del texts
             if not self.settings.dense_chunks:
                 continue
@@ -83,11 +82,15 @@ class FullTextBuilder(Builder):
         """One document a paper: title, abstract and full text, for asking with whole papers."""
         name = "full@bm25"
         words = build_lexical(
-            self._whole_texts(sections), self.settings.lexical, self.folder / name, pairs=True
+            self._whole_texts(sections), self.settings.lexical, self.folder / name, pairs=True, damped=True
         )
         build_moments(self.folder / name, self.reference)
         facts = {"kind": "lexical", "folder": name, "words": words, "pairs": True, "own_words": True}
         self.views[name] = facts
+
+    def _abstract_texts(self) -> Iterator[str]:
+        for title, abstract in self.library.rows("SELECT title, abstract FROM papers ORDER BY pos"):
+            yield f"{title}\n{abstract}"
 
     def _whole_texts(self, sections: dict[int, list[tuple[str, str]]]) -> Iterator[str]:
         rows = self.library.rows("SELECT title, abstract FROM papers ORDER BY pos")

@@ -27,8 +27,7 @@ __all__ = ["DenseView", "QueryEncoder"]
 
 # A unit is about free words from this cosine on (a sentence and a phrase on its subject), give or take.
 _ABOUT, _ABOUT_WIDTH = 0.3, 0.05
-_SHARED = 4096  # the same for many queries at once: 6 MB
-_BLOCK = 65_536  # rows converted to float32 at a time: 100 MB at 384 dimensions
+_BLOCK = 4096  # rows converted to float32 at a time: 6 MB at 384 dimensions
 
 
 class QueryEncoder:
@@ -174,6 +173,8 @@ class DenseView:
                 why="what its papers score on average was not computed",
                 hint="aspectra index --rebuild, then ask an abstract or a chunk view",
             )
+        if probe.asking not in ("", self.name):
+            raise UsageError(f"candidates ask {self.name} with its own vectors, not with {probe.asking}")
         moments = self._moments()
         scores = [
             moments.standardise(nearest_in_seed(self.vectors, self.units, widen(self.rows_of(seed))))
@@ -213,7 +214,7 @@ class DenseView:
         for start in range(0, count, _BLOCK):
             end = min(start + _BLOCK, count)
             block = self.vectors[start:end] if rows is None else self.vectors[rows[start:end]]
-            out[start:end] = self.compare(block, query, probe).max(axis=1)
+            out[start:end] = self.compare(widen(block), query, probe).max(axis=1)
         return out
 
     def shares(self, probe: Probe) -> bool:
@@ -235,8 +236,8 @@ class DenseView:
         cuts = np.cumsum([0, *(len(q) for q in asked)])
         every = np.concatenate(asked)
         values = np.empty((len(probes), len(self.vectors)), dtype=np.float32)
-        for start in range(0, len(self.vectors), _SHARED):
-            block = widen(self.vectors[start : start + _SHARED])
+        for start in range(0, len(self.vectors), _BLOCK):
+            block = widen(self.vectors[start : start + _BLOCK])
             product = block @ every.T if self.unit_length else None
             for number, probe in enumerate(probes):
                 low, high = cuts[number], cuts[number + 1]

@@ -46,7 +46,13 @@ class LexicalSettings:
 
 
 def build_lexical(
-    texts: Iterable[str], settings: LexicalSettings, folder: Path, *, pairs: bool = False
+    texts: Iterable[str],
+    settings: LexicalSettings,
+    folder: Path,
+    *,
+    pairs: bool = False,
+    damped: bool = False,
+    asking: Iterable[str] | None = None,
 ) -> int:
     """Index texts in order into ``folder``; returns the number of distinct words.
 
@@ -54,7 +60,9 @@ def build_lexical(
         texts: one for each paper or unit.
         settings: see :class:`LexicalSettings`.
         folder: is made.
-        pairs: keep what each text asks with and answers, for reverse probes; texts are whole papers then.
+        pairs: keep what each paper asks with and answers, for reverse probes.
+        damped: papers ask with root frequencies, see :func:`~aspectra.views.reverse.build_pairs`.
+        asking: the text that each paper asks with; default: ``texts``, one for each paper.
     """
     import bm25s
 
@@ -71,7 +79,11 @@ def build_lexical(
     engine.index((documents, vocabulary), show_progress=False)
     engine.save(folder, show_progress=False)
     if pairs:
-        build_pairs(documents, engine.scores, folder)
+        asked: list[list[int]] = documents
+        if asking is not None:
+            known = vocabulary.get
+            asked = [[w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking]
+        build_pairs(asked, len(documents), engine.scores, folder, damped=damped)
     return len(vocabulary)
 
 
@@ -87,7 +99,7 @@ class LexicalView:
         text_of: seed id -> its text in this view.
         units: units where a paper is more than one document, else None.
         positions: paper id -> position, for probes of whole papers.
-        pairs: whether both sides of each paper were kept.
+        pairs: whether both sides of each paper were kept, for reverse probes.
         own_words: whether seeds ask with the words kept of them rather than with their abstract.
     """
 
@@ -110,7 +122,7 @@ class LexicalView:
         self.name = name
         self.settings = settings
         self._positions = positions
-        self._pairs = WordPairs(folder) if pairs else None
+        self._pairs = WordPairs(folder, None if units is None else units.offsets) if pairs else None
         self._own_words = own_words
         self.units = units
         self._papers = papers
@@ -158,9 +170,12 @@ class LexicalView:
         if self._pairs is None:
             raise ViewMismatch(
                 f"the view {self.name} cannot be asked in reverse",
-                why="it keeps no words to ask with, or was built before there were any",
-                hint="aspectra index --rebuild, then ask abstract@bm25 or full@bm25",
+                why="it keeps no words to ask with: it was built before there were any",
+                hint="aspectra index --rebuild",
             )
+        kept = self.name if self.units is None else "abstract@bm25"
+        if probe.asking not in ("", kept):
+            raise UsageError(f"candidates ask {self.name} with {kept}, not with {probe.asking}")
         scores = [self._pairs.reverse(at) for at in self._seed_positions(probe)]
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 

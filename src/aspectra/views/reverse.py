@@ -36,7 +36,7 @@ __all__ = [
 # equally well, all of them do worse.
 ASKING_WORDS = 100
 # Part of a generation's state: raise it when reverse scores change.
-REVERSE_VERSION = 1
+REVERSE_VERSION = 3
 _LEAST = 1e-6  # a deviation below this is none
 
 
@@ -88,6 +88,10 @@ def moments_of(score: Callable[[int], Floats], sample: Positions, own: Floats) -
     count = np.ones(len(own))
     for document in sample:
         scores = score(int(document)).astype(np.float64)
+        if np.isnan(scores).all():  # a paper without a document
+            count -= 1.0
+            count[document] += 1.0
+            scores[:] = 0.0
         scores[document] = 0.0  # counted above
         first += scores
         second += scores**2
@@ -131,20 +135,27 @@ class _Lists:
 
 
 class WordPairs:
-    """Both sides of every paper in a lexical view of whole texts: what it asks with, and what it answers.
+    """Both sides of every paper in a lexical view: what it asks with, and the texts that answer for it.
 
     Memory is linear in the text: at most :data:`ASKING_WORDS` words a paper twice (by paper and by word),
-    and each word of each paper once more with its BM25 weight.
+    and each word of each document once more with its BM25 weight.
 
     Args:
         folder: where :func:`build_pairs` wrote.
+        offsets: (papers + 1,) which documents are a paper's; None where each paper is one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, offsets: NDArray[np.integer] | None = None) -> None:
         self._words = _Lists.load(folder, "asking")
-        self._by_word = _Lists.load(folder, "asking_by_word")
-        self._documents = _Lists.load(folder, "documents")
+        self._sides = _Sides(
+            _Lists.load(folder, "asking_by_word"), _Lists.load(folder, "documents"), self.papers, offsets
+        )
         self._moments = Moments.load(folder)
+
+    @property
+    def papers(self) -> int:
+        """How many papers there are."""
+        return len(self._words.offsets) - 1
 
     def asking(self, paper: int) -> Positions:
         """Ids of the words a paper asks with, each as often as it stands in the paper."""
@@ -154,40 +165,65 @@ class WordPairs:
     def reverse(self, paper: int) -> Floats:
         """(papers,) how well each candidate's words find this paper, in the candidate's own deviations.
 
-        NaN for a candidate without words.
+        NaN for a candidate without words, and for all where the paper has no document to be found by.
         """
-        return self._moments.standardise(_asked_by_all(self._by_word, self._documents, paper))
+        return self._moments.standardise(self._sides.score(paper))
 
 
-def _asked_by_all(by_word: _Lists, documents: _Lists, paper: int) -> Floats:
-    """(papers,) sum over words of a candidate's root frequency times the document's weight."""
-    scores = np.zeros(len(documents.offsets) - 1, dtype=np.float32)
-    offsets, numbers, values = by_word.offsets, by_word.numbers, by_word.values
-    words, weights = documents.row(paper)
-    for low, high, weight in zip(offsets[words], offsets[words + 1], weights, strict=True):
-        # A paper stands once in the list of a word, so that nothing is lost in adding this way.
-        scores[numbers[low:high]] += values[low:high] * weight
-    return scores
+@dataclass(frozen=True)
+class _Sides:
+    """What asks, by word, and what answers, by document."""
+
+    by_word: _Lists
+    documents: _Lists
+    papers: int
+    offsets: NDArray[np.integer] | None
+
+    def held(self, paper: int) -> range:
+        """The documents of a paper."""
+        if self.offsets is None:
+            return range(paper, paper + 1)
+        return range(int(self.offsets[paper]), int(self.offsets[paper + 1]))
+
+    def score(self, paper: int) -> Floats:
+        """(papers,) what each candidate scores with the best of the paper's documents; NaN without any."""
+        best = np.full(self.papers, np.nan, dtype=np.float32)
+        for document in self.held(paper):
+            best = np.fmax(best, self._one(document))
+        return best
+
+    def _one(self, document: int) -> Floats:
+        """(papers,) sum over words of a candidate's (root) frequency times the document's weight."""
+        scores = np.zeros(self.papers, dtype=np.float32)
+        offsets, numbers, values = self.by_word.offsets, self.by_word.numbers, self.by_word.values
+        words, weights = self.documents.row(document)
+        for low, high, weight in zip(offsets[words], offsets[words + 1], weights, strict=True):
+            # A paper stands once in the list of a word, so that nothing is lost in adding this way.
+            scores[numbers[low:high]] += values[low:high] * weight
+        return scores
 
 
-def build_pairs(documents: Sequence[Sequence[int]], scores: dict[str, Any], folder: Path) -> None:
+def build_pairs(papers: Sequence[Sequence[int]], total: int, scores: dict[str, Any], folder: Path) -> None:
     """Write both sides of every paper beside a lexical index.
 
     Args:
-        documents: word ids of each paper, repeats kept.
+        papers: ids of the words that each paper asks with, repeats kept.
+        total: number of documents in the index.
         scores: the BM25 weights by word, as bm25s keeps them (``indptr``, ``indices``, ``data``).
         folder: of the lexical view.
+        damped: candidates ask with root frequencies: in a whole text the tenth mention of a word says less
+            than the first, in an abstract the second says as much.
     """
     pointers = np.asarray(scores["indptr"], dtype=np.int64)
-    total, words = len(documents), len(pointers) - 1
+    words = len(pointers) - 1
     held = _Lists(
         pointers, np.asarray(scores["indices"], np.int32), np.asarray(scores["data"], np.float32)
     ).transposed(total)
     frequency = np.diff(pointers)
     rarity = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
     offsets, numbers, counts = [0], [], []
-    for document in documents:
-        found, often = np.unique(np.asarray(document, dtype=np.int64), return_counts=True)
+    for paper in papers:
+        found, often = np.unique(np.asarray(paper, dtype=np.int64), return_counts=True)
         if len(found) > ASKING_WORDS:
             order = np.lexsort((found, -(often * rarity[found])))[:ASKING_WORDS]
             found, often = found[order], often[order]
@@ -200,21 +236,33 @@ def build_pairs(documents: Sequence[Sequence[int]], scores: dict[str, Any], fold
         np.concatenate([np.zeros(0, np.float32), *counts]),
     )
     asking.save(folder, "asking")
-    # Root frequencies: the tenth mention of a word says less than the first.
-    by_word = _Lists(asking.offsets, asking.numbers, np.sqrt(asking.values)).transposed(words)
+    strength = np.sqrt(asking.values) if damped else asking.values
+    _Lists(asking.offsets, asking.numbers, strength).save(folder, "reversed")
+    by_word = _Lists(asking.offsets, asking.numbers, strength).transposed(words)
     by_word.save(folder, "asking_by_word")
     held.save(folder, "documents")
 
 
-def build_moments(folder: Path, sample: Positions) -> None:
-    """Write what each candidate scores on average, beside what :func:`build_pairs` wrote."""
+def build_moments(folder: Path, sample: Positions, offsets: NDArray[np.integer] | None = None) -> None:
+    """Write what each candidate scores on average, beside what :func:`build_pairs` wrote.
+
+    Args:
+        folder: of the lexical view.
+        sample: positions of the papers that are the documents.
+        offsets: as in :class:`WordPairs`.
+    """
+    asking = _Lists.load(folder, "reversed")
+    papers = len(asking.offsets) - 1
     by_word, documents = _Lists.load(folder, "asking_by_word"), _Lists.load(folder, "documents")
-    asking = _Lists.load(folder, "asking")
-    own = np.full(len(asking.offsets) - 1, np.nan, dtype=np.float32)
-    for paper in range(len(own)):
-        words, counts = asking.row(paper)
-        known, weights = documents.row(paper)
-        if len(words):
-            place = np.searchsorted(known, words)  # every word a paper asks with stands in it
-            own[paper] = float(np.sqrt(counts) @ weights[place])
-    moments_of(lambda paper: _asked_by_all(by_word, documents, paper), sample, own).save(folder)
+    sides = _Sides(by_word, documents, papers, offsets)
+    own = np.full(papers, np.nan, dtype=np.float32)
+    for paper in range(papers):
+        words, strength = asking.row(paper)
+        order = np.argsort(words)
+        for document in sides.held(paper) if len(words) else ():
+            known, weights = documents.row(document)
+            _, here, there = np.intersect1d(words[order], known, assume_unique=True, return_indices=True)
+            own[paper] = np.fmax(own[paper], float(strength[order][here] @ weights[there]))
+        if len(words) and np.isnan(own[paper]):
+            own[paper] = 0.0  # it asks, and has no document of its own
+    moments_of(sides.score, sample, own).save(folder)

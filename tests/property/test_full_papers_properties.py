@@ -48,7 +48,7 @@ def test_reverse_scores_do_not_depend_on_the_order_of_papers(texts, turn):
     tables = []
     for held in (texts, turned):
         with tempfile.TemporaryDirectory() as folder:
-            build_lexical(held, LexicalSettings(), Path(folder), pairs=True)
+            build_lexical(held, LexicalSettings(), Path(folder), pairs=True, damped=True)
             build_moments(Path(folder), np.arange(len(held)))
             pairs = WordPairs(Path(folder))
             tables.append(np.stack([pairs.reverse(n) for n in range(len(held))]))
