@@ -51,8 +51,8 @@ CHAIN = Chain(parent=10.0)
 # Further words beside a seed with a direction.
 TEXT_WEIGHT = 1.0
 
-# A direction's probes, chosen on one half of acl-fulltext's queries (docs/results/full-papers.md). What asks: a
-# paper's telling words (words), its chunks, its abstract, the mean of its chunks (whole); "back" is in reverse.
+# A direction's probes, chosen on one half of acl-fulltext's queries (docs/results/full-papers.md). What asks:
+# a paper's telling words, its chunks, its abstract, the mean of its chunks; "back" is in reverse.
 _WORDS_BACK = Directed("full@bm25", reverse=True)
 _WORDS = Directed("full@bm25")
 _CHUNKS_BACK = Directed("{chunks}@{encoder}", reverse=True)

@@ -203,7 +203,9 @@ class _Sides:
         return scores
 
 
-def build_pairs(papers: Sequence[Sequence[int]], total: int, scores: dict[str, Any], folder: Path) -> None:
+def build_pairs(
+    papers: Sequence[Sequence[int]], total: int, scores: dict[str, Any], folder: Path, *, damped: bool
+) -> None:
     """Write both sides of every paper beside a lexical index.
 
     Args:
