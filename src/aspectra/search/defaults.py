@@ -65,13 +65,7 @@ _TERMS = Directed("abstract@bm25")
 _TERMS_BACK = Directed("abstract@bm25", reverse=True)
 
 DIRECTED_FULL_TEXTS: dict[str, tuple[Directed, ...]] = {
-    "builds-on": (
-        _WORDS_BACK,
-        _CHUNKS_BACK,
-        _PLACES_BACK,
-        replace(_ABSTRACT, weight=0.5),
-        Directed("full@{encoder}", 0.5),
-    ),
+    "builds-on": (_WORDS_BACK, _CHUNKS_BACK, replace(_PLACES_BACK, weight=1.0), _ABSTRACT),
     "built-on-by": (_WORDS, Directed("{chunks}@{encoder}", asking="abstract@{encoder}"), _PLACES),
     "both": (_WORDS_BACK, _WORDS, _CHUNKS_BACK, _CHUNKS, _PLACES_BACK, _PLACES, _ABSTRACT),
 }
