@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.lab.experiment import needs_full_text
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
+from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import build_index
 from aspectra.views.readings import read_spans
@@ -164,6 +166,18 @@ def test_readings_are_kept_and_never_zero(searcher):
         assert spans
         assert index.manifest["views"][f"{name}@fake"]["stood_in"]["abstract"] >= 1
         assert read_spans(index.folder, name, index.positions["formulas"]) == []
+
+
+def test_recipes_carry_a_direction(searcher):
+    recipe = Recipe.parse("directional:builds-on")
+    assert Recipe.from_dict(recipe.to_dict()) == recipe
+    plan = recipe.plan(Query(seeds=("hearing",)), searcher.view_names)
+    assert plan.direction == "builds-on"
+    assert any(p.reverse for p in plan.probes)
+    assert recipe.hash != Recipe.parse("directional:built-on-by").hash
+    assert needs_full_text(recipe)
+    with pytest.raises(UsageError, match="unknown direction"):
+        Recipe.parse("directional:up")
 
 
 def test_a_direction_needs_a_seed():

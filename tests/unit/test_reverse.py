@@ -109,3 +109,26 @@ def test_a_seed_without_vectors_finds_nothing():
     rows, units = _chunks()
     assert np.isnan(nearest_in_seed(rows, units, np.zeros((1, 8), np.float32))).all()
     assert np.isnan(nearest_in_seed(rows, units, np.zeros((0, 8), np.float32))).all()
+
+
+def test_abstracts_that_ask_chunks_follow_the_formula(tmp_path):
+    chunks = ["owls hunt mice", "mice fear owls mice", "ranking documents", "language models rank mice"]
+    offsets = np.array([0, 2, 3, 3, 4])  # the third paper has no chunk
+    abstracts = ["owls mice mice", "documents ranking", "owls and models", "models"]
+    build_lexical(chunks, LexicalSettings(), tmp_path, pairs=True, asking=abstracts)
+    build_moments(tmp_path, np.arange(4), offsets)
+    pairs = WordPairs(tmp_path, offsets)
+    weights, _ = _weights(chunks)
+    words = list(dict.fromkeys(w for text in chunks for w in Tokeniser().words(text)))
+    counts = np.array([[Tokeniser().words(a).count(w) for w in words] for a in abstracts], dtype=float)
+    by_chunk = counts @ weights.T
+    scores = np.full((4, 4), np.nan)
+    for paper in (0, 1, 3):
+        scores[:, paper] = by_chunk[:, offsets[paper] : offsets[paper + 1]].max(axis=1)
+    held = [0, 1, 3]
+    for candidate in held:
+        row = scores[candidate, held]
+        for seed in held:
+            expected = (scores[candidate, seed] - row.mean()) / row.std()
+            assert pairs.reverse(seed)[candidate] == pytest.approx(expected, rel=1e-3)
+    assert np.isnan(pairs.reverse(2)).all()

@@ -38,7 +38,6 @@ __all__ = ["FORMAT", "Builder", "IndexReport"]
 
 FORMAT = 1
 _SAMPLE = 1024
-_REFERENCE = 2048  # documents that reverse scores are standardised over; all of a small library
 
 
 @dataclass
@@ -158,9 +157,8 @@ class Builder:
         order[np.array(sorted(range(count), key=self.ids.__getitem__), dtype=np.int64)] = np.arange(count)
         keys = [hashlib.blake2b(i.encode("utf-8", "replace"), digest_size=8).digest() for i in self.ids]
         # The papers with the smallest hashes: a random sample that new papers hardly change.
-        drawn = sorted(range(count), key=keys.__getitem__)
-        sample = sorted(drawn[:_SAMPLE])
-        self.reference = np.array(sorted(drawn[:_REFERENCE]), dtype=np.int64)
+        sample = sorted(sorted(range(count), key=keys.__getitem__)[:_SAMPLE])
+        self.reference = np.array(sample, dtype=np.int64)  # the documents of reverse scores, too
         build_moments(self.folder / "abstract@bm25", self.reference)
         hashes = b"".join(bytes.fromhex(h) for h in self.columns["text_hash"])
         arrays: dict[str, NDArray[Any]] = {
