@@ -106,7 +106,7 @@ class Stripped:
 def strip_citations(text: str) -> Stripped:
     r"""Find in-text citations: names with years, years and numbers in brackets, ``{{cite:..}}``, ``\cite``.
 
-    Rules, not a model: on ACL papers they leave under a tenth of the years that a text mentions. A formula
+    Rules, not a model: on ACL papers they leave about a tenth of the years that a text mentions. A formula
     such as ``x[1]`` loses its index too, which no view would have matched anyway.
 
     Source: the need is that of SciFullBench (PRISM, section 4), which removes citations and mentions.

@@ -58,15 +58,17 @@ def make_readings(
 
     Kept by the hash of the whole paper. A paper about which a reader finds nothing has a vector of length 0.
     """
-    wanted = [(name, reading_kind(name), _SPANS) for name in names]
-    wanted += [(name, reading_kind(name, citations), e.fingerprint) for name in names for e in encoders]
     statement = (
         "SELECT min(pos) FROM papers p WHERE full_hash != '' AND NOT EXISTS (SELECT 1 FROM vectors v WHERE "
         "v.text_hash = p.content_hash AND v.kind = ? AND v.fingerprint = ?) GROUP BY content_hash"
     )
-    missing = sorted(
-        {int(pos) for _, kind, mark in wanted for (pos,) in library.rows(statement, (kind, mark))}
-    )
+    lacking: dict[int, list[str]] = {}
+    for name in names:
+        wanted = [(reading_kind(name), _SPANS)]
+        wanted += [(reading_kind(name, citations), encoder.fingerprint) for encoder in encoders]
+        for pos in {int(row[0]) for kind, mark in wanted for row in library.rows(statement, (kind, mark))}:
+            lacking.setdefault(pos, []).append(name)
+    missing = sorted(lacking)
     label = "reading full texts"
     for start in range(0, len(missing), batch):
         progress(label, start, len(missing))
@@ -80,7 +82,7 @@ def make_readings(
             f"SELECT content_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks})", positions
         ):
             paper = paper_from_row(columns, sections[columns[0]])
-            for name in names:
+            for name in lacking[columns[0]]:
                 reading = READERS.get(name).read(paper)
                 rows.append((key, reading_kind(name), _SPANS, _dumps(reading)))
                 texts.append(reading_text(paper, reading, citations))
