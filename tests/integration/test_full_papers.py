@@ -147,6 +147,16 @@ def test_quotes_point_into_the_stored_text(searcher):
                 assert field_text(paper, quote.field)[quote.start : quote.end] == quote.quote
 
 
+def test_the_seed_is_quoted_where_it_speaks_of_a_hit(searcher):
+    for hit in searcher.similar("hearing", direction="builds-on", limit=2):
+        quote = hit.evidence[0]
+        assert quote.seed == "hearing"
+        seed = searcher.library.get("hearing")
+        assert any(quote.seed_quote in section.text for section in seed.sections)
+        assert ("owls" if hit.id == "owls" else "bats") in quote.seed_quote.lower()
+    assert not searcher.similar("owls", direction="built-on-by", limit=1)[0].evidence[0].seed_quote
+
+
 def test_what_has_no_full_text_is_said(searcher):
     ranking = searcher.similar("short", planner="prism")
     said = searcher.similar("short", direction="builds-on").warnings

@@ -17,6 +17,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.search.aspect_evidence import aspect_quotes
 from aspectra.search.compliance import conditions_mask
 from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
+from aspectra.search.direction_evidence import with_passages
 from aspectra.search.evidence import Quoter
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
@@ -310,7 +311,8 @@ class Searcher:
         read = [bodies.get(p.id, p) for p in papers]
         found = Quoter(self.index, plan).quotes(positions, read)
         aspects = aspect_quotes(self.index, plan, positions, read)
-        return [q if q is None or not a else a for q, a in zip(found, aspects, strict=True)]
+        chosen = [q if q is None or not a else a for q, a in zip(found, aspects, strict=True)]
+        return with_passages(self.index, plan, papers, chosen)
 
     def _warnings(self, plan: Plan) -> list[str]:
         gone, new = self._changed()
