@@ -1,10 +1,12 @@
 """Full papers as queries: directions, PRISM with its ablations, the chain, times.
 
-    python benchmarks/fullpaper.py DATA --library FOLDER [--abstracts LIBRARY] [--out FILE]
+    python benchmarks/fullpaper.py DATA --library FOLDER [--abstracts LIBRARY]
+        [--parts directions prism chain times] [--out FILE]
 
 DATA is the folder of acl-fulltext. The library is made there when it is absent (encoding 1,482 full papers
-takes minutes). --abstracts names an indexed library of abstracts, for the times of a large one. Settings were
-chosen on the inner dev half of the visible queries; claims are made on the inner test half.
+takes minutes). --abstracts names an indexed library of abstracts, for the times of a large one. Parts
+that are not asked for are taken from the last time they were measured. Settings were chosen on the inner dev
+half of the visible queries; claims are made on the inner test half.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from aspectra.views.readers._sections import ASPECTS, sections_of
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 
+PARTS = ("directions", "prism", "chain", "times")
 CHUNKS, ENCODER = "chunks-250w", "minilm"
 DENSE = f"{CHUNKS}@{ENCODER}"
 DIRECTION = {"cited": "builds-on", "citing": "built-on-by"}
@@ -406,17 +409,27 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "full-papers.md"
     )
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS, help="what to measure anew")
     options = parser.parse_args()
     benchmark = BENCHMARKS.get("beir")(options.data, qrels="cited")
     searcher = benchmark_library(benchmark, options.library, IndexSettings(readers=LOCAL_READERS))
     bench = Bench(options.data, searcher)
-    raw = {name: bench.raw(ask) for name, ask in {**FORWARD, **REVERSE}.items()}
-    singles = {name: bench.values(matrix) for name, matrix in raw.items()}
-    tables = [times(bench, options.abstracts)]
-    tables += directions(bench, singles, raw)
-    tables += prism_tables(bench, singles, raw)
-    tables += chain_tables(bench)
-    tables.append(tables.pop(0))
+    measured = options.library.with_suffix(".parts")
+    measured.mkdir(exist_ok=True)
+    raw, singles = {}, {}
+    if {"directions", "prism"} & set(options.parts):
+        raw = {name: bench.raw(ask) for name, ask in {**FORWARD, **REVERSE}.items()}
+        singles = {name: bench.values(matrix) for name, matrix in raw.items()}
+    makers: dict[str, Callable[[], list[Table]]] = {
+        "times": lambda: [times(bench, options.abstracts)],
+        "directions": lambda: directions(bench, singles, raw),
+        "prism": lambda: prism_tables(bench, singles, raw),
+        "chain": lambda: chain_tables(bench),
+    }
+    for part_ in options.parts:
+        made = "\n".join(render(table, "markdown") for table in makers[part_]())
+        (measured / f"{part_}.md").write_text(made, "utf-8")
+        print(made, flush=True)
     halves = ", ".join(
         f"{way} {sum(half_of(q) == 'dev' for q in bench.qrels[way])} dev and "
         f"{sum(half_of(q) == 'test' for q in bench.qrels[way])} test"
@@ -431,10 +444,10 @@ def main() -> None:
         "[full papers](../full-papers.md).\n\n"
         "Made by `python benchmarks/fullpaper.py DATA --library FOLDER [--abstracts LIBRARY]`.\n\n"
     )
-    text = intro + "\n".join(render(table, "markdown") for table in tables)
+    files = [measured / f"{part_}.md" for part_ in PARTS]
+    text = intro + "\n".join(file.read_text("utf-8") for file in files if file.exists())
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(text, "utf-8")
-    print(text)
 
 
 if __name__ == "__main__":

@@ -197,6 +197,20 @@ def test_a_direction_needs_a_seed():
         Query(seeds=("owls",), direction="up")
 
 
+@pytest.mark.parametrize("planner", ["hybrid", "bm25", "prism", "chain", "fulltext"])
+def test_a_direction_is_never_passed_over(searcher, planner):
+    with pytest.raises(UsageError, match="does not ask for a direction"):
+        searcher.similar("owls", planner=planner, direction="builds-on")
+
+
+def test_a_direction_goes_with_an_aspect(searcher):
+    plan = searcher.plan(Query(seeds=("owls",), direction="builds-on", same=("method",)))
+    assert plan.direction == "builds-on"
+    assert any(p.reverse for p in plan.probes)
+    assert any(p.aspect == "method" for p in plan.probes)
+    assert searcher.run(plan).hits
+
+
 def test_planners_of_papers_need_a_paper(searcher):
     for planner in ("prism", "chain", "directional"):
         with pytest.raises(UsageError, match="starts from a paper"):

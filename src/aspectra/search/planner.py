@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from aspectra.base.errors import ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
 
-__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "bind", "probe"]
+__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "bind", "plan_with", "probe"]
 
 DEFAULT_PLANNER = "guided"
 
@@ -94,5 +94,20 @@ def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None
         limit=query.limit,
         evidence=query.evidence,
         versions=query.versions,
-        direction=query.direction,
     )
+
+
+def plan_with(name: str, query: Query, views: ViewNames) -> Plan:
+    """The plan of a planner, by its name.
+
+    Raises:
+        UsageError: the query has a direction, and the planner does not ask for one.
+    """
+    plan = PLANNERS.get(name)(query, views)
+    if query.direction and plan.direction != query.direction:
+        raise UsageError(
+            f"the planner {name} does not ask for a direction ({query.direction})",
+            why="its ranking would be the same without",
+            hint="leave the planner out, or: --planner directional",
+        )
+    return plan

@@ -13,7 +13,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.search.directions import DIRECTIONS
 from aspectra.search.plan import Fusion, Plan
-from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames, bind
+from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames, bind, plan_with
 from aspectra.search.query import Query
 from aspectra.search.understanding import understand
 from aspectra.views.view import Probe
@@ -154,7 +154,7 @@ class Recipe:
         elif self.instruction == "read":
             asked = understand(asked).query
         if not self.probes:
-            plan = PLANNERS.get(self.planner)(asked, views)
+            plan = plan_with(self.planner, asked, views)
         else:
             probes = [
                 Probe(

@@ -21,7 +21,7 @@ from aspectra.search.direction_evidence import with_passages
 from aspectra.search.evidence import Quoter
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
-from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
+from aspectra.search.planner import DEFAULT_PLANNER, ViewNames, plan_with
 from aspectra.search.query import Filters, Query
 from aspectra.search.ranking import Evidence, Hit, Kept, ProbeScore, Ranking
 from aspectra.search.scores import Fused, score_papers
@@ -193,7 +193,7 @@ class Searcher:
         for seed in query.seeds:
             self.index.position(seed)
         understood = understand(query, text_too=read_text)
-        return replace(PLANNERS.get(planner)(understood.query, self.view_names), unread=understood.unread)
+        return replace(plan_with(planner, understood.query, self.view_names), unread=understood.unread)
 
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
         """Positions and scores of the plan's papers, best first: the ranking without its clothes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aspectra.base.errors import UsageError
 from aspectra.search.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_TEXTS, TEXT_WEIGHT
@@ -33,7 +34,7 @@ def directional(query: Query, views: ViewNames) -> Plan:
     if query.text.strip():
         asked = f"abstract@{views.encoder}" if views.encoder else "abstract@bm25"
         probes.append(Probe(views.require(asked), text=query.text, weight=TEXT_WEIGHT))
-    return bind("directional", query, probes)
+    return replace(bind("directional", query, probes), direction=query.direction)
 
 
 def _probes(query: Query, views: ViewNames, base: str, recipe: Sequence[Directed]) -> list[Probe]:

@@ -48,7 +48,7 @@ def guided(query: Query, views: ViewNames) -> Plan:
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
     if same and rest:
         probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
-    return bind("guided", query, probes, plain.fusion)
+    return replace(bind("guided", query, probes, plain.fusion), direction=plain.direction)
 
 
 def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:
