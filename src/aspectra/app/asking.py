@@ -17,6 +17,12 @@ __all__ = ["in_words", "year_of"]
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _AGO = re.compile(r"(\d{1,3})\s*y(?:ears?)?")
 _LONGEST = 100
+_DIRECTION_WORDS = {
+    "": "like {}",
+    "builds-on": "what {} builds on",
+    "built-on-by": "what builds on {}",
+    "both": "what builds on {} or it builds on",
+}
 
 
 def year_of(text: str, flag: str) -> int:
@@ -46,7 +52,7 @@ def in_words(plan: Plan) -> str:
     seeds = list(dict.fromkeys(seed for p in plan.probes for seed in p.seeds))
     parts = [f"“{t[:_LONGEST]}{'…' if len(t) > _LONGEST else ''}”" for t in texts]
     if seeds:
-        parts.append("like " + ", ".join(seeds))
+        parts.append(_DIRECTION_WORDS.get(plan.direction, "like {}").format(", ".join(seeds)))
     for sign, word in ((1, "same"), (-1, "different")):
         named = [p.aspect for p in plan.probes if p.matching and p.aspect != REST and p.weight * sign > 0]
         if named:

@@ -7,16 +7,24 @@ deviations from the mean of a fixed sample of papers, see :mod:`aspectra.search.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from aspectra.search.chain import Chain
+from aspectra.search.directions import Directed
 from aspectra.views.view import Matching
 
 __all__ = [
     "ASPECT_CANDIDATES",
     "ASPECT_MATCHINGS",
     "ASPECT_WEIGHT",
+    "CHAIN",
     "COMPLIANCE_WEIGHT",
     "CONTRAST_WEIGHT",
     "DIFFERENT_WEIGHT",
+    "DIRECTED_ABSTRACTS",
+    "DIRECTED_FULL_TEXTS",
     "LEXICAL_WEIGHT",
+    "TEXT_WEIGHT",
 ]
 
 # BM25 beside the abstract vector's 1.0.
@@ -41,3 +49,33 @@ ASPECT_CANDIDATES = 300
 
 # What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
 COMPLIANCE_WEIGHT = 0.6
+
+# The chain, where it is asked for. A list itself weighs ten times what grew from it.
+CHAIN = Chain(parent=10.0)
+
+# Further words beside a seed with a direction.
+TEXT_WEIGHT = 1.0
+
+# A direction's probes, chosen on one half of acl-fulltext's queries (docs/results/full-papers.md). What asks:
+# a paper's telling words, its chunks, its abstract, the mean of its chunks; "back" is in reverse.
+_WORDS_BACK = Directed("full@bm25", reverse=True)
+_WORDS = Directed("full@bm25")
+_CHUNKS_BACK = Directed("{chunks}@{encoder}", reverse=True)
+_CHUNKS = Directed("{chunks}@{encoder}", matching="maxsim")
+_PLACES_BACK = Directed("{chunks}@bm25", 0.5, reverse=True, asking="abstract@bm25")
+_PLACES = Directed("{chunks}@bm25", 0.5)
+_ABSTRACT = Directed("abstract@{encoder}")
+_ABSTRACT_BACK = Directed("abstract@{encoder}", reverse=True)
+_TERMS = Directed("abstract@bm25")
+_TERMS_BACK = Directed("abstract@bm25", reverse=True)
+
+DIRECTED_FULL_TEXTS: dict[str, tuple[Directed, ...]] = {
+    "builds-on": (_WORDS_BACK, _CHUNKS_BACK, replace(_PLACES_BACK, weight=1.0), _ABSTRACT),
+    "built-on-by": (_WORDS, Directed("{chunks}@{encoder}", asking="abstract@{encoder}"), _PLACES),
+    "both": (_WORDS_BACK, _WORDS, _CHUNKS_BACK, _CHUNKS, _PLACES_BACK, _PLACES, _ABSTRACT),
+}
+DIRECTED_ABSTRACTS: dict[str, tuple[Directed, ...]] = {
+    "builds-on": (_ABSTRACT, replace(_TERMS_BACK, weight=0.5), replace(_ABSTRACT_BACK, weight=0.5)),
+    "built-on-by": (_ABSTRACT, _TERMS_BACK, _ABSTRACT_BACK),
+    "both": (_ABSTRACT, _TERMS_BACK, _ABSTRACT_BACK),
+}

@@ -56,7 +56,7 @@ class Quoter:
         positive = [p for p in plan.probes if p.weight > 0]
         self._dense = _strongest(index, positive, "dense")
         self._lexical = _strongest(index, positive, "lexical")
-        self._chunk = next((p for p in positive if p.view.startswith("chunks-")), None)
+        self._chunk = next((p for p in positive if p.view.startswith("chunks-") and not p.reverse), None)
         self._vectors: Floats | None = None
         self._weights: dict[int, float] = {}
         if self._dense:

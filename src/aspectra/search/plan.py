@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.search.chain import Chain
 from aspectra.search.condition import Condition
 from aspectra.search.defaults import COMPLIANCE_WEIGHT
 from aspectra.search.query import Filters
@@ -61,6 +62,8 @@ class Plan:
         compliance: what wholly meeting one wish is worth, see :mod:`aspectra.search.compliance`.
         exclude: ids never shown (the seeds of a seed query).
         within: where given, only these ids are ranked (a pool, or a first stage's best).
+        direction: what the papers are to the seeds, as in :class:`Query`; said, not asked: the probes ask it.
+        chain: further rounds that ask with papers found, or None.
         unread: words of the asker that look like wishes and were not understood: they were left in the text.
         limit, evidence, versions: as in :class:`Query`.
         stages: spellings of what happens after the search, in their order, see :mod:`aspectra.search.stage`.
@@ -82,6 +85,8 @@ class Plan:
     stages: tuple[str, ...] = ()
     text: str = ""
     instruction: str = ""
+    direction: str = ""
+    chain: Chain | None = None
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -122,6 +127,10 @@ class Plan:
         if self.conditions:
             out["compliance"] = self.compliance
             out["conditions"] = [c.to_dict() for c in self.conditions]
+        if self.direction:
+            out["direction"] = self.direction
+        if self.chain is not None:
+            out["chain"] = self.chain.to_dict()
         if self.unread:
             out["unread"] = list(self.unread)
         if self.stages:
@@ -147,6 +156,8 @@ class Plan:
                 conditions=tuple(Condition.from_dict(dict(c)) for c in data.get("conditions", ())),
                 compliance=float(data.get("compliance", COMPLIANCE_WEIGHT)),
                 unread=tuple(data.get("unread", ())),
+                direction=str(data.get("direction", "")),
+                chain=Chain.from_dict(dict(data["chain"])) if data.get("chain") else None,
                 exclude=tuple(data.get("exclude", ())),
                 within=tuple(data.get("within", ())),
                 limit=int(data.get("limit", 10)),
@@ -207,6 +218,8 @@ class Plan:
                     ("pooling", probe.pooling, "max"),
                     ("metric", probe.metric, "cosine"),
                     ("instruction", probe.instruction, ""),
+                    ("asking with", probe.asking, ""),
+                    ("asked by", "each candidate" if probe.reverse else "", ""),
                 )
                 if value != plain
             )
@@ -224,6 +237,10 @@ class Plan:
             said = f"  (“{condition.words}”)" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.chip}]{how}{said}")
+        if self.direction:
+            lines.append(f"  direction {self.direction}")
+        if self.chain is not None:
+            lines.append(f"  {self.chain}")
         lines += [f"  not understood, left in the text: “{words}”" for words in self.unread]
         lines += [f"  then {stage}" for stage in self.stages]
         if self.within:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from aspectra.base.errors import ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
 
-__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "bind", "probe"]
+__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "bind", "plan_with", "probe"]
 
 DEFAULT_PLANNER = "guided"
 
@@ -71,11 +71,10 @@ class Planner(Protocol):
     def __call__(self, query: Query, views: ViewNames) -> Plan: ...
 
 
+_NAMES = ("bm25", "chain", "dense", "directional", "fulltext", "guided", "hybrid", "prism")
 _HERE = "aspectra.search.planners"
 
-PLANNERS: Registry[Planner] = Registry(
-    "planner", {name: f"{_HERE}.{name}" for name in ("bm25", "dense", "fulltext", "guided", "hybrid")}
-)
+PLANNERS: Registry[Planner] = Registry("planner", {name: f"{_HERE}.{name}" for name in _NAMES})
 
 
 def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
@@ -96,3 +95,19 @@ def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None
         evidence=query.evidence,
         versions=query.versions,
     )
+
+
+def plan_with(name: str, query: Query, views: ViewNames) -> Plan:
+    """The plan of a planner, by its name.
+
+    Raises:
+        UsageError: the query has a direction, and the planner does not ask for one.
+    """
+    plan = PLANNERS.get(name)(query, views)
+    if query.direction and plan.direction != query.direction:
+        raise UsageError(
+            f"the planner {name} does not ask for a direction ({query.direction})",
+            why="its ranking would be the same without",
+            hint="leave the planner out, or: --planner directional",
+        )
+    return plan

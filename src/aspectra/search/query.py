@@ -9,6 +9,7 @@ from typing import Any
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.search.condition import Condition
+from aspectra.search.directions import check_direction
 
 __all__ = ["Filters", "Query"]
 
@@ -77,6 +78,8 @@ class Query:
         filters: hard limits.
         limit: papers wanted, 0 or more.
         evidence: sentences quoted per paper, 0 for none.
+        direction: what the papers are to the seeds: ``builds-on`` (the seeds build on them), ``built-on-by``
+            (they build on the seeds), ``both``, or "" for plain likeness.
         versions: ``best`` shows one version of a work and names the others; ``all`` ranks each by itself.
     """
 
@@ -90,6 +93,7 @@ class Query:
     same: tuple[str, ...] = ()
     different: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    direction: str = ""
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:
@@ -104,6 +108,7 @@ class Query:
             raise UsageError(f"the query has {len(self.text):,} characters", why=f"at most {_LONGEST_TEXT:,}")
         if len(self.seeds) > _MOST_SEEDS:
             raise UsageError(f"{len(self.seeds)} seeds", why=f"at most {_MOST_SEEDS}")
+        check_direction(self.direction, self.seeds)
         if self.versions not in ("best", "all"):
             raise UsageError(f"versions is {self.versions!r}", why="it must be best or all")
 

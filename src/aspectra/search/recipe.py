@@ -11,8 +11,9 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.search.directions import DIRECTIONS
 from aspectra.search.plan import Fusion, Plan
-from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames, bind
+from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames, bind, plan_with
 from aspectra.search.query import Query
 from aspectra.search.spelling import split_line
 from aspectra.search.stage import asked_with, read_stages
@@ -54,6 +55,7 @@ class Recipe:
         first: another recipe whose best ``top`` papers are all that is ranked, or None.
         top: how many.
         stages: spellings of what happens after the search, see :mod:`aspectra.search.stage`.
+        direction: what the papers are to a seed, as in :class:`Query`; only asked of queries with seeds.
     """
 
     name: str
@@ -64,8 +66,11 @@ class Recipe:
     first: Recipe | None = None
     top: int = 200
     stages: tuple[str, ...] = ()
+    direction: str = ""
 
     def __post_init__(self) -> None:
+        if self.direction and self.direction not in DIRECTIONS:
+            raise UsageError(f"unknown direction {self.direction!r}", why="known: " + ", ".join(DIRECTIONS))
         if self.instruction not in get_args(Instruction):
             raise UsageError(
                 f"unknown use of instructions {self.instruction!r}",
@@ -92,6 +97,8 @@ class Recipe:
             out["planner"] = self.planner
         if self.stages:
             out["stages"] = list(self.stages)
+        if self.direction:
+            out["direction"] = self.direction
         if self.first is not None:
             out["top"] = self.top
             out["first"] = self.first.to_dict()
@@ -120,7 +127,7 @@ class Recipe:
     def parse(cls, spec: str) -> Recipe:
         """From the command line: a TOML file, or planner names as in ``bm25`` or ``bm25>200>hybrid``.
 
-        Stages follow the last planner behind bars.
+        A direction follows its planner: ``directional:builds-on``; stages follow the last one behind bars.
 
         >>> Recipe.parse("bm25>100>dense").first.planner
         'bm25'
@@ -134,14 +141,14 @@ class Recipe:
                 raise UsageError(f"the recipe {spec} cannot be read", why=str(error)) from error
         names, *stages = split_line(spec, "|")
         parts = names.split(">")
-        made = cls(parts[0], planner=parts[0], instruction=_usual(parts[0]))
+        made = _named(cls, parts[0])
         rest = parts[1:]
         if len(rest) % 2:
             raise UsageError(f"{spec!r} is no recipe", why="write first>number>second, as in bm25>200>hybrid")
         for number, name in zip(rest[::2], rest[1::2], strict=True):
             if not number.isdigit():
                 raise UsageError(f"{number!r} in {spec!r} is not a number of papers")
-            made = cls(spec, planner=name, instruction=_usual(name), first=made, top=int(number))
+            made = replace(_named(cls, name), name=spec, first=made, top=int(number))
         return replace(made, name=spec, stages=tuple(stages)) if stages else made
 
     def to_toml(self) -> str:
@@ -152,13 +159,13 @@ class Recipe:
 
     def plan(self, query: Query, views: ViewNames) -> Plan:
         """Bound to a query. The first stage is not part of it: see :meth:`order`."""
-        asked = query
+        asked = replace(query, direction=self.direction) if self.direction and query.seeds else query
         if query.instruction and self.instruction == "concat":
-            asked = replace(query, text=f"{query.text} {query.instruction}".strip())
+            asked = replace(asked, text=f"{query.text} {query.instruction}".strip())
         elif self.instruction == "read":
-            asked = understand(query).query
+            asked = understand(asked).query
         if not self.probes:
-            plan = PLANNERS.get(self.planner)(asked, views)
+            plan = plan_with(self.planner, asked, views)
         else:
             probes = [
                 Probe(
@@ -191,6 +198,12 @@ class Recipe:
             before = self.first.order(query.with_limit(self.top), views, run, within)
             within = tuple(run(before)) or ("",)
         return replace(self.plan(query, views), within=within)
+
+
+def _named(kind: type[Recipe], spec: str) -> Recipe:
+    """The recipe of ``planner`` or ``planner:direction``."""
+    planner, _, direction = spec.partition(":")
+    return kind(spec, planner=planner, instruction=_usual(planner), direction=direction)
 
 
 def _usual(planner: str) -> Instruction:

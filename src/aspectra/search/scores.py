@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.search.asking import ask
+from aspectra.search.chaining import run_chain
 from aspectra.search.compliance import lead, obey
 from aspectra.search.condition import ATTRIBUTES
 from aspectra.search.fusion import reciprocal_ranks, standardise
 from aspectra.search.plan import Plan
 from aspectra.views.dense import DenseView
 from aspectra.views.index import Index
+from aspectra.views.lexical import LexicalView
 from aspectra.views.view import Floats, Positions, Probe, Scored, View, top_positions
 
 __all__ = ["Fused", "score_papers"]
@@ -125,6 +128,10 @@ def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: in
     if len(views) == 1 and plan.probes[0].weight > 0:
         top = views[0].top(plan.probes[0], depth, allowed)
         return Fused(top.papers, top.scores, [top.scores], [None])
+    if plan.chain is not None and plan.chain.depth > 1:
+        total = run_chain(index, plan, plan.chain, allowed)
+        kept = np.flatnonzero(total)
+        return Fused(kept, total[kept], [None] * len(views), [None] * len(views))
     if plan.fusion.kind == "rrf":
         return _fuse_ranks(index, plan, views, allowed, depth)
     sample = index.sample
@@ -170,8 +177,13 @@ def _fuse_ranks(
 ) -> Fused:
     lists, raw = [], []
     depth = max(plan.fusion.depth, depth)
-    for view, probe in zip(views, plan.probes, strict=True):
-        top = view.top(probe, depth, allowed)
+    shared = {n for n, (v, p) in enumerate(zip(views, plan.probes, strict=True)) if _shares(v, p)}
+    many = iter(ask(index, [plan.probes[n] for n in sorted(shared)]) if len(shared) > 1 else [])
+    for number, (view, probe) in enumerate(zip(views, plan.probes, strict=True)):
+        if len(shared) > 1 and number in shared:
+            top = _top(index, next(many).scored, depth, allowed)
+        else:
+            top = view.top(probe, depth, allowed)
         lists.append((top.papers, probe.weight))
         scores = np.full(len(index), np.nan, dtype=np.float32)
         scores[top.papers] = top.scores
@@ -185,6 +197,15 @@ def _together(view: View, probes: Sequence[Probe], papers: Positions, *, keep: b
     if isinstance(view, DenseView):
         return view.score_together(probes, papers, keep=keep)
     return [view.score(probe, papers) for probe in probes]
+
+
+def _shares(view: LexicalView | DenseView, probe: Probe) -> bool:
+    return isinstance(view, DenseView) and view.shares(probe)
+
+
+def _top(index: Index, scored: Scored, depth: int, allowed: NDArray[np.bool_] | None) -> Scored:
+    at = top_positions(scored.scores, depth, index.id_order, allowed)
+    return Scored(at, scored.scores[at], None if scored.units is None else scored.units[at])
 
 
 def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:

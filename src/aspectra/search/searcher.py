@@ -19,10 +19,11 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.search.aspect_evidence import aspect_quotes
 from aspectra.search.compliance import conditions_mask
 from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
+from aspectra.search.direction_evidence import with_passages
 from aspectra.search.evidence import Quoter
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
-from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
+from aspectra.search.planner import DEFAULT_PLANNER, ViewNames, plan_with
 from aspectra.search.query import Filters, Query
 from aspectra.search.ranking import Evidence, Hit, Kept, ProbeScore, Ranking
 from aspectra.search.scores import Fused, score_papers
@@ -162,6 +163,7 @@ class Searcher:
         same: Sequence[str] = (),
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
+        direction: str = "",
     ) -> Ranking:
         """Papers like the seeds; the seeds and their other versions are not shown.
 
@@ -177,6 +179,7 @@ class Searcher:
             same: aspects in which papers should be like the seeds.
             different: aspects in which they should be unlike them.
             conditions: as there.
+            direction: ``builds-on``, ``built-on-by``, ``both``, or "" for likeness without one.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
         query = Query(
@@ -190,6 +193,7 @@ class Searcher:
             tuple(same),
             tuple(different),
             tuple(conditions),
+            direction,
         )
         return self.run(self.plan(query, planner))
 
@@ -212,7 +216,7 @@ class Searcher:
         for seed in query.seeds:
             self.index.position(seed)
         understood = understand(query, text_too=read_text)
-        plan = replace(PLANNERS.get(planner)(understood.query, self.view_names), unread=understood.unread)
+        plan = replace(plan_with(planner, understood.query, self.view_names), unread=understood.unread)
         return asked_with(plan, query, stages)
 
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
@@ -357,7 +361,7 @@ class Searcher:
             plain = Quoter(self.index, plan).quotes(positions[rest], [read[number] for number in rest])
             for number, quotes in zip(rest, plain, strict=True):
                 found[number] = quotes
-        return found
+        return with_passages(self.index, plan, papers, found)
 
     def warnings(self, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
@@ -371,6 +375,10 @@ class Searcher:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
         for probe in plan.probes:
             view = self.index.view(probe.view)
+            if isinstance(view, DenseView) and not probe.asking.startswith("abstract@"):
+                bare = [seed for seed in probe.seeds if view.stands_in(seed)]
+                said = f"{', '.join(bare)} has no full text: its abstract asks instead"
+                out += [said] if bare and said not in out else []
             if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):
                 said = f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}"
                 out += [said] if said not in out else []

@@ -2,73 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
-from aspectra.base.version import __version__
+from aspectra.papers.citations import STRIPPER_VERSION
 from aspectra.papers.library import Library
-from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
+from aspectra.views.builder import FORMAT, IndexReport
+from aspectra.views.builder_full import FullTextBuilder
 from aspectra.views.caching import (
     ABSTRACT_KIND,
     SENTENCE_KIND,
-    Packed,
     Progress,
-    chunk_kind,
     chunks_missing,
     encode_abstracts,
     encode_chunks,
     encode_sentences,
-    paper_spans,
-    read_sections,
 )
-from aspectra.views.chunks import chunk_spans
 from aspectra.views.encoder import Encoder, load_encoder
-from aspectra.views.lensing import apply_lenses, collect_lens, lens_state
-from aspectra.views.lexical import build_lexical
-from aspectra.views.settings import ChunkSize, IndexSettings
-from aspectra.views.units import Units
+from aspectra.views.lensing import apply_lenses, lens_state
+from aspectra.views.readings import make_readings, reader_state
+from aspectra.views.reverse import REVERSE_VERSION
+from aspectra.views.settings import IndexSettings
 
 __all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "settings_of"]
 
 SETTINGS_KEY = "index_settings"
-_FORMAT = 1
-_SAMPLE = 1024
-
-
-@dataclass
-class IndexReport:
-    """What one ``index`` did.
-
-    Attributes:
-        papers: in the generation.
-        encoded: abstract texts encoded now, over all encoders.
-        encoded_full: full texts encoded now.
-        lensed: values made by lenses now, over all lenses.
-        truncated: view -> texts longer than the encoder reads.
-        generation: folder name of the generation, "" for an empty library.
-        changed: False when the generation was already up to date.
-        seconds: by step.
-    """
-
-    papers: int = 0
-    encoded: int = 0
-    encoded_full: int = 0
-    lensed: int = 0
-    truncated: dict[str, int] = field(default_factory=dict)
-    generation: str = ""
-    changed: bool = True
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def settings_of(library: Library) -> IndexSettings:
@@ -117,21 +80,36 @@ def build_index(
         clock = perf_counter()
         for _, encoder in encoders:
             report.encoded += encode_abstracts(library, writer, encoder, chosen.batch, progress)
-            if _apart(chosen, encoder):
+            if chosen.sentences_apart(encoder):
                 encode_sentences(library, writer, encoder, chosen.batch, progress)
         report.seconds["encode"] = perf_counter() - clock
         clock = perf_counter()
         report.lensed = apply_lenses(library, writer, chosen.applied_lenses, progress)
         report.seconds["lenses"] = perf_counter() - clock
         chunked = [(e, size) for _, e in encoders for size in chosen.chunks] if chosen.dense_chunks else []
-        if any(chunks_missing(library, encoder, size) for encoder, size in chunked):
+        if any(chunks_missing(library, encoder, size, chosen.citations) for encoder, size in chunked):
             # Full texts take much longer than abstracts, which are made searchable first.
             bare = replace(chosen, dense_chunks=False)
             _publish(library, bare, encoders, IndexReport(), progress, f"without full texts: {state}")
             clock = perf_counter()
             for encoder, size in chunked:
-                report.encoded_full += encode_chunks(library, writer, encoder, size, chosen.batch, progress)
+                report.encoded_full += encode_chunks(
+                    library, writer, encoder, size, chosen.batch, progress, chosen.citations
+                )
             report.seconds["encode"] += perf_counter() - clock
+        if chunked and chosen.readers:
+            clock = perf_counter()
+            made = make_readings(
+                library,
+                writer,
+                chosen.readers,
+                [e for _, e in encoders],
+                chosen.citations,
+                max(1, chosen.batch // 16),
+                progress,
+            )
+            report.seconds["reading"] = perf_counter() - clock
+            report.read = made
         report.generation = _publish(library, chosen, encoders, report, progress, state)
         writer.checkpoint()
         return report
@@ -155,7 +133,7 @@ def _publish(
 ) -> str:
     """Write a generation and switch to it; returns its name."""
     with library.generations.build() as folder:
-        manifest = _Builder(library, folder, settings, encoders, report, progress).write()
+        manifest = FullTextBuilder(library, folder, settings, encoders, report, progress).write()
         return library.generations.publish(folder, {**manifest, "state": state}).name
 
 
@@ -164,250 +142,13 @@ def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, 
     rows = library.rows("SELECT id, content_hash, text_hash, full_hash FROM papers ORDER BY pos")
     texts = (json.dumps(row, ensure_ascii=False) for row in rows)
     fixed = [
-        str(_FORMAT),
+        str(FORMAT),
         settings.dumps(),
         *(e.fingerprint for _, e in encoders),
         ABSTRACT_KIND,
         SENTENCE_KIND,
     ]
     fixed.append(lens_state(settings.applied_lenses))
+    fixed.append(f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION}")
+    fixed.append(reader_state(settings.readers))
     return digest_texts([*fixed, *texts])
-
-
-def _apart(settings: IndexSettings, encoder: Encoder) -> bool:
-    """Whether sentences have vectors of their own; without token states the abstracts' pass made them so."""
-    return settings.sentences == "apart" and encoder.late_pooling
-
-
-class _Builder:
-    """Writes the arrays of one generation."""
-
-    def __init__(
-        self,
-        library: Library,
-        folder: Path,
-        settings: IndexSettings,
-        encoders: list[tuple[str, Encoder]],
-        report: IndexReport,
-        progress: Progress,
-    ) -> None:
-        self.library = library
-        self.folder = folder
-        self.settings = settings
-        self.encoders = encoders
-        self.report = report
-        self.progress = progress
-        self.ids: list[str] = []
-        self.units: list[tuple[int, int, int]] = []
-        self.offsets: list[int] = [0]
-        self.columns: dict[str, list[Any]] = {
-            "year": [],
-            "venue": [],
-            "language": [],
-            "text_hash": [],
-            "full": [],
-        }
-        self.views: dict[str, dict[str, Any]] = {}
-        self.lenses: dict[str, dict[str, Any]] = {}
-
-    def write(self) -> dict[str, Any]:
-        """Everything; returns the manifest."""
-        for step in (self._abstracts, self._papers, self._lenses, self._dense, self._full_texts):
-            clock = perf_counter()
-            step()
-            self.report.seconds[step.__name__.strip("_")] = perf_counter() - clock
-        self.report.papers = len(self.ids)
-        return {
-            "format": _FORMAT,
-            "aspectra": __version__,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "revision": self.library.revision,
-            "papers": len(self.ids),
-            "settings": self.settings.to_dict(),
-            "views": self.views,
-            "lenses": self.lenses,
-        }
-
-    def _texts(self) -> Iterator[str]:
-        """Text of each paper for the abstract views, filling the columns on the way."""
-        total = len(self.library)
-        bare = [
-            row[0]
-            for row in self.library.rows("SELECT pos FROM papers WHERE abstract = '' AND full_hash != ''")
-        ]
-        leads = read_sections(self.library, bare) if bare else {}
-        statement = f"SELECT text_hash, full_hash, {PAPER_COLUMNS} FROM papers ORDER BY pos"
-        for number, row in enumerate(self.library.rows(statement)):
-            if number % 1000 == 0:
-                self.progress("reading abstracts", number, total)
-            paper = paper_from_row(row[2:], leads.get(row[2], ()))
-            text, _, units = paper_spans(paper)
-            self.ids.append(paper.id)
-            self.units.extend((Units.field_code(f), start, end) for f, start, end in units)
-            self.offsets.append(len(self.units))
-            for name, value in zip(
-                self.columns, (paper.year, paper.venue, paper.language, row[0], row[1]), strict=True
-            ):
-                self.columns[name].append(value)
-            yield text
-        self.progress("reading abstracts", total, total)
-
-    def _abstracts(self) -> None:
-        words = build_lexical(self._texts(), self.settings.lexical, self.folder / "abstract@bm25")
-        self.views["abstract@bm25"] = {"kind": "lexical", "folder": "abstract@bm25", "words": words}
-
-    def _papers(self) -> None:
-        count = len(self.ids)
-        order = np.empty(count, dtype=np.int32)
-        order[np.array(sorted(range(count), key=self.ids.__getitem__), dtype=np.int64)] = np.arange(count)
-        keys = [hashlib.blake2b(i.encode("utf-8", "replace"), digest_size=8).digest() for i in self.ids]
-        # The papers with the smallest hashes: a random sample that new papers hardly change.
-        sample = sorted(sorted(range(count), key=keys.__getitem__)[:_SAMPLE])
-        hashes = b"".join(bytes.fromhex(h) for h in self.columns["text_hash"])
-        arrays: dict[str, NDArray[Any]] = {
-            "id_order": order,
-            "sample": np.array(sample, dtype=np.int64),
-            "years": np.array([y or 0 for y in self.columns["year"]], dtype=np.int32),
-            "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),
-        }
-        for name, array in arrays.items():
-            np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
-        for column, plural in (("venue", "venues"), ("language", "languages")):
-            names = sorted(set(self.columns[column]))
-            code = {name: i for i, name in enumerate(names)}
-            np.save(
-                self.folder / f"{plural}.npy",
-                np.array([code[v] for v in self.columns[column]], dtype=np.int32),
-                allow_pickle=False,
-            )
-            (self.folder / f"{plural}.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")
-        (self.folder / "ids.json").write_text(json.dumps(self.ids, ensure_ascii=False), "utf-8")
-        sentences = self.folder / "sentences"
-        sentences.mkdir()
-        spans = np.array(self.units, dtype=np.int32).reshape(-1, 3)
-        Units(np.array(self.offsets, dtype=np.int64), spans).save(sentences)
-
-    def _lenses(self) -> None:
-        for name in self.settings.applied_lenses:
-            self.lenses[name] = collect_lens(self.library, name, self.offsets, self.folder)
-
-    def _vectors(self, column: str, kind: str, encoder: Encoder) -> Iterator[tuple[int, Packed | None]]:
-        """(position, cached vectors) in order of position."""
-        statement = (
-            f"SELECT p.{column} != '', v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.{column} "
-            "AND v.kind = ? AND v.fingerprint = ? ORDER BY p.pos"
-        )
-        for number, (wanted, data) in enumerate(self.library.rows(statement, (kind, encoder.fingerprint))):
-            if number % 1000 == 0:
-                self.progress(f"collecting vectors of {encoder.name}", number, len(self.ids))
-            if wanted and data is None:
-                raise LibraryCorrupt(
-                    f"vectors of {self.ids[number]!r} are missing", hint="run `aspectra index` again"
-                )
-            yield number, None if data is None else Packed.loads(data)
-        self.progress(f"collecting vectors of {encoder.name}", len(self.ids), len(self.ids))
-
-    def _matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:
-        path = self.folder / name
-        path.mkdir(exist_ok=True)
-        if rows == 0:
-            empty: NDArray[Any] = np.zeros((0, columns), dtype=dtype)
-            np.save(path / "vectors.npy", empty, allow_pickle=False)
-            return empty
-        return np.lib.format.open_memmap(path / "vectors.npy", "w+", dtype=dtype, shape=(rows, columns))
-
-    def _describe(self, name: str, spec: str, encoder: Encoder, truncated: int, **more: Any) -> None:
-        self.views[name] = {
-            "kind": "dense",
-            "folder": name,
-            "encoder": spec,
-            "fingerprint": encoder.fingerprint,
-            "dimensions": encoder.dimensions,
-            "truncated": truncated,
-            **more,
-        }
-        self.report.truncated[name] = truncated
-
-    def _dense(self) -> None:
-        for spec, encoder in self.encoders:
-            whole_name, unit_name = f"abstract@{encoder.name}", f"sentences@{encoder.name}"
-            whole = self._matrix(whole_name, len(self.ids), encoder.dimensions, np.float32)
-            units = self._matrix(unit_name, len(self.units), encoder.dimensions, np.float16)
-            truncated, even = 0, True
-            apart = _apart(self.settings, encoder)
-            for number, packed in self._vectors("text_hash", ABSTRACT_KIND, encoder):
-                if packed is None:
-                    raise LibraryCorrupt(
-                        f"vectors of {self.ids[number]!r} are missing", hint="aspectra index --rebuild"
-                    )
-                whole[number] = packed.whole
-                if not apart:
-                    self._put_units(units, number, packed)
-                even = even and _is_unit(packed.whole)
-                truncated += packed.truncated
-            self._describe(whole_name, spec, encoder, truncated, unit_length=even)
-            if apart:
-                for number, packed in self._vectors("text_hash", SENTENCE_KIND, encoder):
-                    self._put_units(units, number, packed)
-            how = "late pooling" if encoder.late_pooling and not apart else "encoded apart"
-            self._describe(
-                unit_name, spec, encoder, truncated, units="sentences", sentences=how, unit_length=even
-            )
-
-    def _put_units(self, units: Any, number: int, packed: Packed | None) -> None:
-        low, high = self.offsets[number], self.offsets[number + 1]
-        if packed is None or len(packed.units) != high - low:
-            raise LibraryCorrupt(
-                f"the cached vectors of {self.ids[number]!r} do not fit its sentences",
-                hint="aspectra index --rebuild",
-            )
-        units[low:high] = packed.units
-
-    def _full_texts(self) -> None:
-        if not any(self.columns["full"]):
-            return
-        sections: dict[int, list[tuple[str, str]]] = {}
-        position = {
-            pos: i for i, (pos,) in enumerate(self.library.rows("SELECT pos FROM papers ORDER BY pos"))
-        }
-        statement = "SELECT pos, heading, text FROM sections ORDER BY pos, ordinal"
-        for pos, heading, text in self.library.rows(statement):
-            sections.setdefault(position[pos], []).append((heading, text))
-        for size in self.settings.chunks:
-            spans, offsets, texts = [], [0], []
-            for number in range(len(self.ids)):
-                held = sections.get(number, []) if self.columns["full"][number] else []
-                for section, start, end in chunk_spans(held, ChunkSize.parse(size)):
-                    spans.append((section, start, end))
-                    texts.append(f"{held[section][0]}\n{held[section][1][start:end]}")
-                offsets.append(len(spans))
-            base = f"chunks-{size}"
-            (self.folder / base).mkdir()
-            Units(np.array(offsets, np.int64), np.array(spans, np.int32).reshape(-1, 3)).save(
-                self.folder / base
-            )
-            words = build_lexical(texts, self.settings.lexical, self.folder / f"{base}@bm25")
-            self.views[f"{base}@bm25"] = {
-                "kind": "lexical",
-                "folder": f"{base}@bm25",
-                "units": base,
-                "words": words,
-            }
-            del texts
-            if not self.settings.dense_chunks:
-                continue
-            for spec, encoder in self.encoders:
-                name = f"{base}@{encoder.name}"
-                matrix = self._matrix(name, len(spans), encoder.dimensions, np.float16)
-                truncated = 0
-                for number, packed in self._vectors("full_hash", chunk_kind(size), encoder):
-                    if packed is not None:
-                        matrix[offsets[number] : offsets[number + 1]] = packed.units
-                        truncated += packed.truncated
-                self._describe(name, spec, encoder, truncated, units=base)
-
-
-def _is_unit(vector: NDArray[np.float32]) -> bool:
-    """Length 1, or 0 for a text without tokens."""
-    square = float(vector @ vector)
-    return abs(square - 1.0) < 1e-2 or square == 0.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.papers.citations import STRIPPER_VERSION, strip_citations
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper
 from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
@@ -25,6 +26,7 @@ __all__ = [
     "Packed",
     "Progress",
     "chunk_kind",
+    "chunk_texts",
     "chunks_missing",
     "encode_abstracts",
     "encode_chunks",
@@ -42,9 +44,25 @@ _AHEAD = 8  # batches sorted by length together, so that little is spent on padd
 _WINDOW_WORDS = 300  # fits 512 word pieces of ordinary prose
 
 
-def chunk_kind(size: str) -> str:
-    """Cache kind of chunk vectors of one size."""
-    return f"chunks-{size}/1"
+def chunk_kind(size: str, citations: str = "keep") -> str:
+    """Cache kind of chunk vectors of one size, with citations or stripped of them."""
+    return f"chunks-{size}/1" + (f"-stripped.{STRIPPER_VERSION}" if citations == "strip" else "")
+
+
+def chunk_texts(
+    sections: Sequence[tuple[str, str]], spans: Sequence[tuple[int, int, int]], citations: str
+) -> list[str]:
+    """What views read of each chunk; the spans stay those of the stored text.
+
+    Args:
+        sections: (heading, text) pairs.
+        spans: (section, start, end) of each chunk.
+        citations: ``strip`` or ``keep``, as in :class:`~aspectra.views.settings.IndexSettings`.
+    """
+    if citations == "keep":
+        return [sections[number][1][a:b] for number, a, b in spans]
+    stripped = {number: strip_citations(sections[number][1]) for number in {n for n, _, _ in spans}}
+    return [stripped[number].between(a, b) for number, a, b in spans]
 
 
 @dataclass(frozen=True)
@@ -211,20 +229,26 @@ def encode_sentences(
     return done
 
 
-def chunks_missing(library: Library, encoder: Encoder, size: str) -> int:
+def chunks_missing(library: Library, encoder: Encoder, size: str, citations: str) -> int:
     """How many full texts have no cached chunk vectors yet."""
-    return len(_missing(library, "full_hash", chunk_kind(size), encoder.fingerprint))
+    return len(_missing(library, "full_hash", chunk_kind(size, citations), encoder.fingerprint))
 
 
 def encode_chunks(
-    library: Library, writer: Writer, encoder: Encoder, size: str, batch: int, progress: Progress
+    library: Library,
+    writer: Writer,
+    encoder: Encoder,
+    size: str,
+    batch: int,
+    progress: Progress,
+    citations: str,
 ) -> int:
     """Encode full-text chunks that the cache lacks; returns how many papers.
 
     A chunk longer than the encoder reads is encoded in windows whose vectors are averaged, so that nothing
     is cut off.
     """
-    kind = chunk_kind(size)
+    kind = chunk_kind(size, citations)
     missing = _missing(library, "full_hash", kind, encoder.fingerprint)
     label, done = f"encoding full texts with {encoder.name}", 0
     step = max(1, batch // 16)  # a full text holds some 16 abstracts and more
@@ -238,7 +262,7 @@ def encode_chunks(
         owners: list[tuple[str, int]] = []
         for pos, sections in read_sections(library, positions).items():
             spans = chunk_spans(sections, ChunkSize.parse(size))
-            pieces = [sections[number][1][a:b] for number, a, b in spans]
+            pieces = chunk_texts(sections, spans, citations)
             owners.append((keys[pos], len(pieces)))
             texts.extend(pieces)
         vectors, cut = _encode_long(encoder, texts)

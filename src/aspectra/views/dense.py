@@ -15,6 +15,8 @@ from aspectra.views.arrays import load_array
 from aspectra.views.encoder import Encoder
 from aspectra.views.gathered import Gathered
 from aspectra.views.matching import Matches, widen
+from aspectra.views.reverse import Moments
+from aspectra.views.reverse_dense import nearest_in_seed
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
@@ -25,7 +27,7 @@ _ABOUT, _ABOUT_WIDTH = 0.3, 0.05
 _Part = tuple[tuple[str, ...], str]  # roles and focus: which units take part
 _ALL: _Part = ((), "")
 _KEPT_PARTS = 6  # of the papers that every query asks for: at most as large together as all their units
-_BLOCK = 65_536  # rows converted to float32 at a time: 100 MB at 384 dimensions
+_BLOCK = 4096  # rows converted to float32 at a time: 6 MB at 384 dimensions
 
 
 class QueryEncoder:
@@ -81,6 +83,10 @@ class DenseView:
         role_weights: roles -> (units,) how far each unit has one of them, 0 to 1; None where no lens says.
         unit_length: whether stored vectors have length 1 (or 0, where a unit has none), so that their inner
             product is their cosine.
+        moments: what each candidate scores on average in reverse, or None where that was not computed.
+        other: name -> another dense view, to ask with its vectors.
+        stand_in: name of the view whose vectors ask for a paper that has no units here, or "".
+        encoder_key: fingerprint of the encoder that made the vectors.
     """
 
     def __init__(
@@ -94,10 +100,18 @@ class DenseView:
         *,
         role_weights: Callable[[tuple[str, ...]], Floats] | None = None,
         unit_length: bool = True,
+        moments: Callable[[], Moments] | None = None,
+        other: Callable[[str], DenseView] | None = None,
+        stand_in: str = "",
+        encoder_key: str = "",
     ) -> None:
         self.name = name
         self.units = units
         self._role_weights = role_weights
+        self._moments = moments
+        self._other = other
+        self._stand_in = stand_in
+        self.encoder_key = encoder_key
         self.cheap = units is None
         self.unit_length = unit_length
         self.query = query
@@ -111,16 +125,63 @@ class DenseView:
         parts = []
         if probe.text.strip():
             parts.append(self.query(probe.text, probe.instruction)[None, :])
-        for seed in probe.seeds:
-            if seed not in self._ids:
-                raise NoSuchPaper(f"{seed!r} is not in the index", hint="aspectra index")
-            at = self._ids[seed]
-            if self.units is None:
-                parts.append(self.vectors[at : at + 1])
-            else:
-                parts.append(self.vectors[self.units.offsets[at] : self.units.offsets[at + 1]])
+        source = self._source(probe)
+        parts += [source.rows_of(seed) for seed in probe.seeds]
         joined: Floats = np.concatenate(parts).astype(np.float32, copy=False)
         return joined
+
+    def stands_in(self, paper_id: str) -> str:
+        """Name of the view that asks for a paper without units here, "" where it has its own."""
+        at = self._ids.get(paper_id)
+        if at is None or self.units is None or self._other is None:
+            return ""
+        return "" if self.units.offsets[at + 1] > self.units.offsets[at] else self._stand_in
+
+    def rows_of(self, paper_id: str) -> NDArray[np.floating]:
+        """(m, dimensions) stored vectors of a paper, or of what stands in for one without units.
+
+        Raises:
+            NoSuchPaper: it is not in the generation.
+        """
+        if paper_id not in self._ids:
+            raise NoSuchPaper(f"{paper_id!r} is not in the index", hint="aspectra index")
+        at = self._ids[paper_id]
+        if self.units is None:
+            return np.asarray(self.vectors[at : at + 1])
+        if self._other is not None and (name := self.stands_in(paper_id)):
+            return self._other(name).rows_of(paper_id)
+        return np.asarray(self.vectors[self.units.offsets[at] : self.units.offsets[at + 1]])
+
+    def _source(self, probe: Probe) -> DenseView:
+        """The view whose vectors of the seeds are asked."""
+        if probe.asking in ("", self.name):
+            return self
+        if self._other is None:
+            raise ViewMismatch(f"{self.name} cannot be asked with the vectors of {probe.asking}")
+        found = self._other(probe.asking)
+        if found.encoder_key != self.encoder_key:
+            raise ViewMismatch(
+                f"{self.name} cannot be asked with the vectors of {found.name}",
+                why="another encoder made them",
+            )
+        return found
+
+    def _reversed(self, probe: Probe) -> Floats:
+        """(papers,) mean over the seeds of how near candidates find them; NaN: nothing to ask with."""
+        if self._moments is None:
+            raise ViewMismatch(
+                f"the view {self.name} cannot be asked in reverse",
+                why="what its papers score on average was not computed",
+                hint="aspectra index --rebuild, then ask an abstract or a chunk view",
+            )
+        if probe.asking not in ("", self.name):
+            raise UsageError(f"candidates ask {self.name} with its own vectors, not with {probe.asking}")
+        moments = self._moments()
+        scores = [
+            moments.standardise(nearest_in_seed(self.vectors, self.units, widen(self.rows_of(seed))))
+            for seed in probe.seeds
+        ]
+        return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 
     def compare(self, rows: NDArray[np.floating], query: Floats, probe: Probe) -> Floats:
         """(rows, m) scores of stored vectors against query vectors, under the probe's metric."""
@@ -154,7 +215,43 @@ class DenseView:
         for start in range(0, count, _BLOCK):
             end = min(start + _BLOCK, count)
             block = self.vectors[start:end] if rows is None else self.vectors[rows[start:end]]
-            out[start:end] = self.compare(block, query, probe).max(axis=1)
+            out[start:end] = self.compare(widen(block), query, probe).max(axis=1)
+        return out
+
+    def shares(self, probe: Probe) -> bool:
+        """Whether a probe can be asked together with others: each paper's units, compared one by one."""
+        return self.units is not None and not probe.matching and not probe.reverse
+
+    def score_many(
+        self, probes: Sequence[Probe], *, keep_units: bool = False
+    ) -> list[tuple[Scored, Floats | None]]:
+        """Scores of all papers for probes that :meth:`shares` allows, in one pass over the vectors.
+
+        Args:
+            probes: each as for :meth:`score`.
+            keep_units: hand out (units,) scores too.
+        """
+        if self.units is None:
+            raise UsageError(f"{self.name} has one vector a paper", why="there is nothing to share")
+        asked = [self.query_vectors(probe) for probe in probes]
+        cuts = np.cumsum([0, *(len(q) for q in asked)])
+        every = np.concatenate(asked)
+        values = np.empty((len(probes), len(self.vectors)), dtype=np.float32)
+        for start in range(0, len(self.vectors), _BLOCK):
+            block = widen(self.vectors[start : start + _BLOCK])
+            product = block @ every.T if self.unit_length else None
+            for number, probe in enumerate(probes):
+                low, high = cuts[number], cuts[number + 1]
+                if product is not None and probe.metric != "l2":
+                    found = product[:, low:high]
+                else:
+                    found = self.compare(block, asked[number], probe)
+                values[number, start : start + len(block)] = found.max(axis=1)
+        offsets, out = np.asarray(self.units.offsets), []
+        for number, probe in enumerate(probes):
+            pooled, best = Units.pool(values[number], offsets, probe.pooling)
+            scored = Scored(np.arange(len(pooled)), _floor(pooled), best)
+            out.append((scored, values[number] if keep_units else None))
         return out
 
     def _weights(self, probe: Probe, rows: Positions) -> Floats:
@@ -180,7 +277,15 @@ class DenseView:
             vectors.append(self.query(probe.text, probe.instruction)[None, :])
             weights.append(np.ones(1, dtype=np.float32))
             units.append(np.full(1, -1, dtype=np.int64))
-        seeds = np.array([self._ids[seed] for seed in probe.seeds if seed in self._ids], dtype=np.int64)
+        source = self._source(probe)
+        borrowed = [s for s in probe.seeds if source is not self or self.stands_in(s)]
+        for seed in borrowed:  # whole vectors of elsewhere: roles and focus are not theirs
+            rows_there = source.rows_of(seed).astype(np.float32)
+            vectors.append(rows_there)
+            weights.append(np.ones(len(rows_there), dtype=np.float32))
+            units.append(np.full(len(rows_there), -1, dtype=np.int64))
+        own = [self._ids[s] for s in probe.seeds if s in self._ids and s not in borrowed]
+        seeds = np.array(own, dtype=np.int64)
         if self.units is not None and len(seeds):
             rows, _ = self.units.rows(seeds)
             counts = self._weights(probe, rows)
@@ -242,6 +347,11 @@ class DenseView:
 
     def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
         """See :class:`View`."""
+        if probe.reverse:
+            values = self._reversed(probe)
+            return (
+                Scored(np.arange(len(values)), values) if papers is None else Scored(papers, values[papers])
+            )
         if probe.matching:
             everyone = np.arange(len(self._ids)) if papers is None else papers
             return self.score_together([probe], everyone)[0]
@@ -260,7 +370,10 @@ class DenseView:
     def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`View`."""
         all_ = self.score(probe)
-        known = np.where(np.isnan(all_.scores), -np.inf, all_.scores) if probe.matching else all_.scores
+        if probe.reverse:  # who has nothing to ask with is on no list
+            unknown = np.isnan(all_.scores)
+            allowed = ~unknown if allowed is None else allowed & ~unknown
+        known = np.where(np.isnan(all_.scores), np.float32(-np.inf), all_.scores)
         at = top_positions(known, k, self._id_order, allowed)
         return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
 

@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from aspectra.views.encoder import ENCODERS, Encoder, load_encoder
 from aspectra.views.lens import LensValues
 from aspectra.views.lensing import load_lens
 from aspectra.views.lexical import LexicalView
+from aspectra.views.reverse import Moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
@@ -214,6 +215,9 @@ class Index:
                     self.settings.lexical,
                     self.seed_text,
                     units,
+                    positions=lambda: self.positions,
+                    pairs=facts.get("pairs", False),
+                    own_words=facts.get("own_words", False),
                 )
             else:
                 encoder = self.query_encoder(facts["encoder"], facts["fingerprint"])
@@ -227,9 +231,19 @@ class Index:
                     units,
                     role_weights=self._role_weights if facts.get("units") == "sentences" else None,
                     unit_length=facts.get("unit_length", True),
+                    moments=partial(Moments.load, folder) if facts.get("pairs") else None,
+                    other=self._dense_view,
+                    stand_in=f"abstract@{name.partition('@')[2]}" if name.startswith("chunks-") else "",
+                    encoder_key=facts["fingerprint"],
                 )
             self._views[name] = view
             return view
+
+    def _dense_view(self, name: str) -> DenseView:
+        found = self.view(name)
+        if not isinstance(found, DenseView):
+            raise ViewMismatch(f"{name} has no vectors to ask with", why="it is lexical")
+        return found
 
     def default_encoder(self) -> str:
         """Name of the encoder of the first dense abstract view, or "" when there is none."""

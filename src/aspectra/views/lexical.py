@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import LibraryCorrupt, UsageError
+from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
+from aspectra.views.reverse import WordPairs, build_pairs
 from aspectra.views.tokens import Tokeniser, TokenSettings
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
@@ -44,8 +45,25 @@ class LexicalSettings:
             raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
 
 
-def build_lexical(texts: Iterable[str], settings: LexicalSettings, folder: Path) -> int:
-    """Index texts in order into ``folder``; returns the number of distinct words."""
+def build_lexical(
+    texts: Iterable[str],
+    settings: LexicalSettings,
+    folder: Path,
+    *,
+    pairs: bool = False,
+    damped: bool = False,
+    asking: Iterable[str] | None = None,
+) -> int:
+    """Index texts in order into ``folder``; returns the number of distinct words.
+
+    Args:
+        texts: one for each paper or unit.
+        settings: see :class:`LexicalSettings`.
+        folder: is made.
+        pairs: keep what each paper asks with and answers, for reverse probes.
+        damped: papers ask with root frequencies, see :func:`~aspectra.views.reverse.build_pairs`.
+        asking: the text that each paper asks with; default: ``texts``, one for each paper.
+    """
     import bm25s
 
     tokeniser = Tokeniser(settings.tokens)
@@ -60,6 +78,12 @@ def build_lexical(texts: Iterable[str], settings: LexicalSettings, folder: Path)
     engine = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.method, backend="numpy")
     engine.index((documents, vocabulary), show_progress=False)
     engine.save(folder, show_progress=False)
+    if pairs:
+        asked: list[list[int]] = documents
+        if asking is not None:
+            known = vocabulary.get
+            asked = [[w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking]
+        build_pairs(asked, len(documents), engine.scores, folder, damped=damped)
     return len(vocabulary)
 
 
@@ -74,6 +98,9 @@ class LexicalView:
         settings: those it was built with.
         text_of: seed id -> its text in this view.
         units: units where a paper is more than one document, else None.
+        positions: paper id -> position, for probes of whole papers.
+        pairs: whether both sides of each paper were kept, for reverse probes.
+        own_words: whether seeds ask with the words kept of them rather than with their abstract.
     """
 
     cheap = True
@@ -87,9 +114,16 @@ class LexicalView:
         settings: LexicalSettings,
         text_of: Callable[[str], str],
         units: Units | None = None,
+        *,
+        positions: Callable[[], dict[str, int]] | None = None,
+        pairs: bool = False,
+        own_words: bool = False,
     ) -> None:
         self.name = name
         self.settings = settings
+        self._positions = positions
+        self._pairs = WordPairs(folder, None if units is None else units.offsets) if pairs else None
+        self._own_words = own_words
         self.units = units
         self._papers = papers
         self._id_order = id_order
@@ -114,8 +148,39 @@ class LexicalView:
         total = max(self._papers, 1)
         return {t: float(np.log1p(total / max(int(self._frequency[t]), 1))) for t in terms}
 
+    def _seed_positions(self, probe: Probe) -> list[int]:
+        known = self._positions() if self._positions else {}
+        if absent := [seed for seed in probe.seeds if seed not in known]:
+            raise NoSuchPaper(f"{absent[0]!r} is not in the index", hint="aspectra index")
+        return [known[seed] for seed in probe.seeds]
+
+    def _asking_terms(self, probe: Probe) -> list[int]:
+        """Ids of the words that a probe asks with, each as often as it counts."""
+        if probe.asking not in ("", self.name, "abstract@bm25"):
+            raise UsageError(
+                f"{self.name} cannot be asked with {probe.asking}", why="its words are those of abstract@bm25"
+            )
+        if self._pairs is None or not self._own_words or probe.asking == "abstract@bm25":
+            return self.terms(self.query_text(probe))
+        words = [self._pairs.asking(at) for at in self._seed_positions(probe)]
+        return [*self.terms(probe.text), *(int(w) for part in words for w in part)]
+
+    def _reversed(self, probe: Probe) -> Floats:
+        """(papers,) mean over the seeds of how well each candidate's words find them; NaN: it has none."""
+        if self._pairs is None:
+            raise ViewMismatch(
+                f"the view {self.name} cannot be asked in reverse",
+                why="it keeps no words to ask with: it was built before there were any",
+                hint="aspectra index --rebuild",
+            )
+        kept = self.name if self.units is None else "abstract@bm25"
+        if probe.asking not in ("", kept):
+            raise UsageError(f"candidates ask {self.name} with {kept}, not with {probe.asking}")
+        scores = [self._pairs.reverse(at) for at in self._seed_positions(probe)]
+        return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
+
     def _documents(self, probe: Probe) -> Floats:
-        terms = self.terms(self.query_text(probe))
+        terms = self._asking_terms(probe)
         count = self._papers if self.units is None else len(self.units.spans)
         if not terms:
             return np.zeros(count, dtype=np.float32)
@@ -124,6 +189,9 @@ class LexicalView:
 
     def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
         """See :class:`View`."""
+        if probe.reverse:
+            values = self._reversed(probe)
+            return Scored(np.arange(self._papers) if papers is None else papers, _at(values, papers))
         values = self._documents(probe)
         best: Positions | None = None
         if self.units is not None:
@@ -136,9 +204,18 @@ class LexicalView:
     def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`View`; papers that share no word with the query are left out."""
         all_ = self.score(probe)
+        if probe.reverse:  # below a candidate's own mean is below 0, and no reason to leave it out
+            known = np.where(np.isnan(all_.scores), np.float32(-np.inf), all_.scores)
+            able = ~np.isnan(all_.scores) if allowed is None else allowed & ~np.isnan(all_.scores)
+            at = top_positions(known, k, self._id_order, able)
+            return Scored(at, all_.scores[at])
         scores = all_.scores if allowed is None else all_.scores * allowed
         at = top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order)
         return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
+
+
+def _at(values: Floats, papers: Positions | None) -> Floats:
+    return values if papers is None else values[papers]
 
 
 def _load(folder: Path) -> Any:

@@ -9,8 +9,10 @@ from typing import Any, Literal
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.views.encoder import Encoder
 from aspectra.views.lens import LENSES, LOCAL_LENSES
 from aspectra.views.lexical import LexicalSettings
+from aspectra.views.reader import ASPECT_READERS, READERS
 from aspectra.views.tokens import TokenSettings
 
 __all__ = ["ChunkSize", "IndexSettings"]
@@ -57,6 +59,9 @@ class IndexSettings:
             abstract's own pass, free). An encoder without token states knows only ``apart``.
         lenses: names of the lenses that every paper is seen through.
         batch: papers encoded between two commits: what a kill can undo.
+        citations: whether views of full text see in-text citations. ``strip``: they do not, so that what
+            papers are about is compared and not whom they name; stored texts and quotes keep them.
+        readers: names of the readers that make a view of every aspect of full texts.
     """
 
     encoders: tuple[str, ...] = ("minilm",)
@@ -66,15 +71,22 @@ class IndexSettings:
     sentences: Literal["apart", "late"] = "apart"
     lenses: tuple[str, ...] = LOCAL_LENSES
     batch: int = 256
+    citations: Literal["strip", "keep"] = "strip"
+    readers: tuple[str, ...] = ASPECT_READERS
 
     def __post_init__(self) -> None:
         for size in self.chunks:
             ChunkSize.parse(size)
         if self.sentences not in ("apart", "late"):
             raise UsageError(f"index.sentences is {self.sentences!r}", why="it must be apart or late")
+        if self.citations not in ("strip", "keep"):
+            raise UsageError(f"index.citations is {self.citations!r}", why="it must be strip or keep")
         for name in self.lenses:
             if name not in LENSES:
                 LENSES.get(name)  # raises with suggestions
+        for name in self.readers:
+            if name not in READERS:
+                READERS.get(name)  # raises with suggestions
         if not 1 <= self.batch <= 100_000:
             raise UsageError("index.batch must be from 1 to 100000")
 
@@ -83,9 +95,14 @@ class IndexSettings:
         """The lenses that something will look at: roles of sentences are for comparing their vectors."""
         return tuple(name for name in self.lenses if self.encoders or name != "roles")
 
+    def sentences_apart(self, encoder: Encoder) -> bool:
+        """Whether sentences are encoded by themselves; without token states the abstracts' pass does so."""
+        return self.sentences == "apart" and encoder.late_pooling
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         lists = {"encoders": list(self.encoders), "chunks": list(self.chunks), "lenses": list(self.lenses)}
+        lists["readers"] = list(self.readers)
         return {**asdict(self), **lists}
 
     @classmethod
@@ -107,6 +124,8 @@ class IndexSettings:
                 lenses=tuple(data.get("lenses", cls.lenses)),
                 dense_chunks=bool(data.get("dense_chunks", cls.dense_chunks)),
                 batch=int(data.get("batch", cls.batch)),
+                readers=tuple(data.get("readers", cls.readers)),
+                citations=data.get("citations", cls.citations),
             )
         except TypeError as error:
             raise UsageError("the index settings cannot be read", why=str(error)) from error

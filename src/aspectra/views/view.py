@@ -52,6 +52,9 @@ class Probe:
         matching: how several units are compared with several (dense views of units only): ``single`` best
             pair, ``maxsim``: mean over the query's units of the best unit, ``transport`` (entropic optimal
             transport), ``centroid`` of either side; "" compares each unit and pools.
+        asking: name of the view that the words or vectors of whoever asks (the seeds; in reverse, the
+            candidates) are taken from, as in asking chunks with abstracts; "" for the view itself.
+        reverse: each candidate is the query and the seed the document, see :mod:`aspectra.views.reverse`.
     """
 
     view: str
@@ -65,6 +68,8 @@ class Probe:
     roles: tuple[str, ...] = ()
     focus: str = ""
     matching: Matching = ""
+    asking: str = ""
+    reverse: bool = False
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:
@@ -79,6 +84,15 @@ class Probe:
             )
         if (self.roles or self.focus) and not self.matching:
             raise UsageError("a probe with roles or a focus needs a matching", hint='matching = "maxsim"')
+        if self.reverse and not self.seeds:
+            raise UsageError(
+                f"the reverse probe on {self.view} has no seed", why="a text is no paper that others find"
+            )
+        if self.reverse and (self.text or self.roles or self.focus or self.matching):
+            raise UsageError(
+                f"the reverse probe on {self.view} asks with more than seeds",
+                why="candidates ask it; text, roles, focus and matching have no meaning there",
+            )
         if unknown := [r for r in self.roles if r not in ROLES]:
             raise UsageError(f"unknown role {unknown[0]!r}", why="known: " + ", ".join(ROLES))
 

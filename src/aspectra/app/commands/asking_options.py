@@ -13,6 +13,7 @@ __all__ = [
     "AllVersions",
     "Author",
     "Different",
+    "Direction",
     "EvidenceCount",
     "Explain",
     "FailEmpty",
@@ -42,7 +43,11 @@ Limit = Annotated[
 Planner = Annotated[
     str | None,
     typer.Option(
-        "--planner", "-p", metavar="NAME", help="guided, hybrid, bm25, dense, fulltext.", show_default=False
+        "--planner",
+        "-p",
+        metavar="NAME",
+        help="guided, hybrid, bm25, dense, fulltext, directional, prism, chain.",
+        show_default=False,
     ),
 ]
 Since = Annotated[
@@ -70,6 +75,14 @@ Same = Annotated[
 ]
 Different = Annotated[
     list[str] | None, typer.Option(metavar="ASPECT", help="Unlike in this.", show_default=False)
+]
+Direction = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WAY",
+        help="builds-on (what the seed builds on), built-on-by (what builds on it) or both.",
+        show_default=False,
+    ),
 ]
 Wish = Annotated[
     list[str] | None,

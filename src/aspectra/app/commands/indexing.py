@@ -44,6 +44,14 @@ def index(
             show_default=False,
         ),
     ] = None,
+    citations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="In-text citations in views of full text: strip or keep.",
+            show_default=False,
+        ),
+    ] = None,
     k1: Annotated[float | None, typer.Option(help="BM25: term saturation.", show_default=False)] = None,
     b: Annotated[float | None, typer.Option(help="BM25: length normalisation.", show_default=False)] = None,
     method: Annotated[
@@ -79,6 +87,7 @@ def index(
             chunks=chunks,
             dense_chunks=dense_chunks,
             sentences=sentences,
+            citations=citations,
             lexical={"k1": k1, "b": b, "method": method},
             stemmer=stemmer,
         )
@@ -95,6 +104,7 @@ def _settings(
     chunks: list[str] | None,
     dense_chunks: bool | None,
     sentences: str | None,
+    citations: str | None,
     lexical: dict[str, float | str | None],
     stemmer: str | None,
 ) -> IndexSettings | None:
@@ -104,7 +114,7 @@ def _settings(
     from aspectra.views.settings import IndexSettings
 
     given = {name: value for name, value in lexical.items() if value is not None}
-    if not given and all(v is None for v in (encoders, chunks, dense_chunks, sentences, stemmer)):
+    if not given and all(v is None for v in (encoders, chunks, dense_chunks, sentences, citations, stemmer)):
         return None
     for spec in encoders or ():
         ENCODERS.get(spec.partition(":")[0])
@@ -125,6 +135,8 @@ def _settings(
         new["dense_chunks"] = dense_chunks
     if sentences is not None:
         new["sentences"] = sentences
+    if citations is not None:
+        new["citations"] = citations
     return IndexSettings.from_dict(new)
 
 
@@ -151,6 +163,7 @@ def _tell(session: Session, report: IndexReport, seconds: float) -> None:
         )
     else:
         full = f", {report.encoded_full:,} full texts" if report.encoded_full else ""
+        full += f", {report.read:,} read for their aspects" if report.read else ""
         screen.line(
             f"Indexed {count(report.papers, 'paper')} ({report.encoded:,} newly encoded{full}) "
             f"in {duration(seconds)}; generation {report.generation}."

@@ -12,6 +12,7 @@ from aspectra.app.commands.asking_options import (
     AllVersions,
     Author,
     Different,
+    Direction,
     EvidenceCount,
     Explain,
     FailEmpty,
@@ -80,6 +81,7 @@ class _Limits:
     conditions: list[str] | None
     instruction: str = ""
     literal: bool = True
+    direction: str | None = None
     stages: tuple[str, ...] = ()
 
     def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
@@ -106,6 +108,7 @@ class _Limits:
             _aspects(self.same),
             _aspects(self.different),
             tuple(Condition.parse(chip) for chip in self.conditions or ()),
+            self.direction or "",
         )
 
     def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
@@ -203,20 +206,8 @@ def search(
         stages=stage,
     )
     asked = Asked(model, base_url, key_variable, budget, lanes, journal)
-    limits = _Limits(
-        since,
-        until,
-        venue,
-        author,
-        lang,
-        all_versions,
-        same,
-        different,
-        condition,
-        instruction,
-        literal,
-        stages,
-    )
+    wishes = (same, different, condition, instruction, literal, None, stages)
+    limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
     if plan_file is not None:
         if text:
             raise UsageError("--plan-file brings its own question", hint="leave the words out")
@@ -268,6 +259,7 @@ def similar(
     lang: Lang = None,
     same: Same = None,
     different: Different = None,
+    direction: Direction = None,
     condition: Wish = None,
     instruction: Instruction = "",
     why_not: WhyNot = None,
@@ -301,6 +293,8 @@ def similar(
     Those themselves and their other versions are not shown.
 
     Example:  aspectra similar arXiv:2004.07180 --same method --different result
+
+    What it builds on:  aspectra similar arXiv:2004.07180 --direction builds-on
     """
     _flags(session, limit, planner, evidence)
     way = Way(
@@ -317,9 +311,8 @@ def similar(
         stages=stage,
     )
     asked = Asked(model, base_url, key_variable, budget, lanes, journal)
-    limits = _Limits(
-        since, until, venue, author, lang, all_versions, same, different, condition, instruction, True, stages
-    )
+    wishes = (same, different, condition, instruction, True, direction, stages)
+    limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
@@ -347,6 +340,7 @@ def plan(
     lang: Lang = None,
     same: Same = None,
     different: Different = None,
+    direction: Direction = None,
     condition: Wish = None,
     instruction: Instruction = "",
     literal: Literal = False,
@@ -388,20 +382,8 @@ def plan(
             kind=kind,
             stages=stage,
         )
-        limits = _Limits(
-            since,
-            until,
-            venue,
-            author,
-            lang,
-            all_versions,
-            same,
-            different,
-            condition,
-            instruction,
-            literal,
-            stages,
-        )
+        wishes = (same, different, condition, instruction, literal, direction, stages)
+        limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
         with session.open_searcher() as searcher:
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
             query = limits.query(session, _words(text), resolved)

@@ -15,6 +15,7 @@ from aspectra.search.defaults import (
 )
 from aspectra.search.plan import Plan
 from aspectra.search.planner import PLANNERS, ViewNames, bind, probe
+from aspectra.search.planners.directional import directional
 from aspectra.search.planners.hybrid import hybrid
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
@@ -26,10 +27,11 @@ __all__ = ["guided"]
 def guided(query: Query, views: ViewNames) -> Plan:
     """The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
 
-    Without aspects it is the hybrid. An aspect in free words counts each sentence as much as it is about
+    Without aspects it is the hybrid; with a direction, the probes of the planner ``directional`` take the
+    hybrid's place. An aspect in free words counts each sentence as much as it is about
     them. Where chunks of full text are encoded, free words look there too.
     """
-    plain = hybrid(query, views)
+    plain = directional(query, views) if query.direction else hybrid(query, views)
     if not query.same and not query.different:
         return replace(plain, planner="guided")
     same = tuple(Aspect.parse(a) for a in query.same)
@@ -52,7 +54,8 @@ def guided(query: Query, views: ViewNames) -> Plan:
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
     if same and rest:
         probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
-    return bind("guided", query, probes, replace(plain.fusion, candidates=ASPECT_CANDIDATES))
+    fusion = replace(plain.fusion, candidates=ASPECT_CANDIDATES)
+    return replace(bind("guided", query, probes, fusion), direction=plain.direction)
 
 
 def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:

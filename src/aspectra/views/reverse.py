@@ -1,0 +1,270 @@
+"""Reverse scoring: each candidate's own words or vectors are the query, the seed paper the document.
+
+"What does this paper build on" and "what builds on it" are different questions to words: what a paper builds
+on is talked about in it, so the *candidate's* most telling words turn up in the seed. Asked that way round,
+candidates differ in how much they match anything at all (long ones win everything), so each candidate's score
+is taken in deviations from its own mean: over a fixed sample of documents and itself, computed once, at
+index time. There is no matrix of pairs: a seed is scored through lists by word, as any query is.
+
+Source: the idea and its measurement are this project's, see docs/full-papers.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.views.arrays import load_array
+from aspectra.views.view import Floats, Positions
+
+__all__ = [
+    "ASKING_WORDS",
+    "REVERSE_VERSION",
+    "Moments",
+    "WordPairs",
+    "build_moments",
+    "build_pairs",
+    "moments_of",
+]
+
+# Words that a paper asks with: those of the highest frequency times rarity. Fifty to two hundred do about
+# equally well, all of them do worse.
+ASKING_WORDS = 100
+# Part of a generation's state: raise it when reverse scores change.
+REVERSE_VERSION = 3
+_LEAST = 1e-6  # a deviation below this is none
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What each candidate scores on average, when it asks.
+
+    Attributes:
+        mean: (papers,) float32 mean over the sample of documents and the candidate itself.
+        deviation: (papers,) float32, 0 where a candidate scores the same everywhere.
+    """
+
+    mean: Floats
+    deviation: Floats
+
+    def standardise(self, scores: Floats) -> Floats:
+        """(papers,) scores in each candidate's own deviations; NaN for one that asks nothing."""
+        known = self.deviation > _LEAST
+        out = np.full(len(scores), np.nan, dtype=np.float32)
+        np.divide(scores - self.mean, self.deviation, out=out, where=known)
+        return out
+
+    def save(self, folder: Path) -> None:
+        """Into a generation being built."""
+        np.save(folder / "reverse_mean.npy", self.mean, allow_pickle=False)
+        np.save(folder / "reverse_deviation.npy", self.deviation, allow_pickle=False)
+
+    @classmethod
+    def load(cls, folder: Path) -> Moments:
+        """Inverse of :meth:`save`."""
+        mean, deviation = (load_array(folder / f"reverse_{n}.npy") for n in ("mean", "deviation"))
+        return cls(np.asarray(mean), np.asarray(deviation))
+
+
+def moments_of(score: Callable[[int], Floats], sample: Positions, own: Floats) -> Moments:
+    """Moments over a sample of documents and each candidate itself.
+
+    Its own document counts for every candidate alike, whether it is in the sample or not: without it, a
+    candidate would be judged otherwise for having been drawn. A candidate that is full of itself (a high
+    score with its own text) is no less so elsewhere, and leaving that out measured worse.
+
+    Args:
+        score: document position -> (papers,) scores of all candidates, NaN for one that asks nothing.
+        sample: positions of the documents.
+        own: (papers,) each candidate's score with its own document.
+    """
+    first: NDArray[np.float64] = own.astype(np.float64)
+    second = first**2
+    count = np.ones(len(own))
+    for document in sample:
+        scores = score(int(document)).astype(np.float64)
+        if np.isnan(scores).all():  # a paper without a document
+            count -= 1.0
+            count[document] += 1.0
+            scores[:] = 0.0
+        scores[document] = 0.0  # counted above
+        first += scores
+        second += scores**2
+        count += 1.0
+    count[sample] -= 1.0
+    mean = first / count
+    variance = np.maximum(second / count - mean**2, 0.0)
+    # Differences of large squares: what is left of a constant candidate is rounding.
+    variance[variance < 1e-10 * (second / count)] = 0.0
+    deviation = np.nan_to_num(np.sqrt(variance))
+    return Moments(np.nan_to_num(mean).astype(np.float32), deviation.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """Rows of (number, value) pairs: the numbers of row i are ``numbers[offsets[i] : offsets[i + 1]]``."""
+
+    offsets: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    values: Floats
+
+    def row(self, at: int) -> tuple[NDArray[np.int32], Floats]:
+        low, high = self.offsets[at], self.offsets[at + 1]
+        return self.numbers[low:high], self.values[low:high]
+
+    def transposed(self, rows: int) -> _Lists:
+        """The same pairs by number."""
+        order = np.argsort(self.numbers, kind="stable")
+        owner = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
+        counts = np.bincount(self.numbers, minlength=rows)
+        offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        return _Lists(offsets, owner[order], self.values[order])
+
+    def save(self, folder: Path, name: str) -> None:
+        for part in ("offsets", "numbers", "values"):
+            np.save(folder / f"{name}_{part}.npy", getattr(self, part), allow_pickle=False)
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> _Lists:
+        return cls(*(load_array(folder / f"{name}_{part}.npy") for part in ("offsets", "numbers", "values")))
+
+
+class WordPairs:
+    """Both sides of every paper in a lexical view: what it asks with, and the texts that answer for it.
+
+    Memory is linear in the text: at most :data:`ASKING_WORDS` words a paper twice (by paper and by word),
+    and each word of each document once more with its BM25 weight.
+
+    Args:
+        folder: where :func:`build_pairs` wrote.
+        offsets: (papers + 1,) which documents are a paper's; None where each paper is one.
+    """
+
+    def __init__(self, folder: Path, offsets: NDArray[np.integer] | None = None) -> None:
+        self._words = _Lists.load(folder, "asking")
+        self._sides = _Sides(
+            _Lists.load(folder, "asking_by_word"), _Lists.load(folder, "documents"), self.papers, offsets
+        )
+        self._moments = Moments.load(folder)
+
+    @property
+    def papers(self) -> int:
+        """How many papers there are."""
+        return len(self._words.offsets) - 1
+
+    def asking(self, paper: int) -> Positions:
+        """Ids of the words a paper asks with, each as often as it stands in the paper."""
+        words, counts = self._words.row(paper)
+        return np.repeat(words.astype(np.int64), counts.astype(np.int64))
+
+    def reverse(self, paper: int) -> Floats:
+        """(papers,) how well each candidate's words find this paper, in the candidate's own deviations.
+
+        NaN for a candidate without words, and for all where the paper has no document to be found by.
+        """
+        return self._moments.standardise(self._sides.score(paper))
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What asks, by word, and what answers, by document."""
+
+    by_word: _Lists
+    documents: _Lists
+    papers: int
+    offsets: NDArray[np.integer] | None
+
+    def held(self, paper: int) -> range:
+        """The documents of a paper."""
+        if self.offsets is None:
+            return range(paper, paper + 1)
+        return range(int(self.offsets[paper]), int(self.offsets[paper + 1]))
+
+    def score(self, paper: int) -> Floats:
+        """(papers,) what each candidate scores with the best of the paper's documents; NaN without any."""
+        best = np.full(self.papers, np.nan, dtype=np.float32)
+        for document in self.held(paper):
+            best = np.fmax(best, self._one(document))
+        return best
+
+    def _one(self, document: int) -> Floats:
+        """(papers,) sum over words of a candidate's (root) frequency times the document's weight."""
+        scores = np.zeros(self.papers, dtype=np.float32)
+        offsets, numbers, values = self.by_word.offsets, self.by_word.numbers, self.by_word.values
+        words, weights = self.documents.row(document)
+        for low, high, weight in zip(offsets[words], offsets[words + 1], weights, strict=True):
+            # A paper stands once in the list of a word, so that nothing is lost in adding this way.
+            scores[numbers[low:high]] += values[low:high] * weight
+        return scores
+
+
+def build_pairs(
+    papers: Sequence[Sequence[int]], total: int, scores: dict[str, Any], folder: Path, *, damped: bool
+) -> None:
+    """Write both sides of every paper beside a lexical index.
+
+    Args:
+        papers: ids of the words that each paper asks with, repeats kept.
+        total: number of documents in the index.
+        scores: the BM25 weights by word, as bm25s keeps them (``indptr``, ``indices``, ``data``).
+        folder: of the lexical view.
+        damped: candidates ask with root frequencies: in a whole text the tenth mention of a word says less
+            than the first, in an abstract the second says as much.
+    """
+    pointers = np.asarray(scores["indptr"], dtype=np.int64)
+    words = len(pointers) - 1
+    held = _Lists(
+        pointers, np.asarray(scores["indices"], np.int32), np.asarray(scores["data"], np.float32)
+    ).transposed(total)
+    frequency = np.diff(pointers)
+    rarity = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
+    offsets, numbers, counts = [0], [], []
+    for paper in papers:
+        found, often = np.unique(np.asarray(paper, dtype=np.int64), return_counts=True)
+        if len(found) > ASKING_WORDS:
+            order = np.lexsort((found, -(often * rarity[found])))[:ASKING_WORDS]
+            found, often = found[order], often[order]
+        numbers.append(found.astype(np.int32))
+        counts.append(often.astype(np.float32))
+        offsets.append(offsets[-1] + len(found))
+    asking = _Lists(
+        np.array(offsets, np.int64),
+        np.concatenate([np.zeros(0, np.int32), *numbers]),
+        np.concatenate([np.zeros(0, np.float32), *counts]),
+    )
+    asking.save(folder, "asking")
+    strength = np.sqrt(asking.values) if damped else asking.values
+    _Lists(asking.offsets, asking.numbers, strength).save(folder, "reversed")
+    by_word = _Lists(asking.offsets, asking.numbers, strength).transposed(words)
+    by_word.save(folder, "asking_by_word")
+    held.save(folder, "documents")
+
+
+def build_moments(folder: Path, sample: Positions, offsets: NDArray[np.integer] | None = None) -> None:
+    """Write what each candidate scores on average, beside what :func:`build_pairs` wrote.
+
+    Args:
+        folder: of the lexical view.
+        sample: positions of the papers that are the documents.
+        offsets: as in :class:`WordPairs`.
+    """
+    asking = _Lists.load(folder, "reversed")
+    papers = len(asking.offsets) - 1
+    by_word, documents = _Lists.load(folder, "asking_by_word"), _Lists.load(folder, "documents")
+    sides = _Sides(by_word, documents, papers, offsets)
+    own = np.full(papers, np.nan, dtype=np.float32)
+    for paper in range(papers):
+        words, strength = asking.row(paper)
+        order = np.argsort(words)
+        for document in sides.held(paper) if len(words) else ():
+            known, weights = documents.row(document)
+            _, here, there = np.intersect1d(words[order], known, assume_unique=True, return_indices=True)
+            own[paper] = np.fmax(own[paper], float(strength[order][here] @ weights[there]))
+        if len(words) and np.isnan(own[paper]):
+            own[paper] = 0.0  # it asks, and has no document of its own
+    moments_of(sides.score, sample, own).save(folder)
