@@ -1,8 +1,8 @@
 """The options of every command that asks a language model, and the settings that they make.
 
 A command takes the options as parameters and hands them to :func:`model_settings`. Nothing is opened or
-sent by that; ``aspectra.llm.assemble.build_model`` does it. Keys are read from the environment alone, so there
-is no option for one, only for the *name* of the variable that holds it.
+sent by that; ``aspectra.llm.assemble.build_model`` does it. Keys are read from the environment alone, so
+there is no option for one, only for the *name* of the variable that holds it.
 """
 
 from __future__ import annotations
