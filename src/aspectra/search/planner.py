@@ -74,7 +74,7 @@ class Planner(Protocol):
 _HERE = "aspectra.search.planners"
 
 PLANNERS: Registry[Planner] = Registry(
-    "planner", {name: f"{_HERE}.{name}" for name in ("bm25", "dense", "fulltext", "guided", "hybrid")}
+    "planner", {name: f"{_HERE}.{name}" for name in ("bm25", "dense", "fulltext", "guided", "hand", "hybrid")}
 )
 
 

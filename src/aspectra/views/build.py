@@ -34,7 +34,7 @@ from aspectra.views.caching import (
 )
 from aspectra.views.chunks import chunk_spans
 from aspectra.views.encoder import Encoder, load_encoder
-from aspectra.views.lensing import apply_lenses, collect_lens, lens_state
+from aspectra.views.lensing import apply_lenses, collect_lenses, lens_state
 from aspectra.views.lexical import build_lexical
 from aspectra.views.settings import ChunkSize, IndexSettings
 from aspectra.views.units import Units
@@ -288,8 +288,10 @@ class _Builder:
         Units(np.array(self.offsets, dtype=np.int64), spans).save(sentences)
 
     def _lenses(self) -> None:
-        for name in self.settings.applied_lenses:
-            self.lenses[name] = collect_lens(self.library, name, self.offsets, self.folder)
+        self.lenses, views = collect_lenses(
+            self.library, self.settings.applied_lenses, self.offsets, self.folder
+        )
+        self.views |= views
 
     def _vectors(self, column: str, kind: str, encoder: Encoder) -> Iterator[tuple[int, Packed | None]]:
         """(position, cached vectors) in order of position."""

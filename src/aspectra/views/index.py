@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
 from aspectra.papers.library import Library
 from aspectra.views.arrays import load_array
 from aspectra.views.caching import paper_spans
+from aspectra.views.delta import DELTA, DeltaEncoder
 from aspectra.views.dense import DenseView, QueryEncoder
 from aspectra.views.encoder import ENCODERS, Encoder, load_encoder
 from aspectra.views.lens import LensValues
@@ -215,6 +216,10 @@ class Index:
                     self.seed_text,
                     units,
                 )
+            elif facts["kind"] == "vector":
+                folder = self.folder / facts["folder"]
+                asked = QueryEncoder(partial(DeltaEncoder, facts["lens"], folder))
+                view = DenseView(name, folder, self.positions, self.id_order, asked)
             else:
                 encoder = self.query_encoder(facts["encoder"], facts["fingerprint"])
                 folder = self.folder / facts["folder"]
@@ -244,6 +249,10 @@ def _remedy(name: str) -> str:
     base, _, scorer = name.partition("@")
     if base.startswith("chunks"):
         return f"aspectra index --chunks {base.partition('-')[2] or '250w'}"
+    if base.startswith("lens-"):
+        name = base.removeprefix("lens-")
+        done = "" if scorer == DELTA else f"aspectra lens run {name}, then "
+        return f"aspectra lens add {name}, then {done}aspectra index"
     if scorer in ENCODERS:
         return f"aspectra index --encoder {scorer}"
     return "aspectra status"
