@@ -19,10 +19,11 @@ from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.lab.benchmark import BENCHMARKS, Benchmark
-from aspectra.lab.experiment import Cell, Protocol, needs_full_text, needs_vectors
+from aspectra.lab.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
 from aspectra.lab.manifest import write_json
 from aspectra.lab.presets import get_preset
 from aspectra.search.recipe import Recipe
+from aspectra.views.lens import LOCAL_LENSES
 from aspectra.views.settings import IndexSettings
 
 __all__ = ["FILES", "Opened", "Source", "Study", "library_folder", "open_study", "protocols_of", "save_study"]
@@ -125,7 +126,8 @@ class Study:
             some = any(map(needs_vectors, self.recipes))
             encoders = IndexSettings.encoders if some else ()
         chunks = IndexSettings.chunks if any(map(needs_full_text, self.recipes)) else ()
-        return IndexSettings(encoders=encoders, chunks=chunks)
+        lenses = (*LOCAL_LENSES, "style") if any(map(needs_style, self.recipes)) else LOCAL_LENSES
+        return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -16,6 +16,7 @@ __all__ = [
     "CONTRAST_WEIGHT",
     "DIFFERENT_WEIGHT",
     "LEXICAL_WEIGHT",
+    "UNLENSED_WEIGHT",
 ]
 
 # BM25 beside the abstract vector's 1.0.
@@ -33,6 +34,10 @@ DIFFERENT_WEIGHT = 0.8
 # How sentences of a role are compared; each has its share of the weight. MaxSim follows an aspect closer, the
 # centroid is steadier where roles are predicted wrongly.
 ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
+
+# The hybrid's probes beside those of the lenses that a query asks for: what a lens saw comes first, and the
+# paper's own words decide between papers of which it saw much the same. Set by hand, not tuned.
+UNLENSED_WEIGHT = 0.5
 
 # What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
 COMPLIANCE_WEIGHT = 0.6

@@ -78,6 +78,7 @@ class Query:
         limit: papers wanted, 0 or more.
         evidence: sentences quoted per paper, 0 for none.
         versions: ``best`` shows one version of a work and names the others; ``all`` ranks each by itself.
+        lenses: lenses to look through, for planners that do; () leaves the choice to the planner.
     """
 
     text: str = ""
@@ -90,6 +91,7 @@ class Query:
     same: tuple[str, ...] = ()
     different: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    lenses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:

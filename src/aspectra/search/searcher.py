@@ -15,9 +15,11 @@ from aspectra.base.errors import ViewMismatch
 from aspectra.papers.library import Library
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.aspect_evidence import aspect_quotes
+from aspectra.search.attributes.prompted import know_lenses
 from aspectra.search.compliance import conditions_mask
 from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
 from aspectra.search.evidence import Quoter
+from aspectra.search.lenses import looks_through, simulated_lenses
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
 from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
@@ -45,6 +47,7 @@ class Searcher:
 
     def __init__(self, library: Library, load: Callable[[str], Encoder] = load_encoder) -> None:
         self.library = library
+        know_lenses(library)
         self._load = load
         self._index: Index | None = None
         self._changes: tuple[int, set[str], int] = (-1, set(), 0)
@@ -87,9 +90,13 @@ class Searcher:
     @property
     def view_names(self) -> ViewNames:
         """The views that planners may ask."""
-        return ViewNames(
-            tuple(self.index.view_names), self.index.default_encoder(), tuple(self.index.lens_names)
-        )
+        index = self.index
+        readings = {
+            facts["lens"]: tuple(facts["cues"])
+            for facts in index.manifest["views"].values()
+            if "cues" in facts
+        }
+        return ViewNames(tuple(index.view_names), index.default_encoder(), tuple(index.lens_names), readings)
 
     def search(
         self,
@@ -104,6 +111,7 @@ class Searcher:
         same: Sequence[str] = (),
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
+        lenses: Sequence[str] = (),
     ) -> Ranking:
         """Papers for a question in words.
 
@@ -119,6 +127,7 @@ class Searcher:
             same: aspects in which papers should be like the text.
             different: aspects in which they should be unlike it.
             conditions: what the papers should be like.
+            lenses: lenses to look through, for planners that do.
         """
         query = Query(
             text,
@@ -131,6 +140,7 @@ class Searcher:
             tuple(same),
             tuple(different),
             tuple(conditions),
+            tuple(lenses),
         )
         return self.run(self.plan(query, planner))
 
@@ -147,6 +157,7 @@ class Searcher:
         same: Sequence[str] = (),
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
+        lenses: Sequence[str] = (),
     ) -> Ranking:
         """Papers like the seeds; the seeds and their other versions are not shown.
 
@@ -162,6 +173,7 @@ class Searcher:
             same: aspects in which papers should be like the seeds.
             different: aspects in which they should be unlike them.
             conditions: as there.
+            lenses: as there.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
         query = Query(
@@ -175,6 +187,7 @@ class Searcher:
             tuple(same),
             tuple(different),
             tuple(conditions),
+            tuple(lenses),
         )
         return self.run(self.plan(query, planner))
 
@@ -189,7 +202,10 @@ class Searcher:
         for seed in query.seeds:
             self.index.position(seed)
         understood = understand(query, text_too=read_text)
-        return replace(PLANNERS.get(planner)(understood.query, self.view_names), unread=understood.unread)
+        return replace(
+            PLANNERS.get(looks_through(query.lenses, planner))(understood.query, self.view_names),
+            unread=understood.unread,
+        )
 
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
         """Positions and scores of the plan's papers, best first: the ranking without its clothes."""
@@ -318,6 +334,7 @@ class Searcher:
             )
         if gone:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
+        out += simulated_lenses(self.index, plan)
         for probe in plan.probes:
             view = self.index.view(probe.view)
             if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -33,9 +32,11 @@ from aspectra.views.caching import (
     read_sections,
 )
 from aspectra.views.chunks import chunk_spans
+from aspectra.views.columns import write_columns
 from aspectra.views.encoder import Encoder, load_encoder
 from aspectra.views.lensing import apply_lenses, collect_lenses, lens_state
 from aspectra.views.lexical import build_lexical
+from aspectra.views.prompted.building import collect_prompted, encode_readings, prompted_state
 from aspectra.views.settings import ChunkSize, IndexSettings
 from aspectra.views.units import Units
 
@@ -43,7 +44,6 @@ __all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "settings_of"]
 
 SETTINGS_KEY = "index_settings"
 _FORMAT = 1
-_SAMPLE = 1024
 
 
 @dataclass
@@ -119,6 +119,7 @@ def build_index(
             report.encoded += encode_abstracts(library, writer, encoder, chosen.batch, progress)
             if _apart(chosen, encoder):
                 encode_sentences(library, writer, encoder, chosen.batch, progress)
+            encode_readings(library, writer, encoder, chosen.batch, progress)
         report.seconds["encode"] = perf_counter() - clock
         clock = perf_counter()
         report.lensed = apply_lenses(library, writer, chosen.applied_lenses, progress)
@@ -170,7 +171,7 @@ def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, 
         ABSTRACT_KIND,
         SENTENCE_KIND,
     ]
-    fixed.append(lens_state(settings.applied_lenses))
+    fixed += [lens_state(settings.applied_lenses), *prompted_state(library)]
     return digest_texts([*fixed, *texts])
 
 
@@ -257,31 +258,7 @@ class _Builder:
         self.views["abstract@bm25"] = {"kind": "lexical", "folder": "abstract@bm25", "words": words}
 
     def _papers(self) -> None:
-        count = len(self.ids)
-        order = np.empty(count, dtype=np.int32)
-        order[np.array(sorted(range(count), key=self.ids.__getitem__), dtype=np.int64)] = np.arange(count)
-        keys = [hashlib.blake2b(i.encode("utf-8", "replace"), digest_size=8).digest() for i in self.ids]
-        # The papers with the smallest hashes: a random sample that new papers hardly change.
-        sample = sorted(sorted(range(count), key=keys.__getitem__)[:_SAMPLE])
-        hashes = b"".join(bytes.fromhex(h) for h in self.columns["text_hash"])
-        arrays: dict[str, NDArray[Any]] = {
-            "id_order": order,
-            "sample": np.array(sample, dtype=np.int64),
-            "years": np.array([y or 0 for y in self.columns["year"]], dtype=np.int32),
-            "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),
-        }
-        for name, array in arrays.items():
-            np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
-        for column, plural in (("venue", "venues"), ("language", "languages")):
-            names = sorted(set(self.columns[column]))
-            code = {name: i for i, name in enumerate(names)}
-            np.save(
-                self.folder / f"{plural}.npy",
-                np.array([code[v] for v in self.columns[column]], dtype=np.int32),
-                allow_pickle=False,
-            )
-            (self.folder / f"{plural}.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")
-        (self.folder / "ids.json").write_text(json.dumps(self.ids, ensure_ascii=False), "utf-8")
+        write_columns(self.folder, self.ids, self.columns)
         sentences = self.folder / "sentences"
         sentences.mkdir()
         spans = np.array(self.units, dtype=np.int32).reshape(-1, 3)
@@ -291,7 +268,11 @@ class _Builder:
         self.lenses, views = collect_lenses(
             self.library, self.settings.applied_lenses, self.offsets, self.folder
         )
-        self.views |= views
+        lenses, more = collect_prompted(
+            self.library, self.settings, self.encoders, len(self.ids), self.folder
+        )
+        self.lenses |= lenses
+        self.views |= views | more
 
     def _vectors(self, column: str, kind: str, encoder: Encoder) -> Iterator[tuple[int, Packed | None]]:
         """(position, cached vectors) in order of position."""

@@ -24,6 +24,7 @@ from aspectra.views.encoder import ENCODERS, Encoder, load_encoder
 from aspectra.views.lens import LensValues
 from aspectra.views.lensing import load_lens
 from aspectra.views.lexical import LexicalView
+from aspectra.views.prompted.building import reading_text
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
@@ -170,6 +171,10 @@ class Index:
         """The text of a paper in the abstract views."""
         return paper_spans(self.library.get(paper_id))[0]
 
+    def reading(self, facts: dict[str, Any], paper_id: str) -> str:
+        """What a prompted lens saw of a paper: its text in that lens's views, "" where it saw nothing."""
+        return reading_text(self.library, facts["lens"], facts["values"], paper_id)
+
     def query_encoder(self, spec: str, fingerprint: str) -> QueryEncoder:
         """Shared by all views of one encoder; checked against the views' fingerprint when it loads."""
         with self._lock:
@@ -213,7 +218,7 @@ class Index:
                     len(self.ids),
                     self.id_order,
                     self.settings.lexical,
-                    self.seed_text,
+                    partial(self.reading, facts) if "lens" in facts else self.seed_text,
                     units,
                 )
             elif facts["kind"] == "vector":

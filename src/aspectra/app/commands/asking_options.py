@@ -21,6 +21,7 @@ __all__ = [
     "Json",
     "JsonLines",
     "Lang",
+    "LensNames",
     "Limit",
     "Literal",
     "Output",
@@ -42,7 +43,11 @@ Limit = Annotated[
 Planner = Annotated[
     str | None,
     typer.Option(
-        "--planner", "-p", metavar="NAME", help="guided, hybrid, bm25, dense, fulltext.", show_default=False
+        "--planner",
+        "-p",
+        metavar="NAME",
+        help="guided, hybrid, bm25, dense, fulltext, hand, lensed.",
+        show_default=False,
     ),
 ]
 Since = Annotated[
@@ -59,6 +64,12 @@ Author = Annotated[
 ]
 Lang = Annotated[
     list[str] | None, typer.Option(metavar="TAG", help="Only this language, as en.", show_default=False)
+]
+LensNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lens", metavar="NAME", help="Look through this lens; again for more.", show_default=False
+    ),
 ]
 Same = Annotated[
     list[str] | None,

@@ -20,6 +20,7 @@ from aspectra.app.commands.asking_options import (
     Json,
     JsonLines,
     Lang,
+    LensNames,
     Limit,
     Literal,
     Output,
@@ -34,69 +35,17 @@ from aspectra.app.commands.asking_options import (
     WhyNot,
     Wish,
 )
+from aspectra.app.commands.limits import Limits
 from aspectra.app.output import count, safe
 from aspectra.app.session import Degraded, Session, common, read_stdin
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.search.plan import Plan
-    from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
 
 __all__ = ["plan", "search", "similar"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """What a person may say beside the question."""
-
-    since: str | None
-    until: str | None
-    venue: list[str] | None
-    author: list[str] | None
-    lang: list[str] | None
-    all_versions: bool
-    same: list[str] | None
-    different: list[str] | None
-    conditions: list[str] | None
-    instruction: str = ""
-    literal: bool = True
-
-    def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
-        """The whole question."""
-        from aspectra.app.asking import year_of
-        from aspectra.search.condition import Condition
-        from aspectra.search.query import Filters, Query
-
-        filters = Filters(
-            since=None if self.since is None else year_of(self.since, "--since"),
-            until=None if self.until is None else year_of(self.until, "--until"),
-            venues=tuple(self.venue or ()),
-            authors=tuple(self.author or ()),
-            languages=tuple(self.lang or ()),
-        )
-        return Query(
-            text,
-            seeds,
-            filters,
-            session.config["search.limit"],
-            session.config["search.evidence"],
-            "all" if self.all_versions else "best",
-            self.instruction,
-            _aspects(self.same),
-            _aspects(self.different),
-            tuple(Condition.parse(chip) for chip in self.conditions or ()),
-        )
-
-    def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
-        """The plan for it, with wishes in the text read unless it is to be taken literally."""
-        return searcher.plan(query, session.config["search.planner"], read_text=not self.literal)
-
-
-def _aspects(given: list[str] | None) -> tuple[str, ...]:
-    """Aspects of one or several flags, separated by commas too."""
-    return tuple(part.strip() for one in given or () for part in one.split(",") if part.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +103,7 @@ def search(
     same: Same = None,
     different: Different = None,
     condition: Wish = None,
+    lens: LensNames = None,
     instruction: Instruction = "",
     literal: Literal = False,
     why_not: WhyNot = None,
@@ -180,8 +130,19 @@ def search(
     way = _Way(
         _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
-    limits = _Limits(
-        since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
+    limits = Limits(
+        since,
+        until,
+        venue,
+        author,
+        lang,
+        all_versions,
+        same,
+        different,
+        condition,
+        instruction,
+        literal,
+        tuple(lens or ()),
     )
     if plan_file is not None:
         if text:
@@ -196,6 +157,7 @@ def search(
             "--same": same,
             "--different": different,
             "--condition": condition,
+            "--lens": lens,
             "--instruction": instruction,
             "--literal": literal,
             "--evidence": evidence is not None,
@@ -209,8 +171,9 @@ def search(
             )
         _run_file(session, plan_file, limit, way)
         return
-    query = limits.query(session, _words(text), ())
-    with session.open_searcher() as searcher:
+    words = _words(text)
+    with session.open_searcher() as searcher:  # it knows the lenses that conditions may name
+        query = limits.query(session, words, ())
         _answer(session, searcher, limits.plan(session, searcher, query), way)
 
 
@@ -234,6 +197,7 @@ def similar(
     same: Same = None,
     different: Different = None,
     condition: Wish = None,
+    lens: LensNames = None,
     instruction: Instruction = "",
     why_not: WhyNot = None,
     evidence: EvidenceCount = None,
@@ -257,7 +221,19 @@ def similar(
     way = _Way(
         _format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
     )
-    limits = _Limits(since, until, venue, author, lang, all_versions, same, different, condition, instruction)
+    limits = Limits(
+        since,
+        until,
+        venue,
+        author,
+        lang,
+        all_versions,
+        same,
+        different,
+        condition,
+        instruction,
+        lenses=tuple(lens or ()),
+    )
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
@@ -286,6 +262,7 @@ def plan(
     same: Same = None,
     different: Different = None,
     condition: Wish = None,
+    lens: LensNames = None,
     instruction: Instruction = "",
     literal: Literal = False,
     evidence: EvidenceCount = None,
@@ -308,8 +285,19 @@ def plan(
         made = recall().plan
     else:
         _flags(session, limit, planner, evidence)
-        limits = _Limits(
-            since, until, venue, author, lang, all_versions, same, different, condition, instruction, literal
+        limits = Limits(
+            since,
+            until,
+            venue,
+            author,
+            lang,
+            all_versions,
+            same,
+            different,
+            condition,
+            instruction,
+            literal,
+            tuple(lens or ()),
         )
         with session.open_searcher() as searcher:
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
@@ -328,10 +316,10 @@ def _plan_text(made: Plan, style: str) -> str:
 def _run_file(session: Session, path: Path, limit: int | None, way: _Way) -> None:
     from aspectra.search.plan import Plan
 
-    made = Plan.load(path)
-    if limit is not None:
-        made = made.with_limit(limit)
     with session.open_searcher() as searcher:
+        made = Plan.load(path)
+        if limit is not None:
+            made = made.with_limit(limit)
         _answer(session, searcher, made, way)
 
 
