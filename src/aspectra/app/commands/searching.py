@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,7 +39,7 @@ from aspectra.app.commands.asking_options import (
 from aspectra.app.commands.limits import Limits
 from aspectra.app.output import count, safe
 from aspectra.app.session import Degraded, Session, common, read_stdin
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import LibraryNotFound, UsageError
 
 if TYPE_CHECKING:
     from aspectra.search.plan import Plan
@@ -282,6 +283,7 @@ def plan(
     if text == ["last"] and not seed:
         from aspectra.app.recent import recall
 
+        _know_lenses(session)
         made = recall().plan
     else:
         _flags(session, limit, planner, evidence)
@@ -304,6 +306,14 @@ def plan(
             query = limits.query(session, _words(text), resolved)
             made = limits.plan(session, searcher, query)
     session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
+
+
+def _know_lenses(session: Session) -> None:
+    """Plans may hold conditions on lenses of the library; one that is not there has none."""
+    from aspectra.search.attributes.prompted import know_lenses
+
+    with contextlib.suppress(LibraryNotFound), session.open_library() as library:
+        know_lenses(library)
 
 
 def _plan_text(made: Plan, style: str) -> str:

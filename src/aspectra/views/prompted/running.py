@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from aspectra.base.errors import LibraryBusy, UsageError
 from aspectra.llm.assemble import Model
@@ -43,6 +44,7 @@ class LensEstimate:
         cost: of the rest, expected.
         most: of the rest at the very most, every answer as long as it may be and read at the last try.
         measured: values that the expectation was measured on; 0 where it is a rule of thumb.
+        simulated: whether some of those come from no language model.
     """
 
     papers: int = 0
@@ -52,6 +54,7 @@ class LensEstimate:
     cost: Cost = Cost()
     most: Cost = Cost()
     measured: int = 0
+    simulated: bool = False
 
 
 def estimate_lens(
@@ -101,7 +104,9 @@ def estimate_lens(
     # Each correction repeats the question, the answers before and a sentence.
     worst = sum(thumb + (prompt.max_tokens + 60) * n * asked for n in range(TRIES))
     most = cost(TRIES * asked, worst, TRIES * prompt.max_tokens * asked)
-    return LensEstimate(papers, without, cut, recorded, cost(calls, prompts, answers), most, measured)
+    expected = cost(calls, prompts, answers)
+    simulated = bool(measured and known.simulated)
+    return LensEstimate(papers, without, cut, recorded, expected, most, measured, simulated)
 
 
 @dataclass
@@ -135,6 +140,11 @@ class RunReport:
     cost: Cost = Cost()
     simulated: bool = False
     stopped: ModelError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; ``stopped`` is the code of what ended the run, or ""."""
+        out = asdict(replace(self, stopped=None))
+        return {**out, "stopped": "" if self.stopped is None else self.stopped.code}
 
     def note(self, reading: Reading) -> None:
         """Count one paper."""
