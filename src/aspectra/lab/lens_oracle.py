@@ -55,7 +55,7 @@ class LensOracle:
 
     def sees(self, paper: str) -> str:
         """What it says of a paper, where its reply can be read."""
-        draw = random.Random(digest([self.seed, paper]))
+        draw = random.Random(digest([self.seed, paper]))  # noqa: S311 (no secret)
         right = self.truth.get(paper, "")
         wrong = draw.random() < self.noise
         others = [value for value in self._values if value != right]
@@ -70,6 +70,7 @@ class LensOracle:
         if len(request.subjects) != 1:
             raise UsageError("a lens oracle is asked about one paper at a time")
         text = json.dumps({"value": self.sees(request.subjects[0])}, ensure_ascii=False)
-        if random.Random(digest([self.seed, "form", request.key])).random() < self.malformed:
+        form = random.Random(digest([self.seed, "form", request.key]))  # noqa: S311 (no secret)
+        if form.random() < self.malformed:
             text = text[: len(text) // 2]
         return Reply(text, self.name, Usage(prompt_tokens(request), estimate_tokens(text)), simulated=True)
