@@ -133,7 +133,8 @@ def style_table(data: Path, libraries: Path) -> Table:
         f"{len(benchmark.topics)} queries, 1,293 passages, the query's own novel left out; measures x100",
         "in brackets: 95 % bootstrap intervals over queries",
         "names masked: every capitalised word inside a sentence, in passages and queries, became one sign",
-        "hand: the planner on the view lens-style@delta; no model, nothing learnt from these judgements",
+        "hand: the planner on the view lens-style@delta; no model and nothing trained; which features it "
+        "looks at was chosen among some 60 variants by these queries and all passages of the same 15 authors",
     )
     return Table("style-authorship: the same hand", ("recipe", *MEASURES), tuple(rows), notes)
 
@@ -368,11 +369,11 @@ def main() -> None:
         figure(rows, options.out / "figures" / "gap.svg")
         cells = tuple((n, f"{x:g}", *(100 * value for value in values)) for n, x, *values in rows)
         notes = (
-            "*simulated*: what the lens says of a paper is the truth, or with the noise as chance what would be "
-            "true of another; papers outside the judged half have one of 83 values of their own",
+            "*simulated*: what the lens says of a paper is the truth, or with the noise as chance what would "
+            "be true of another; papers outside the judged half have one of 83 values of their own",
             "the query is the passage that it was made from, asked with what the lens saw of that",
-            f"verifier: a listwise tournament by an oracle that errs on {VERIFIER_ERROR:.0%} of neighbours, on "
-            f"the hybrid's best {POOL} with the missing relevant ones put in (*simulated*)",
+            f"verifier: a listwise tournament by an oracle that errs on {VERIFIER_ERROR:.0%} of neighbours, "
+            f"on the hybrid's best {POOL} with the missing relevant ones put in (*simulated*)",
             "gap: the verifier minus the best of "
             + " and ".join(f"{', '.join(RETRIEVERS[one])} ({one})" for one in SETS)
             + " and the lensed plan; below 0 the lens finds better than the verifier orders",
@@ -388,7 +389,7 @@ def main() -> None:
         keep("pass", pass_table(options.libraries))
     found = {name: (parts / f"{name}.md") for name in ("style", "theorem", "gap", "pass")}
     text = "# Oblique search\n\nWhat no text says outright: who wrote it, which theorem it needs.\n\n"
-    text += "Made by `python benchmarks/oblique.py DATA --libraries FOLDER`; its figure needs the extra `plot`.\n\n"
+    text += "Made by `python benchmarks/oblique.py DATA --libraries FOLDER`.\n\n"
     for name, path in found.items():
         if path.is_file():
             text += path.read_text("utf-8").rstrip() + "\n\n"

@@ -207,3 +207,23 @@ def test_lenses_work_where_nothing_is_encoded(library, tmp_path):
     build_index(library, IndexSettings(encoders=(), chunks=()))
     found = Searcher(library).search("silent menace", lenses=["mood"], limit=2)
     assert set(ids(found)) == {"owl", "mice"}
+
+
+def test_the_python_in_the_documentation_runs(monkeypatch, tmp_path):
+    import re
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "docs" / "lenses.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    monkeypatch.setattr("tempfile.mkdtemp", lambda: str(tmp_path))
+    exec(compile(code, "lenses", "exec"), {})
+
+
+def test_the_prompt_file_in_the_documentation_can_be_used():
+    import re
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "docs" / "lenses.md").read_text("utf-8")
+    (prompt,) = re.findall(r"```toml\n(.*?)```", text, re.S)
+    assert len(prompt.splitlines()) <= 10
+    assert PromptedLens("addressee", prompt).prompt.schema.kind == "text"
