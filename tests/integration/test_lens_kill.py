@@ -33,18 +33,8 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, faults):
     subprocess.run([*command, "add", "stance", *where], check=True, capture_output=True)
     server = Server(latency=0.02, faults=faults)
     with server.in_thread() as url:
-        run = [
-            *command,
-            "run",
-            "stance",
-            "--model",
-            "loopback",
-            "--base-url",
-            url,
-            "--lanes",
-            str(LANES),
-            *where,
-        ]
+        run = [*command, "run", "stance", "--model", "loopback", "--base-url", url, *where]
+        run += ["--lanes", str(LANES), "--journal", str(tmp_path / "calls.db")]
         child = subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while server.answered < PAPERS // 2 and child.poll() is None:
             time.sleep(0.005)
@@ -66,7 +56,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, faults):
     kept = journal.counts()
     journal.close()
     assert answered - sum(kept.values()) <= LANES  # answered, and lost with the process
-    # Only usable answers are given again: a blank one from before the kill is asked anew, as it would have been.
+    # Only usable answers are given again: a blank one from before the kill is asked anew, as it should be.
     assert sum(kept.values()) - found.calls == kept["other"] - found.malformed
     assert kept["accepted"] == PAPERS
     assert bool(found.malformed) == bool(faults)
