@@ -306,6 +306,22 @@ def test_definitions_are_kept_with_their_text(library, tmp_path):
     assert list(definitions(library)) == ["bird"]
 
 
+def test_room_for_thinking_changes_no_value(library, world):
+    world.run(library)
+    roomy = replace(LENS, thinking=1000)
+    assert roomy.fingerprint == LENS.fingerprint
+    with library.writing("add") as writer:
+        writer.add([Paper("new", "New", "Herons fish.")])
+    assert world.run(library, roomy).cost.calls == 1
+    assert world.asked[0].max_tokens == LENS.prompt.max_tokens + 1000
+
+
+def test_a_local_lens_is_not_run(library):
+    with pytest.raises(UsageError, match="is local") as error:
+        definition(library, "style")
+    assert "aspectra lens add style" in error.value.hint
+
+
 @pytest.mark.parametrize("name", ["Owl", "1st", "a b", "", "x" * 41, "language", "style", "year"])
 def test_names_that_could_not_be_told_apart_are_refused(name):
     with pytest.raises(UsageError):

@@ -140,3 +140,15 @@ def test_an_empty_library_builds(tmp_path):
     library = Library.create(tmp_path / "library")
     build_index(library, IndexSettings(encoders=(), lenses=("style",)))
     assert not len(Searcher(library).search("owls; at night", planner="hand"))
+
+
+def test_experiments_index_the_style_where_a_recipe_needs_it():
+    from aspectra.lab.study import Source, Study
+    from aspectra.search.recipe import Recipe
+
+    def lenses(*recipes):
+        study = Study((Source("obliq", "nowhere"),), tuple(Recipe.parse(spec) for spec in recipes))
+        return study.settings().lenses
+
+    assert "style" in lenses("bm25", "bm25>100>hand")
+    assert "style" not in lenses("hybrid", "lensed")

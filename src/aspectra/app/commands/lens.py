@@ -64,6 +64,10 @@ def add(
         Path | None,
         typer.Option("--schema", metavar="FILE", help="JSON schema of the value.", show_default=False),
     ] = None,
+    thinking: Annotated[
+        int,
+        typer.Option("--thinking", metavar="N", min=0, help="Tokens a reasoning model may think with."),
+    ] = 0,
 ) -> None:
     """Add a lens, or take up a changed prompt or schema.
 
@@ -71,7 +75,7 @@ def add(
 
     Example:  aspectra lens add stance --prompt stance.toml
     """
-    add_lens(session, name, prompt, schema)
+    add_lens(session, name, prompt, schema, thinking)
 
 
 @app.command("list")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["add_lens", "remove_lens"]
 
 
-def add_lens(session: Session, name: str, prompt: Path | None, schema: Path | None) -> None:
+def add_lens(session: Session, name: str, prompt: Path | None, schema: Path | None, thinking: int) -> None:
     """Add a lens, or take up its changed prompt or schema.
 
     Args:
@@ -24,6 +24,7 @@ def add_lens(session: Session, name: str, prompt: Path | None, schema: Path | No
         name: of the lens.
         prompt: a prompt file; None for one of ours.
         schema: a file with the JSON schema of the value; None where the prompt holds it.
+        thinking: tokens that a reasoning model may spend before it answers.
 
     Raises:
         UsageError: the name, the prompt or the schema cannot be used; nothing is kept then.
@@ -39,7 +40,7 @@ def add_lens(session: Session, name: str, prompt: Path | None, schema: Path | No
         plain = check_name(name)
         text = _text(prompt, "the prompt file") if prompt is not None else builtin_text(plain)
         path = "" if prompt is None else str(prompt.resolve())
-        lens = PromptedLens(plain, text, None if schema is None else _json(schema), path)
+        lens = PromptedLens(plain, text, None if schema is None else _json(schema), path, thinking=thinking)
         lens.prompt  # noqa: B018 (parsed here, so that what is wrong is said before anything is kept)
         held = definitions(library).get(plain)
         if held is not None:

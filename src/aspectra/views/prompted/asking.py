@@ -75,7 +75,7 @@ def question(prompt: LensPrompt, shown: Shown, paper_id: str) -> Request:
     return Request(
         prompt.messages(shown.text),
         prompt=prompt.stamp,
-        max_tokens=prompt.max_tokens,
+        max_tokens=prompt.max_tokens + prompt.thinking,
         schema=prompt.schema.request_schema(),
         subjects=(paper_id,),
         accept=readable,

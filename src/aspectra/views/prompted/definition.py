@@ -20,7 +20,7 @@ from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import Library
 from aspectra.papers.writing import Writer
-from aspectra.views.lens import LENSES
+from aspectra.views.lens import LENSES, MORE_LENSES
 from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
 __all__ = ["PromptedLens", "check_name", "define", "definition", "definitions", "undefine"]
@@ -65,6 +65,7 @@ class PromptedLens:
         schema: JSON schema of the value from a file of its own, or None where the prompt holds it.
         path: of the file it was read from, "" for a prompt of ours.
         model: the journal's name of the model that computes it; "" before the first run.
+        thinking: tokens that a reasoning model may spend before it answers; values do not depend on it.
     """
 
     name: str
@@ -72,6 +73,7 @@ class PromptedLens:
     schema: Mapping[str, Any] | None = None
     path: str = ""
     model: str = ""
+    thinking: int = 0
 
     @cached_property
     def prompt(self) -> LensPrompt:
@@ -80,7 +82,7 @@ class PromptedLens:
         Raises:
             UsageError: it cannot be used.
         """
-        return LensPrompt.parse(self.name, self.text, self.schema)
+        return replace(LensPrompt.parse(self.name, self.text, self.schema), thinking=self.thinking)
 
     @property
     def fingerprint(self) -> str:
@@ -111,6 +113,7 @@ class PromptedLens:
             "schema": None if self.schema is None else dict(self.schema),
             "path": self.path,
             "model": self.model,
+            "thinking": self.thinking,
         }
 
 
@@ -141,6 +144,14 @@ def definition(library: Library, name: str) -> PromptedLens:
     """
     known = definitions(library)
     plain = name.strip().replace("-", "_")
+    if plain in LENSES:
+        raise UsageError(
+            f"the lens {plain} is local",
+            why="it needs no model, and is applied by aspectra index",
+            hint=f"aspectra lens add {plain}, then aspectra index"
+            if plain in MORE_LENSES
+            else "aspectra index",
+        )
     if plain not in known:
         ours = f"; built in: {', '.join(BUILTIN_PROMPTS)}"
         raise UsageError(

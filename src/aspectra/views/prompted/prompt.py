@@ -80,6 +80,7 @@ class LensPrompt:
         most_characters: of a paper that are shown; more is cut, and counted.
         max_tokens: of an answer.
         usual_tokens: that an answer has as a rule; 0 where nobody said.
+        thinking: tokens that a reasoning model may spend before it answers.
     """
 
     name: str
@@ -92,6 +93,7 @@ class LensPrompt:
     most_characters: int = 6000
     max_tokens: int = 256
     usual_tokens: int = 0
+    thinking: int = 0
 
     @property
     def stamp(self) -> str:
@@ -100,7 +102,7 @@ class LensPrompt:
 
     @property
     def hash(self) -> str:
-        """Of everything that a value depends on; what the lens is about and its cues are not in it."""
+        """Of everything that a value depends on; its cues and the room for thinking are not in it."""
         shown = [self.system, self.user, self.reads, self.most_characters, self.max_tokens]
         said = [common(name) for name in ("answer", "correction", "rules")]
         return digest([*shown, *said, self.schema.to_dict()])

@@ -89,7 +89,9 @@ def estimate_lens(
     known = tally(library, lens)
     read = known.values + known.failed - (known.failures or {}).get(NO_TEXT, 0)
     measured = read if read >= _MEASURED and known.thumb and known.calls else 0
-    usual = prompt.usual_tokens or prompt.max_tokens // 2
+    # How much a model thinks is anybody's guess before it was measured.
+    usual = (prompt.usual_tokens or prompt.max_tokens // 2) + prompt.thinking // 2
+    longest = prompt.max_tokens + prompt.thinking
     calls, prompts, answers = float(asked), float(thumb), float(usual * asked)
     if measured:
         calls *= known.calls / measured
@@ -103,7 +105,7 @@ def estimate_lens(
 
     # Each correction repeats the question, the answers before and a sentence.
     worst = sum(thumb + (prompt.max_tokens + 60) * n * asked for n in range(TRIES))
-    most = cost(TRIES * asked, worst, TRIES * prompt.max_tokens * asked)
+    most = cost(TRIES * asked, worst, TRIES * longest * asked)
     expected = cost(calls, prompts, answers)
     simulated = bool(measured and known.simulated)
     return LensEstimate(papers, without, cut, recorded, expected, most, measured, simulated)
