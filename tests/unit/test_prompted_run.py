@@ -141,8 +141,20 @@ def test_a_paper_asked_about_in_vain_is_counted_and_only_asked_again_on_request(
     assert "malformed: the reply is no JSON" in report.failures
     assert world.run(library).cost.calls == 0
     world.script = lambda request: answer("at last")
-    assert world.run(library, failed=True).values == 1
+    again = world.run(library, failed=True)
+    assert (again.values, again.malformed, again.cost.calls) == (1, 0, 1)
     assert values(library)["owl"] == "at last"
+    reading = dict(readings(library, LENS.with_model("scripted")))["owl"]
+    assert (reading.calls, reading.malformed) == (4, 3)  # what it took in all
+
+
+def test_unreadable_answers_are_not_paid_twice_either(library, world):
+    world.script = lambda request: "no idea" if request.repeat == 0 else answer("x")
+    assert world.run(library).malformed == 4
+    with library.writing("lens") as writer:
+        forget(writer, "bird")  # as after a kill: the answers are in the journal alone
+    report = world.run(library)
+    assert (report.values, report.malformed, report.cost.calls, report.cost.recorded) == (4, 4, 0, 8)
 
 
 def test_refusals_and_texts_too_long_do_not_end_a_run(library, world):

@@ -62,31 +62,52 @@ def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
     )
 
 
-def question(prompt: LensPrompt, shown: Shown, paper_id: str) -> Request:
-    """The first question about a paper."""
+def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0) -> Request:
+    """The first question about a paper.
 
-    def readable(reply: Reply) -> bool:
-        try:
-            prompt.schema.read(reply.text)
-        except Unreadable:
-            return False
-        return True
+    Every answer may be given again by a journal, readable or not: what is asked after an unreadable one is
+    another question, so that a run which was killed goes through the same answers without paying twice.
 
+    Args:
+        prompt: of the lens.
+        shown: of the paper.
+        paper_id: of the paper.
+        begun: answers that earlier runs had in vain: those are not wanted again.
+    """
     return Request(
         prompt.messages(shown.text),
         prompt=prompt.stamp,
         max_tokens=prompt.max_tokens + prompt.thinking,
         schema=prompt.schema.request_schema(),
         subjects=(paper_id,),
-        accept=readable,
+        repeat=begun,
+        accept=_any,
     )
 
 
-async def read_paper(prompt: LensPrompt, paper: Paper, model: ChatModel, tries: int = TRIES) -> Reading:
+def _any(reply: Reply) -> bool:
+    """Any answer is one."""
+    return True
+
+
+async def read_paper(
+    prompt: LensPrompt,
+    paper: Paper,
+    model: ChatModel,
+    tries: int = TRIES,
+    before: Reading | None = None,
+) -> Reading:
     """A model's value of one paper; where there is none, why not.
 
     An answer that cannot be read is asked again, with what was wrong about it, ``tries`` times in all. A
     paper that is too long for the model is shown in part.
+
+    Args:
+        prompt: of the lens.
+        paper: with what the prompt reads of it.
+        model: is asked.
+        tries: answers asked for, at most.
+        before: what an earlier run had of it in vain; its answers count on.
 
     Raises:
         ModelError: nothing is known about this paper, because the endpoint did not serve; another run may
@@ -97,7 +118,7 @@ async def read_paper(prompt: LensPrompt, paper: Paper, model: ChatModel, tries: 
         if shown is None:
             return Reading(None, NO_TEXT, calls=0)
         try:
-            return await _read(prompt, shown, paper.id, model, tries)
+            return await _read(prompt, shown, paper.id, model, tries, before)
         except ContextExceeded:
             continue
         except Refused as error:
@@ -109,10 +130,12 @@ async def read_paper(prompt: LensPrompt, paper: Paper, model: ChatModel, tries: 
     return Reading(None, "too long for the model", calls=0, cut=True)
 
 
-async def _read(prompt: LensPrompt, shown: Shown, paper_id: str, model: ChatModel, tries: int) -> Reading:
-    request = question(prompt, shown, paper_id)
-    first = request
-    spent = Reading(None, calls=0, cut=shown.cut, thumb=prompt_tokens(request))
+async def _read(
+    prompt: LensPrompt, shown: Shown, paper_id: str, model: ChatModel, tries: int, before: Reading | None
+) -> Reading:
+    spent = Reading(None, calls=0) if before is None else replace(before, failure="")
+    request = first = question(prompt, shown, paper_id, spent.calls)
+    spent = replace(spent, cut=shown.cut, thumb=spent.thumb + prompt_tokens(request))
     why = ""
     for attempt in range(tries):
         reply = await model.complete(request)
@@ -133,5 +156,5 @@ async def _read(prompt: LensPrompt, shown: Shown, paper_id: str, model: ChatMode
         # Another question, so that a model which always answers the same to the same has a reason not to.
         said = Message("assistant", reply.text[:_QUOTED] or "-")
         asked = Message("user", common("correction").replace("{{why}}", why))
-        request = replace(first, messages=(*first.messages, said, asked), repeat=attempt + 1)
+        request = replace(first, messages=(*first.messages, said, asked), repeat=first.repeat + attempt + 1)
     return replace(spent, failure=f"malformed: {why}")

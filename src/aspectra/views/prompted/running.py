@@ -73,14 +73,16 @@ def estimate_lens(
     """
     prompt = lens.prompt
     papers = without = cut = recorded = thumb = asked = 0
-    for _, paper in papers_at(library, lens, unread(library, lens, failed=failed)):
+    had = unread(library, lens, failed=failed)
+    for pos, _, paper in papers_at(library, lens, list(had)):
         shown = show(paper, prompt)
         if shown is None:
             without += 1
             continue
         papers += 1
         cut += shown.cut
-        request = question(prompt, shown, paper.id)
+        before = had[pos]
+        request = question(prompt, shown, paper.id, 0 if before is None else before.calls)
         if model is not None and model.journal.holds(request):
             recorded += 1
         else:
@@ -148,9 +150,9 @@ class RunReport:
         out = asdict(replace(self, stopped=None))
         return {**out, "stopped": "" if self.stopped is None else self.stopped.code}
 
-    def note(self, reading: Reading) -> None:
-        """Count one paper."""
-        self.malformed += reading.malformed
+    def note(self, reading: Reading, before: Reading | None = None) -> None:
+        """Count one paper, of which an earlier run may have had answers in vain."""
+        self.malformed += reading.malformed - (0 if before is None else before.malformed)
         self.repaired += reading.repaired
         self.cut += reading.cut
         self.simulated |= reading.simulated
@@ -220,7 +222,8 @@ def run_lens(
     """
     with library.writing("lens") as writer:
         define(library, writer, lens)
-    waiting = unread(library, lens, failed=failed, spread=spread)[:most]
+    had = unread(library, lens, failed=failed, spread=spread)
+    waiting = list(had)[:most]
     total = len(waiting)
     report, done = RunReport(), 0
     before = model.account.cost
@@ -231,11 +234,11 @@ def run_lens(
         progress(step, done, total)
         block = list(papers_at(library, lens, waiting[done : done + batch], batch))
         done = min(total, done + batch)
-        found = run(_ask(lens, model, [paper for _, paper in block], tries))
+        found = run(_ask(lens, model, [(paper, had[pos]) for pos, _, paper in block], tries))
         errors = [reading for reading in found if isinstance(reading, ModelError)]
-        for (key, _), reading in zip(block, found, strict=True):
+        for (pos, key, _), reading in zip(block, found, strict=True):
             if isinstance(reading, Reading):
-                report.note(reading)
+                report.note(reading, had[pos])
                 pending.append((key, reading))
         report.unanswered += len(errors)
         lost = next(iter(errors), lost)
@@ -257,10 +260,10 @@ def run_lens(
 
 
 async def _ask(
-    lens: PromptedLens, model: ChatModel, papers: list[Paper], tries: int
+    lens: PromptedLens, model: ChatModel, papers: list[tuple[Paper, Reading | None]], tries: int
 ) -> list[Reading | ModelError]:
     """A reading of each paper, or why there is none for now; the journal bounds how many are under way."""
-    asked = [read_paper(lens.prompt, paper, model, tries) for paper in papers]
+    asked = [read_paper(lens.prompt, paper, model, tries, before) for paper, before in papers]
     out: list[Reading | ModelError] = []
     for found in await asyncio.gather(*asked, return_exceptions=True):
         if isinstance(found, BaseException) and not isinstance(found, ModelError):

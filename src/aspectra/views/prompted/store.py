@@ -99,8 +99,10 @@ def readings(library: Library, lens: PromptedLens) -> Iterator[tuple[str, Readin
         yield paper_id, None if data is None else Reading.loads(data)
 
 
-def unread(library: Library, lens: PromptedLens, *, failed: bool = False, spread: bool = False) -> list[int]:
-    """Positions of one paper for each text that the lens has no value of.
+def unread(
+    library: Library, lens: PromptedLens, *, failed: bool = False, spread: bool = False
+) -> dict[int, Reading | None]:
+    """Position of one paper for each text that the lens has no value of -> what was had of it in vain.
 
     Args:
         library: whose papers are looked at.
@@ -112,18 +114,20 @@ def unread(library: Library, lens: PromptedLens, *, failed: bool = False, spread
         "SELECT min(p.pos), v.data, p.content_hash FROM papers p LEFT JOIN vectors v ON "
         "v.text_hash = p.content_hash AND v.kind = ? AND v.fingerprint = ? GROUP BY p.content_hash"
     )
-    waiting = [
-        (str(key) if spread else "", int(pos))
-        for pos, data, key in library.rows(statement, (value_kind(lens.name), lens.fingerprint))
-        if data is None or (failed and Reading.loads(data).value is None)
-    ]
-    return [pos for _, pos in sorted(waiting)]
+    waiting: list[tuple[str, int]] = []
+    had: dict[int, Reading | None] = {}
+    for pos, data, key in library.rows(statement, (value_kind(lens.name), lens.fingerprint)):
+        reading = None if data is None else Reading.loads(data)
+        if reading is None or (failed and reading.value is None):
+            waiting.append((str(key) if spread else "", int(pos)))
+            had[int(pos)] = reading
+    return {pos: had[pos] for _, pos in sorted(waiting)}
 
 
 def papers_at(
     library: Library, lens: PromptedLens, positions: Sequence[int], ahead: int = 256
-) -> Iterator[tuple[str, Paper]]:
-    """(content hash, paper) at these positions, with what the lens reads of them.
+) -> Iterator[tuple[int, str, Paper]]:
+    """(position, content hash, paper) at these positions, in this order, with what the lens reads of them.
 
     Papers are read ``ahead`` at a time, so that memory does not grow with the library; one that was removed
     meanwhile is left out.
@@ -138,7 +142,7 @@ def papers_at(
         sections = read_sections(library, deep) if deep else {}
         for pos in block:
             if pos in found:
-                yield found[pos][0], paper_from_row(found[pos][1:], sections.get(pos, ()))
+                yield pos, found[pos][0], paper_from_row(found[pos][1:], sections.get(pos, ()))
 
 
 @dataclass
