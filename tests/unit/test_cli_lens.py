@@ -140,6 +140,21 @@ def test_a_changed_prompt_says_what_becomes_of_the_old_values(world):
     assert world.server.calls == 8
 
 
+def test_a_lens_that_cannot_be_used_is_said_by_status_and_list(world):
+    from aspectra.views.prompted.definition import PromptedLens, define
+
+    with Library(world.home / "lib") as library, library.writing("lens") as writer:
+        define(library, writer, PromptedLens("broken", "user = "))
+    world("lens", "add", "stance")
+    code, out, _ = world("lens", "status")
+    assert code == 0
+    assert "lens broken: the prompt of the lens 'broken' is not valid TOML" in out
+    assert "lens stance" in out
+    assert "its prompt cannot be used" in world("lens", "list")[1]
+    assert world("lens", "run", "broken", model=True)[0] == 2
+    assert world("lens", "remove", "broken")[0] == 0
+
+
 def test_another_model_is_refused_unless_it_is_meant(world):
     world("lens", "add", "stance")
     assert world("lens", "run", "stance", model=True)[0] == 0

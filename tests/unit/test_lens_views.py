@@ -9,6 +9,7 @@ import pytest
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted
+from aspectra.papers.paper import Paper
 from aspectra.search.condition import Condition
 from aspectra.search.lenses import fitting
 from aspectra.search.plan import Plan
@@ -17,7 +18,7 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build import build_index
 from aspectra.views.index import Index
-from aspectra.views.prompted.definition import PromptedLens, undefine
+from aspectra.views.prompted.definition import PromptedLens, define, definition, undefine
 from aspectra.views.prompted.running import bound_to, run_lens
 
 HEAD = 'cues = ["mood", "feels like"]\nplaceholders = ["paper", "answer"]\nuser = "{{paper}} {{answer}}"\n'
@@ -207,6 +208,32 @@ def test_lenses_work_where_nothing_is_encoded(library, tmp_path):
     build_index(library, IndexSettings(encoders=(), chunks=()))
     found = Searcher(library).search("silent menace", lenses=["mood"], limit=2)
     assert set(ids(found)) == {"owl", "mice"}
+
+
+def test_a_lens_that_did_not_come_to_all_papers_is_said(library, tmp_path, encoder, settings):
+    look(library, tmp_path, MOOD, TONE)
+    with library.writing("add") as writer:
+        writer.add([Paper("new", "New", "Herons fish by day.")])
+    build_index(library, settings, load=lambda _: encoder)
+    searcher = Searcher(library, load=lambda _: encoder)
+    found = searcher.search("silent menace", lenses=["mood"])
+    assert any("has not seen 1 of 6 papers: aspectra lens run mood" in w for w in found.warnings)
+    assert "new" not in ids(found)[:2]
+    plain = searcher.search("herons", conditions=[Condition.parse("avoid tone=dark")])
+    assert plain.hits[0].id == "new"
+    assert not any("mood" in w for w in plain.warnings)
+
+
+def test_a_lens_that_cannot_be_used_stops_nothing_else(library, tmp_path, encoder, settings):
+    look(library, tmp_path, MOOD)
+    with library.writing("lens") as writer:
+        define(library, writer, PromptedLens("broken", "user = "))
+        define(library, writer, PromptedLens("odd", MOOD.text, {"type": "list"}))
+    build_index(library, settings, load=lambda _: encoder)
+    searcher = Searcher(library, load=lambda _: encoder)
+    assert set(ids(searcher.search("silent menace", lenses=["mood"], limit=2))) == {"owl", "mice"}
+    with pytest.raises(UsageError, match="broken"):
+        definition(library, "broken").prompt  # noqa: B018
 
 
 def test_the_python_in_the_documentation_runs(monkeypatch, tmp_path):

@@ -10,7 +10,7 @@ from aspectra.search.plan import Plan
 from aspectra.search.planner import DEFAULT_PLANNER
 from aspectra.views.index import Index
 
-__all__ = ["fitting", "looks_through", "simulated_lenses"]
+__all__ = ["fitting", "lens_warnings", "looks_through"]
 
 
 def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -53,10 +53,21 @@ def looks_through(lenses: Sequence[str], planner: str) -> str:
     return "lensed" if lenses and planner == DEFAULT_PLANNER else planner
 
 
-def simulated_lenses(index: Index, plan: Plan) -> list[str]:
-    """A sentence for each lens that a plan looks through and that no language model stands behind."""
+def lens_warnings(index: Index, plan: Plan) -> list[str]:
+    """What is to be said about the prompted lenses that a plan looks through.
+
+    That no language model stands behind one, and that one did not come to all papers.
+    """
     views, lenses = index.manifest["views"], index.manifest.get("lenses", {})
     facts = [views.get(probe.view, {}) for probe in plan.probes]
     facts += [lenses.get(condition.attribute, {}) for condition in plan.conditions]
-    names = dict.fromkeys(str(one["lens"]) for one in facts if one.get("simulated"))
-    return [f"what the lens {name} saw is *simulated*: no language model was asked" for name in names]
+    out = []
+    for name, one in {str(one["lens"]): one for one in facts if "stamp" in one}.items():
+        if one["simulated"]:
+            out.append(f"what the lens {name} saw is *simulated*: no language model was asked")
+        if one["missing"]:
+            out.append(
+                f"the lens {name} has not seen {one['missing']:,} of {len(index):,} papers: "
+                f"aspectra lens run {name}, then aspectra index"
+            )
+    return out

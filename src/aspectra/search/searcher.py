@@ -19,7 +19,7 @@ from aspectra.search.attributes.prompted import know_lenses
 from aspectra.search.compliance import conditions_mask
 from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
 from aspectra.search.evidence import Quoter
-from aspectra.search.lenses import looks_through, simulated_lenses
+from aspectra.search.lenses import lens_warnings, looks_through
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
 from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames
@@ -334,7 +334,7 @@ class Searcher:
             )
         if gone:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
-        out += simulated_lenses(self.index, plan)
+        out += lens_warnings(self.index, plan)
         for probe in plan.probes:
             view = self.index.view(probe.view)
             if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):

@@ -18,7 +18,7 @@ from aspectra.search.condition import ATTRIBUTES
 from aspectra.views.index import Index
 from aspectra.views.lens import TextSpan
 from aspectra.views.prompted.building import NUMBER
-from aspectra.views.prompted.definition import definitions
+from aspectra.views.prompted.definition import usable
 from aspectra.views.prompted.schema import ValueSchema
 from aspectra.views.view import Floats, Positions
 
@@ -100,11 +100,8 @@ def know_lenses(library: Library) -> None:
 
     A lens whose prompt cannot be used is left out here; ``aspectra lens status`` says why.
     """
-    for name, lens in definitions(library).items():
-        try:
-            schema = lens.prompt.schema
-        except UsageError:
-            continue
+    for name, lens in usable(library).items():
+        schema = lens.prompt.schema
         known = ATTRIBUTES.get(name) if name in ATTRIBUTES else None
         if known is None:
             ATTRIBUTES.register(name)(PromptedAttribute(name, schema))

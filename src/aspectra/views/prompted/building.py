@@ -19,7 +19,7 @@ from aspectra.papers.writing import Writer
 from aspectra.views.caching import Packed
 from aspectra.views.encoder import Encoder
 from aspectra.views.lexical import build_lexical
-from aspectra.views.prompted.definition import PromptedLens, definitions
+from aspectra.views.prompted.definition import PromptedLens, usable
 from aspectra.views.prompted.store import Reading, readings, state, value_kind
 from aspectra.views.settings import IndexSettings
 
@@ -41,12 +41,12 @@ def lens_view(name: str, scorer: str) -> str:
 
 def prompted_state(library: Library) -> list[str]:
     """What a generation depends on beside papers and settings; [] in a library without prompted lenses."""
-    lenses = definitions(library).values()
+    lenses = usable(library).values()
     return [f"{_FORMAT}/{state(library, lens)}/{digest([lens.text])}" for lens in lenses]
 
 
 def _text_lenses(library: Library) -> list[PromptedLens]:
-    return [lens for lens in definitions(library).values() if lens.prompt.schema.kind == "text"]
+    return [lens for lens in usable(library).values() if lens.prompt.schema.kind == "text"]
 
 
 def _vector_kind(lens: PromptedLens, text: str) -> str:
@@ -123,7 +123,7 @@ def collect_prompted(
     """
     lenses: dict[str, dict[str, Any]] = {}
     views: dict[str, dict[str, Any]] = {}
-    for name, lens in definitions(library).items():
+    for name, lens in usable(library).items():
         read = [reading for _, reading in readings(library, lens)]
         with_value = [reading for reading in read if reading is not None and reading.value is not None]
         if not with_value:
@@ -134,6 +134,7 @@ def collect_prompted(
             "model": lens.model,
             "values": lens.fingerprint,
             "without": count - len(with_value),
+            "missing": read.count(None),
             "simulated": any(reading.simulated for reading in with_value),
         }
         if lens.prompt.schema.kind != "text":

@@ -23,7 +23,7 @@ from aspectra.papers.writing import Writer
 from aspectra.views.lens import LENSES, MORE_LENSES
 from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
-__all__ = ["PromptedLens", "check_name", "define", "definition", "definitions", "undefine"]
+__all__ = ["PromptedLens", "check_name", "define", "definition", "definitions", "undefine", "usable"]
 
 _META = "prompted_lenses"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -134,6 +134,18 @@ def definitions(library: Library) -> dict[str, PromptedLens]:
         return {row["name"]: PromptedLens(**row) for row in json.loads(raw)}
     except (ValueError, TypeError, KeyError) as error:
         raise LibraryCorrupt("the library's list of lenses cannot be read", why=str(error)) from error
+
+
+def usable(library: Library) -> dict[str, PromptedLens]:
+    """The lenses whose prompt can be used; of the others ``aspectra lens status`` says what is wrong."""
+    out = {}
+    for name, lens in definitions(library).items():
+        try:
+            lens.prompt  # noqa: B018 (parsing is the question)
+        except UsageError:
+            continue
+        out[name] = lens
+    return out
 
 
 def definition(library: Library, name: str) -> PromptedLens:
