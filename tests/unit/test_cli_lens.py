@@ -97,7 +97,9 @@ def test_money_needs_a_price_and_has_one_in_the_price_file(world):
     assert code == 0
     assert json.loads(out)["cost"]["money"] > 0
     assert world.server.calls == 0  # an estimate asks nothing
-    assert world("lens", "run", "stance", "--budget", "1.5", model=True)[0] == 0
+    code, out, _ = world("lens", "run", "stance", "--budget", "1.5", model=True)
+    assert code == 0
+    assert " EUR" in out
 
 
 def test_a_pilot_asks_about_a_few_and_keeps_them(world):
@@ -144,7 +146,7 @@ def test_a_lens_that_cannot_be_used_is_said_by_status_and_list(world):
     from aspectra.views.prompted.definition import PromptedLens, define
 
     with Library(world.home / "lib") as library, library.writing("lens") as writer:
-        define(library, writer, PromptedLens("broken", "user = "))
+        define(library, writer, PromptedLens("broken", "user = ", model="loopback"))
     world("lens", "add", "stance")
     code, out, _ = world("lens", "status")
     assert code == 0
@@ -152,6 +154,9 @@ def test_a_lens_that_cannot_be_used_is_said_by_status_and_list(world):
     assert "lens stance" in out
     assert "its prompt cannot be used" in world("lens", "list")[1]
     assert world("lens", "run", "broken", model=True)[0] == 2
+    code, out, _ = world("lens", "add", "broken", "--prompt", world.home / "animals.toml")
+    assert code == 0
+    assert "Added the lens broken" in out
     assert world("lens", "remove", "broken")[0] == 0
 
 
@@ -211,6 +216,14 @@ def test_the_local_style_lens_is_added_applied_and_removed(world):
     code, _, err = world("search", "owls", "-p", "hand")
     assert code == 6
     assert "aspectra lens add style" in err
+
+
+def test_room_for_thinking_stays_until_it_is_changed(world):
+    world("lens", "add", "stance", "--thinking", "900")
+    world("lens", "add", "stance")
+    world.server.keep_bodies = True
+    world("lens", "run", "stance", model=True)
+    assert {body["max_tokens"] for body in world.server.bodies} == {160 + 900}
 
 
 def test_removing_a_lens_keeps_its_values_unless_told(world):

@@ -24,6 +24,7 @@ from aspectra.app.commands.model_options import (
     Lanes,
     ModelName,
     cost_in_words,
+    currency_of,
     model_settings,
 )
 from aspectra.app.output import columns, count
@@ -65,9 +66,15 @@ def add(
         typer.Option("--schema", metavar="FILE", help="JSON schema of the value.", show_default=False),
     ] = None,
     thinking: Annotated[
-        int,
-        typer.Option("--thinking", metavar="N", min=0, help="Tokens a reasoning model may think with."),
-    ] = 0,
+        int | None,
+        typer.Option(
+            "--thinking",
+            metavar="N",
+            min=0,
+            help="Tokens a reasoning model may think with.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Add a lens, or take up a changed prompt or schema.
 
@@ -171,7 +178,7 @@ def estimate(
             if pilot:
                 report = run_lens(library, lens, asked, most=pilot, spread=True, failed=failed)
                 done = count(report.values + report.failed, "paper")
-                session.screen.note(f"asked about {done}: {cost_in_words(report.cost)}")
+                session.screen.note(f"asked about {done}: {cost_in_words(report.cost, currency_of())}")
                 if report.stopped is not None:
                     raise report.stopped
             found = estimate_lens(library, lens, asked, failed=failed)

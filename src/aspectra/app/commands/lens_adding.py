@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["add_lens", "remove_lens"]
 
 
-def add_lens(session: Session, name: str, prompt: Path | None, schema: Path | None, thinking: int) -> None:
+def add_lens(
+    session: Session, name: str, prompt: Path | None, schema: Path | None, thinking: int | None
+) -> None:
     """Add a lens, or take up its changed prompt or schema.
 
     Args:
@@ -24,13 +26,13 @@ def add_lens(session: Session, name: str, prompt: Path | None, schema: Path | No
         name: of the lens.
         prompt: a prompt file; None for one of ours.
         schema: a file with the JSON schema of the value; None where the prompt holds it.
-        thinking: tokens that a reasoning model may spend before it answers.
+        thinking: tokens that a reasoning model may spend before it answers; None for as many as before.
 
     Raises:
         UsageError: the name, the prompt or the schema cannot be used; nothing is kept then.
     """
     from aspectra.views.lens import MORE_LENSES
-    from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions
+    from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
     from aspectra.views.prompted.prompt import builtin_text
 
     with session.open_library() as library:
@@ -40,14 +42,20 @@ def add_lens(session: Session, name: str, prompt: Path | None, schema: Path | No
         plain = check_name(name)
         text = _text(prompt, "the prompt file") if prompt is not None else builtin_text(plain)
         path = "" if prompt is None else str(prompt.resolve())
-        lens = PromptedLens(plain, text, None if schema is None else _json(schema), path, thinking=thinking)
-        lens.prompt  # noqa: B018 (parsed here, so that what is wrong is said before anything is kept)
         held = definitions(library).get(plain)
+        if thinking is None:
+            thinking = 0 if held is None else held.thinking
+        own = None if schema is None else _json(schema)
+        lens = PromptedLens(plain, text, own, path, thinking=thinking)
+        lens.prompt  # noqa: B018 (parsed here, so that what is wrong is said before anything is kept)
+        known = usable(library)
         if held is not None:
             lens = lens.with_model(held.model)
         with library.writing("lens") as writer:
             define(library, writer, lens)
         kind = lens.prompt.schema.kind
+        if held is not None and held.name not in known:  # what was there could not be used: nothing is lost
+            held = None
         if held is None:
             session.screen.line(f"Added the lens {plain}: a {kind} for each paper ({lens.prompt.stamp}).")
         elif held.text == lens.text and held.schema == lens.schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.commands.model_options import cost_in_words
+from aspectra.app.commands.model_options import cost_in_words, currency_of
 from aspectra.app.output import count
 from aspectra.base.errors import UsageError
 
@@ -43,9 +43,10 @@ def estimate_in_words(lens: PromptedLens, found: LensEstimate, priced: bool) -> 
     if found.without_text:
         lines.append(f"  {count(found.without_text, 'paper')} with nothing but a title: not asked about")
     if found.papers > found.recorded:
+        currency = currency_of()
         basis = f"measured on {found.measured:,} values" if found.measured else "by rule of thumb"
-        lines.append(f"expected: {cost_in_words(found.cost)} ({basis})")
-        lines.append(f"at most:  {cost_in_words(found.most)}")
+        lines.append(f"expected: {cost_in_words(found.cost, currency)} ({basis})")
+        lines.append(f"at most:  {cost_in_words(found.most, currency)}")
         if not found.measured:
             lines.append("a pilot measures it: --pilot 30")
         if found.simulated:
@@ -73,7 +74,7 @@ def report_in_words(lens: PromptedLens, report: RunReport, whole: Tally) -> list
         lines.append(f"  {count(report.unanswered, 'paper')} not answered; the same command asks again")
     if report.left:
         lines.append(f"  {count(report.left, 'paper')} not come to")
-    lines.append(f"  spent: {cost_in_words(report.cost)}")
+    lines.append(f"  spent: {cost_in_words(report.cost, currency_of())}")
     lines.append(f"  now {whole.values:,} of {whole.papers:,} papers have a value")
     if report.simulated:
         lines.append(f"  {SIMULATED}")
