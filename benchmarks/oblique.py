@@ -134,7 +134,7 @@ def style_table(data: Path, libraries: Path) -> Table:
         "in brackets: 95 % bootstrap intervals over queries",
         "names masked: every capitalised word inside a sentence, in passages and queries, became one sign",
         "hand: the planner on the view lens-style@delta; no model and nothing trained; which features it "
-        "looks at was chosen among some 200 variants by these queries and all passages of the same 15 authors",
+        "looks at was chosen among some 200 variants by these queries and other passages of their 15 authors",
     )
     return Table("style-authorship: the same hand", ("recipe", *MEASURES), tuple(rows), notes)
 
