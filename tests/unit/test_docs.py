@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
-_COMMAND = re.compile(r"^(?:\.venv/bin/)?aspectra ((?:bench |config )?[a-z-]+)(.*)$", re.M)
+_COMMAND = re.compile(r"^(?:\.venv/bin/)?aspectra ((?:bench |config |lens )?[a-z-]+)(.*)$", re.M)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Section, Sentence, field_text
 from aspectra.views.caching import paper_spans
+from aspectra.views.delta import vector_lens
 from aspectra.views.lens import LENSES, Lens
 
 # Lenses of raw counts; all others grade from 0 to 1.
@@ -68,7 +69,7 @@ def _check(lens: Lens, papers: list[Paper]) -> list[np.ndarray]:
     found = lens.apply(papers)
     assert len(found) == len(papers)
     for paper, values in zip(papers, found, strict=True):
-        rows = 1 if lens.kind == "paper" else len(paper_spans(paper)[2])
+        rows = 1 if lens.kind in ("paper", "vector") else len(paper_spans(paper)[2])
         assert values.shape == (rows, len(lens.labels)), paper.id
         assert values.dtype == np.float32
         known = values[~np.isnan(values)]
@@ -88,7 +89,10 @@ def test_what_it_says_of_itself(lens: Lens) -> None:
     assert lens.name in LENSES.names()
     assert LENSES.get(lens.name) is lens
     assert lens.version >= 1
-    assert lens.kind in ("paper", "sentence")
+    assert lens.kind in ("paper", "sentence", "vector")
+    if lens.kind == "vector":
+        assert sum(vector_lens(lens.name).groups) == len(lens.labels)
+        assert vector_lens(lens.name).of_text("Owls hunt.").shape == (len(lens.labels),)
     assert isinstance(lens.labels, tuple)
     assert lens.labels
     assert len(set(lens.labels)) == len(lens.labels)

@@ -13,6 +13,7 @@ from aspectra.app.commands import (
     doctor,
     export,
     indexing,
+    lens,
     library,
     measuring,
     searching,
@@ -69,6 +70,7 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(bench.app, name="bench")
+app.add_typer(lens.app, name="lens")
 app.add_typer(configuring.app, name="config")
 
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Degraded", "Session", "common", "read_stdin"]
 
-_COMMANDS = re.compile(r"\baspectra (?:add|index|search|status|show|doctor)\b(?! --library)")
+_COMMANDS = re.compile(
+    r"\baspectra (?:lens (?:add|estimate|list|remove|run|show|status)|add|doctor|index|search|show|status)\b"
+    r"(?! --library)"
+)
 
 
 class Degraded(Exception):

@@ -32,7 +32,12 @@ KEYS = (
     Key("offline", bool, False, "never open a connection, even for encoders that need one"),
     Key("progress", bool, True, "show progress while indexing"),
     Key("color", bool, True, "colours on a terminal (NO_COLOR turns them off as well)"),
-    Key("search.planner", str, "guided", "who makes the plan: guided, hybrid, bm25, dense, fulltext"),
+    Key(
+        "search.planner",
+        str,
+        "guided",
+        "who makes the plan: guided, hybrid, bm25, dense, fulltext, hand, lensed",
+    ),
     Key("search.limit", int, 10, "papers shown", check=_not_negative),
     Key("search.evidence", int, 1, "sentences quoted per paper", check=_not_negative),
     Key("search.format", str, "table", "how results are written: " + ", ".join(FORMATS), check=_format),

@@ -34,6 +34,7 @@ __all__ = [
     "library_state",
     "modes_of",
     "needs_full_text",
+    "needs_style",
     "needs_vectors",
     "run_cells",
     "topic_query",
@@ -116,7 +117,7 @@ def needs_vectors(recipe: Recipe) -> bool:
     if recipe.probes:
         own = any(not probe.view.endswith("@bm25") for probe in recipe.probes)
     else:
-        own = recipe.planner != "bm25"
+        own = recipe.planner not in ("bm25", "hand")
     return own or (recipe.first is not None and needs_vectors(recipe.first))
 
 
@@ -129,8 +130,21 @@ def needs_full_text(recipe: Recipe) -> bool:
     if recipe.probes:
         own = any(probe.view.startswith("chunks") for probe in recipe.probes)
     else:
-        own = recipe.planner not in ("bm25", "dense", "guided", "hybrid")
+        own = recipe.planner not in ("bm25", "dense", "guided", "hand", "hybrid", "lensed")
     return own or (recipe.first is not None and needs_full_text(recipe.first))
+
+
+def needs_style(recipe: Recipe) -> bool:
+    """Whether the recipe, or a first stage of it, looks at how texts are written.
+
+    >>> needs_style(Recipe.parse("hybrid")), needs_style(Recipe.parse("bm25>200>hand"))
+    (False, True)
+    """
+    if recipe.probes:
+        own = any(probe.view.startswith("lens-style@") for probe in recipe.probes)
+    else:
+        own = recipe.planner == "hand"
+    return own or (recipe.first is not None and needs_style(recipe.first))
 
 
 def _quiet(stage: str, done: int, total: int) -> None:

@@ -19,13 +19,14 @@ from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.lab.benchmark import BENCHMARKS, Benchmark
-from aspectra.lab.experiment import Cell, Protocol, needs_full_text, needs_vectors
+from aspectra.lab.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
 from aspectra.lab.manifest import write_json
 from aspectra.lab.oracle import Oracle, Rates
 from aspectra.lab.presets import get_preset
 from aspectra.search.recipe import Recipe
 from aspectra.search.spelling import read_member
 from aspectra.search.stage import needs_model
+from aspectra.views.lens import LOCAL_LENSES
 from aspectra.views.settings import IndexSettings
 
 __all__ = [
@@ -144,7 +145,8 @@ class Study:
             some = any(map(needs_vectors, self.recipes))
             encoders = IndexSettings.encoders if some else ()
         chunks = IndexSettings.chunks if any(map(needs_full_text, self.recipes)) else ()
-        return IndexSettings(encoders=encoders, chunks=chunks)
+        lenses = (*LOCAL_LENSES, "style") if any(map(needs_style, self.recipes)) else LOCAL_LENSES
+        return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

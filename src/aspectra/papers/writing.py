@@ -300,6 +300,19 @@ class Writer:
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
 
+    def drop_vectors(self, kind: str) -> int:
+        """Remove cached rows of a kind, ``%`` at its end standing for anything; returns how many."""
+        exact = not kind.endswith("%")
+        with self._transaction():
+            # No LIKE: an underscore would stand for any letter.
+            found = self._db.execute(
+                "DELETE FROM vectors WHERE kind = ?1"
+                if exact
+                else "DELETE FROM vectors WHERE substr(kind, 1, length(?1)) = ?1",
+                (kind if exact else kind[:-1],),
+            )
+        return found.rowcount
+
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database, so that readers need not scan it."""
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -25,6 +25,7 @@ __all__ = [
     "DIRECTED_FULL_TEXTS",
     "LEXICAL_WEIGHT",
     "TEXT_WEIGHT",
+    "UNLENSED_WEIGHT",
 ]
 
 # BM25 beside the abstract vector's 1.0.
@@ -46,6 +47,9 @@ ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
 # Papers whose sentences are compared, the best of the other probes, where all would be too many. Among 88,584
 # papers 200 to 8,000 gave the same NDCG@20 within a point, so this is about time.
 ASPECT_CANDIDATES = 300
+# The hybrid's probes beside those of the lenses that a query asks for: what a lens saw comes first, and the
+# paper's own words decide between papers of which it saw much the same. Set by hand, not tuned.
+UNLENSED_WEIGHT = 0.5
 
 # What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
 COMPLIANCE_WEIGHT = 0.6

@@ -169,8 +169,8 @@ class Quoter:
             held[i] = _Candidate(c.field, c.start, c.end, c.text, vector)
 
     def _choose(self, held: list[_Candidate], paper: Paper) -> tuple[Evidence, ...]:
-        if not held:
-            return ()
+        if not held or not (self._dense or self._lexical):
+            return ()  # the plan looks at no single sentence, so none speaks for the hit
         score = np.array([self._overlap(c.text) for c in held], dtype=np.float32)
         if self._vectors is not None and self._dense is not None:
             view = self._index.view(self._dense.view)

@@ -7,8 +7,8 @@ To add a planner, write one module in ``search/planners`` with a function decora
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from aspectra.base.errors import UsageError, ViewMismatch
@@ -30,11 +30,13 @@ class ViewNames:
         names: all of them.
         encoder: name of the default encoder, or "" when the library has lexical views only.
         lenses: names of the lenses that every paper was seen through.
+        readings: name -> cues of the prompted lenses that have views of their own.
     """
 
     names: tuple[str, ...]
     encoder: str
     lenses: tuple[str, ...] = ()
+    readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def require(self, name: str) -> str:
         """``name`` itself.
@@ -71,7 +73,18 @@ class Planner(Protocol):
     def __call__(self, query: Query, views: ViewNames) -> Plan: ...
 
 
-_NAMES = ("bm25", "chain", "dense", "directional", "fulltext", "guided", "hybrid", "prism")
+_NAMES = (
+    "bm25",
+    "chain",
+    "dense",
+    "directional",
+    "fulltext",
+    "guided",
+    "hand",
+    "hybrid",
+    "lensed",
+    "prism",
+)
 _HERE = "aspectra.search.planners"
 
 PLANNERS: Registry[Planner] = Registry("planner", {name: f"{_HERE}.{name}" for name in _NAMES})

@@ -81,6 +81,7 @@ class Query:
         direction: what the papers are to the seeds: ``builds-on`` (the seeds build on them), ``built-on-by``
             (they build on the seeds), ``both``, or "" for plain likeness.
         versions: ``best`` shows one version of a work and names the others; ``all`` ranks each by itself.
+        lenses: lenses to look through, for planners that do; () leaves the choice to the planner.
     """
 
     text: str = ""
@@ -94,6 +95,7 @@ class Query:
     different: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     direction: str = ""
+    lenses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:

@@ -15,18 +15,21 @@ from aspectra.base.errors import ViewMismatch
 from aspectra.llm import loops
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library import Library
-from aspectra.papers.paper import Paper, field_text
+from aspectra.papers.paper import Paper
 from aspectra.search.aspect_evidence import aspect_quotes
+from aspectra.search.attributes.prompted import know_lenses
 from aspectra.search.compliance import conditions_mask
-from aspectra.search.condition import ATTRIBUTES, MEETS, Condition
+from aspectra.search.condition import Condition
 from aspectra.search.direction_evidence import with_passages
+from aspectra.search.dressing import kept_conditions, probe_scores
 from aspectra.search.evidence import Quoter
+from aspectra.search.lenses import lens_warnings, looks_through
 from aspectra.search.limits import allowed_mask
 from aspectra.search.plan import Plan
 from aspectra.search.planner import DEFAULT_PLANNER, ViewNames, plan_with
 from aspectra.search.query import Filters, Query
-from aspectra.search.ranking import Evidence, Hit, Kept, ProbeScore, Ranking
-from aspectra.search.scores import Fused, score_papers
+from aspectra.search.ranking import Evidence, Hit, Ranking
+from aspectra.search.scores import score_papers
 from aspectra.search.stage import Context, asked_with
 from aspectra.search.staging import Staged, run_stages, staged_ranking
 from aspectra.search.understanding import understand
@@ -61,6 +64,7 @@ class Searcher:
         self.library = library
         self.model = model
         self.lanes = lanes
+        know_lenses(library)
         self._load = load
         self._index: Index | None = None
         self._changes: tuple[int, set[str], int] = (-1, set(), 0)
@@ -103,9 +107,13 @@ class Searcher:
     @property
     def view_names(self) -> ViewNames:
         """The views that planners may ask."""
-        return ViewNames(
-            tuple(self.index.view_names), self.index.default_encoder(), tuple(self.index.lens_names)
-        )
+        index = self.index
+        readings = {
+            facts["lens"]: tuple(facts["cues"])
+            for facts in index.manifest["views"].values()
+            if "cues" in facts
+        }
+        return ViewNames(tuple(index.view_names), index.default_encoder(), tuple(index.lens_names), readings)
 
     def search(
         self,
@@ -120,6 +128,7 @@ class Searcher:
         same: Sequence[str] = (),
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
+        lenses: Sequence[str] = (),
     ) -> Ranking:
         """Papers for a question in words.
 
@@ -135,6 +144,7 @@ class Searcher:
             same: aspects in which papers should be like the text.
             different: aspects in which they should be unlike it.
             conditions: what the papers should be like.
+            lenses: lenses to look through, for planners that do.
         """
         query = Query(
             text,
@@ -147,6 +157,7 @@ class Searcher:
             tuple(same),
             tuple(different),
             tuple(conditions),
+            lenses=tuple(lenses),
         )
         return self.run(self.plan(query, planner))
 
@@ -164,6 +175,7 @@ class Searcher:
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
         direction: str = "",
+        lenses: Sequence[str] = (),
     ) -> Ranking:
         """Papers like the seeds; the seeds and their other versions are not shown.
 
@@ -180,6 +192,7 @@ class Searcher:
             different: aspects in which they should be unlike them.
             conditions: as there.
             direction: ``builds-on``, ``built-on-by``, ``both``, or "" for likeness without one.
+            lenses: as there.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
         query = Query(
@@ -194,6 +207,7 @@ class Searcher:
             tuple(different),
             tuple(conditions),
             direction,
+            tuple(lenses),
         )
         return self.run(self.plan(query, planner))
 
@@ -216,7 +230,8 @@ class Searcher:
         for seed in query.seeds:
             self.index.position(seed)
         understood = understand(query, text_too=read_text)
-        plan = replace(plan_with(planner, understood.query, self.view_names), unread=understood.unread)
+        chosen = looks_through(query.lenses, planner)
+        plan = replace(plan_with(chosen, understood.query, self.view_names), unread=understood.unread)
         return asked_with(plan, query, stages)
 
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
@@ -312,9 +327,9 @@ class Searcher:
                     float(fused.scores[at]),
                     papers[paper_id],
                     quotes or (),
-                    _probe_scores(plan, fused, int(at), explain),
+                    probe_scores(plan, fused, int(at), explain),
                     tuple(versions.get(paper_id, ())),
-                    _kept(index, plan, fused, int(at), papers[paper_id]),
+                    kept_conditions(index, plan, fused, int(at), papers[paper_id]),
                 )
             )
         if stale := found.count(None):
@@ -373,6 +388,7 @@ class Searcher:
             )
         if gone:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
+        out += lens_warnings(self.index, plan)
         for probe in plan.probes:
             view = self.index.view(probe.view)
             if isinstance(view, DenseView) and not probe.asking.startswith("abstract@"):
@@ -387,31 +403,6 @@ class Searcher:
                 out.append(f"the query is longer than {encoder.encoder.name} reads; its end was cut")
                 encoder.truncated = 0
         return out
-
-
-def _probe_scores(plan: Plan, fused: Fused, at: int, explain: bool) -> tuple[ProbeScore, ...]:
-    out = []
-    for probe, raw, standard in zip(plan.probes, fused.raw, fused.standardised, strict=True):
-        score = None if raw is None or np.isnan(raw[at]) else float(raw[at])
-        rank = None
-        if explain and raw is not None and score is not None:
-            rank = 1 + int(np.count_nonzero(raw > raw[at]))
-        value = None if standard is None else float(standard[at])
-        out.append(ProbeScore(probe.view, probe.weight, score, value, rank, probe.aspect))
-    return tuple(out)
-
-
-def _kept(index: Index, plan: Plan, fused: Fused, at: int, paper: Paper) -> tuple[Kept, ...]:
-    """What the conditions found in a hit, quoted from what is at hand of it."""
-    out = []
-    for condition, grades, moves in zip(plan.conditions, fused.grades, fused.moves, strict=True):
-        grade = None if np.isnan(grades[at]) else float(grades[at])
-        span = None
-        if plan.evidence and grade is not None and grade >= MEETS:
-            span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
-        quote = "" if span is None else field_text(paper, span.field)[span.start : span.end]
-        out.append(Kept(condition, grade, float(moves[at]), quote))
-    return tuple(out)
 
 
 def open_library(path: Path | str, load: Callable[[str], Encoder] = load_encoder) -> Searcher:

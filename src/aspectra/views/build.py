@@ -25,6 +25,7 @@ from aspectra.views.caching import (
 )
 from aspectra.views.encoder import Encoder, load_encoder
 from aspectra.views.lensing import apply_lenses, lens_state
+from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.readings import make_readings, reader_state
 from aspectra.views.reverse import REVERSE_VERSION
 from aspectra.views.settings import IndexSettings
@@ -82,6 +83,7 @@ def build_index(
             report.encoded += encode_abstracts(library, writer, encoder, chosen.batch, progress)
             if chosen.sentences_apart(encoder):
                 encode_sentences(library, writer, encoder, chosen.batch, progress)
+            encode_readings(library, writer, encoder, chosen.batch, progress)
         report.seconds["encode"] = perf_counter() - clock
         clock = perf_counter()
         report.lensed = apply_lenses(library, writer, chosen.applied_lenses, progress)
@@ -148,7 +150,7 @@ def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, 
         ABSTRACT_KIND,
         SENTENCE_KIND,
     ]
-    fixed.append(lens_state(settings.applied_lenses))
+    fixed += [lens_state(settings.applied_lenses), *prompted_state(library)]
     fixed.append(f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION}")
     fixed.append(reader_state(settings.readers))
     return digest_texts([*fixed, *texts])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,9 +24,11 @@ from aspectra.views.caching import (
     paper_spans,
     read_sections,
 )
+from aspectra.views.columns import write_columns
 from aspectra.views.encoder import Encoder
-from aspectra.views.lensing import collect_lens
+from aspectra.views.lensing import collect_lenses
 from aspectra.views.lexical import build_lexical
+from aspectra.views.prompted.building import collect_prompted
 from aspectra.views.reverse import build_moments
 from aspectra.views.reverse_dense import dense_moments
 from aspectra.views.settings import IndexSettings
@@ -37,7 +37,6 @@ from aspectra.views.units import Units
 __all__ = ["FORMAT", "Builder", "IndexReport"]
 
 FORMAT = 1
-_SAMPLE = 1024
 
 
 @dataclass
@@ -152,41 +151,23 @@ class Builder:
         self.views[name] = {"kind": "lexical", "folder": name, "words": words, "pairs": True}
 
     def _papers(self) -> None:
-        count = len(self.ids)
-        order = np.empty(count, dtype=np.int32)
-        order[np.array(sorted(range(count), key=self.ids.__getitem__), dtype=np.int64)] = np.arange(count)
-        keys = [hashlib.blake2b(i.encode("utf-8", "replace"), digest_size=8).digest() for i in self.ids]
-        # The papers with the smallest hashes: a random sample that new papers hardly change.
-        sample = sorted(sorted(range(count), key=keys.__getitem__)[:_SAMPLE])
-        self.reference = np.array(sample, dtype=np.int64)  # the documents of reverse scores, too
+        # The documents of reverse scores are the sample, too.
+        self.reference = write_columns(self.folder, self.ids, self.columns)
         build_moments(self.folder / "abstract@bm25", self.reference)
-        hashes = b"".join(bytes.fromhex(h) for h in self.columns["text_hash"])
-        arrays: dict[str, NDArray[Any]] = {
-            "id_order": order,
-            "sample": np.array(sample, dtype=np.int64),
-            "years": np.array([y or 0 for y in self.columns["year"]], dtype=np.int32),
-            "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),
-        }
-        for name, array in arrays.items():
-            np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
-        for column, plural in (("venue", "venues"), ("language", "languages")):
-            names = sorted(set(self.columns[column]))
-            code = {name: i for i, name in enumerate(names)}
-            np.save(
-                self.folder / f"{plural}.npy",
-                np.array([code[v] for v in self.columns[column]], dtype=np.int32),
-                allow_pickle=False,
-            )
-            (self.folder / f"{plural}.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")
-        (self.folder / "ids.json").write_text(json.dumps(self.ids, ensure_ascii=False), "utf-8")
         sentences = self.folder / "sentences"
         sentences.mkdir()
         spans = np.array(self.units, dtype=np.int32).reshape(-1, 3)
         Units(np.array(self.offsets, dtype=np.int64), spans).save(sentences)
 
     def _lenses(self) -> None:
-        for name in self.settings.applied_lenses:
-            self.lenses[name] = collect_lens(self.library, name, self.offsets, self.folder)
+        self.lenses, views = collect_lenses(
+            self.library, self.settings.applied_lenses, self.offsets, self.folder
+        )
+        lenses, more = collect_prompted(
+            self.library, self.settings, self.encoders, len(self.ids), self.folder
+        )
+        self.lenses |= lenses
+        self.views |= views | more
 
     def _vectors(
         self, column: str, kind: str, encoder: Encoder, *, sparse: bool = False

@@ -18,11 +18,13 @@ from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
 from aspectra.papers.library import Library
 from aspectra.views.arrays import load_array
 from aspectra.views.caching import paper_spans
+from aspectra.views.delta import DELTA, DeltaEncoder
 from aspectra.views.dense import DenseView, QueryEncoder
 from aspectra.views.encoder import ENCODERS, Encoder, load_encoder
 from aspectra.views.lens import LensValues
 from aspectra.views.lensing import load_lens
 from aspectra.views.lexical import LexicalView
+from aspectra.views.prompted.building import reading_text
 from aspectra.views.reverse import Moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
@@ -170,6 +172,10 @@ class Index:
         """The text of a paper in the abstract views."""
         return paper_spans(self.library.get(paper_id))[0]
 
+    def reading(self, facts: dict[str, Any], paper_id: str) -> str:
+        """What a prompted lens saw of a paper: its text in that lens's views, "" where it saw nothing."""
+        return reading_text(self.library, facts["lens"], facts["values"], paper_id)
+
     def query_encoder(self, spec: str, fingerprint: str) -> QueryEncoder:
         """Shared by all views of one encoder; checked against the views' fingerprint when it loads."""
         with self._lock:
@@ -213,12 +219,16 @@ class Index:
                     len(self.ids),
                     self.id_order,
                     self.settings.lexical,
-                    self.seed_text,
+                    partial(self.reading, facts) if "lens" in facts else self.seed_text,
                     units,
                     positions=lambda: self.positions,
                     pairs=facts.get("pairs", False),
                     own_words=facts.get("own_words", False),
                 )
+            elif facts["kind"] == "vector":
+                folder = self.folder / facts["folder"]
+                asked = QueryEncoder(partial(DeltaEncoder, facts["lens"], folder))
+                view = DenseView(name, folder, self.positions, self.id_order, asked)
             else:
                 encoder = self.query_encoder(facts["encoder"], facts["fingerprint"])
                 folder = self.folder / facts["folder"]
@@ -258,6 +268,10 @@ def _remedy(name: str) -> str:
     base, _, scorer = name.partition("@")
     if base.startswith("chunks"):
         return f"aspectra index --chunks {base.partition('-')[2] or '250w'}"
+    if base.startswith("lens-"):
+        name = base.removeprefix("lens-")
+        done = "" if scorer == DELTA else f"aspectra lens run {name}, then "
+        return f"aspectra lens add {name}, then {done}aspectra index"
     if scorer in ENCODERS:
         return f"aspectra index --encoder {scorer}"
     return "aspectra status"

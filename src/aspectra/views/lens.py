@@ -18,9 +18,9 @@ from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
 from aspectra.views.view import Floats
 
-__all__ = ["LENSES", "LOCAL_LENSES", "Lens", "LensKind", "LensValues", "TextSpan"]
+__all__ = ["LENSES", "LOCAL_LENSES", "MORE_LENSES", "Lens", "LensKind", "LensValues", "TextSpan"]
 
-LensKind = Literal["sentence", "paper"]
+LensKind = Literal["sentence", "paper", "vector"]
 
 
 class TextSpan(NamedTuple):
@@ -38,7 +38,8 @@ class Lens(Protocol):
         name: of the lens, as in ``language``.
         version: another number means that cached values are computed anew.
         kind: ``paper``: one row of values per paper; ``sentence``: one row per unit of
-            :func:`~aspectra.views.caching.paper_spans` (the title, then each sentence).
+            :func:`~aspectra.views.caching.paper_spans` (the title, then each sentence); ``vector``: one row
+            per paper that becomes a view of its own, see :mod:`aspectra.views.delta`.
         labels: names of the columns. A lens documents their scale; grades go from 0 to 1, and NaN says that
             nothing is known.
         full_text: whether values depend on the sections too, and not on title and abstract (or lead) alone.
@@ -85,4 +86,9 @@ class LensValues:
 # What every library is seen through unless it is told otherwise; none needs a language model.
 LOCAL_LENSES = ("audience", "format", "kind", "language", "length", "roles", "source")
 
-LENSES: Registry[Lens] = Registry("lens", {name: f"aspectra.views.lenses.{name}" for name in LOCAL_LENSES})
+# Local too, but only where somebody asks for them: `aspectra lens add style`.
+MORE_LENSES = ("style",)
+
+LENSES: Registry[Lens] = Registry(
+    "lens", {name: f"aspectra.views.lenses.{name}" for name in (*LOCAL_LENSES, *MORE_LENSES)}
+)

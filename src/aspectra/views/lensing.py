@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
 from aspectra.papers.writing import Writer
 from aspectra.views.arrays import load_array
 from aspectra.views.caching import Progress, read_sections
+from aspectra.views.delta import build_delta, delta_view
 from aspectra.views.lens import LENSES, LOCAL_LENSES, Lens, LensValues
 from aspectra.views.view import Floats
 
-__all__ = ["apply_lenses", "collect_lens", "lens_state", "load_lens"]
+__all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "load_lens"]
 
 _AHEAD = 1000  # papers read at a time
 _MANY = 5000  # papers from which on starting processes is worth its second
@@ -166,6 +168,33 @@ def collect_lens(library: Library, name: str, offsets: Sequence[int], folder: Pa
         values[low:high] = rows
     np.save(folder / f"lens-{name}.npy", values, allow_pickle=False)
     return {"version": lens.version, "kind": lens.kind, "labels": list(lens.labels)}
+
+
+def collect_lenses(
+    library: Library, names: Sequence[str], offsets: Sequence[int], folder: Path
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Write what lenses saw into a generation; returns the manifest's parts of lenses and of views.
+
+    Args:
+        library: whose values are read.
+        names: of the lenses.
+        offsets: (papers + 1,) where each paper's units begin.
+        folder: of the generation being built.
+
+    Raises:
+        LibraryCorrupt: values are missing or do not fit the paper's units.
+    """
+    lenses: dict[str, dict[str, Any]] = {}
+    views: dict[str, dict[str, Any]] = {}
+    for name in names:
+        lens = LENSES.get(name)
+        if lens.kind == "vector":
+            views[delta_view(name)] = build_delta(
+                name, partial(_stored, library, lens), len(offsets) - 1, folder
+            )
+        else:
+            lenses[name] = collect_lens(library, name, offsets, folder)
+    return lenses, views
 
 
 def load_lens(folder: Path, name: str, facts: dict[str, Any]) -> LensValues:

@@ -58,10 +58,10 @@ def run_file(session: Session, path: Path, limit: int | None, way: Way, asked: A
     """Run a plan from a file."""
     from aspectra.search.plan import Plan
 
-    made = Plan.load(path)
-    if limit is not None:
-        made = made.with_limit(limit)
-    with session.open_searcher() as searcher:
+    with session.open_searcher() as searcher:  # it knows the lenses that conditions may name
+        made = Plan.load(path)
+        if limit is not None:
+            made = made.with_limit(limit)
         answer(session, searcher, made, way, asked)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "Json",
     "JsonLines",
     "Lang",
+    "LensNames",
     "Limit",
     "Literal",
     "Output",
@@ -46,7 +47,7 @@ Planner = Annotated[
         "--planner",
         "-p",
         metavar="NAME",
-        help="guided, hybrid, bm25, dense, fulltext, directional, prism, chain.",
+        help="guided, hybrid, bm25, dense, fulltext, directional, prism, chain, hand, lensed.",
         show_default=False,
     ),
 ]
@@ -64,6 +65,12 @@ Author = Annotated[
 ]
 Lang = Annotated[
     list[str] | None, typer.Option(metavar="TAG", help="Only this language, as en.", show_default=False)
+]
+LensNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lens", metavar="NAME", help="Look through this lens; again for more.", show_default=False
+    ),
 ]
 Same = Annotated[
     list[str] | None,

@@ -171,11 +171,7 @@ def run(
     recipe: Annotated[
         list[str] | None,
         typer.Option(
-            "--recipe",
-            "-r",
-            metavar="SPEC",
-            help="bm25, bm25>200>dense, bm25|rerank, FILE.",
-            show_default=False,
+            "--recipe", "-r", metavar="SPEC", help="bm25, bm25>200>dense or FILE", show_default=False
         ),
     ] = None,
     protocol: Annotated[

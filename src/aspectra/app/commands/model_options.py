@@ -31,6 +31,7 @@ __all__ = [
     "ModelName",
     "OracleRates",
     "cost_in_words",
+    "currency_of",
     "model_settings",
     "read_limits",
 ]
@@ -168,6 +169,13 @@ def model_settings(
         journal=journal,
         offline=bool(config["offline"]),
     )
+
+
+def currency_of(prices: Path | None = None) -> str:
+    """The price file's currency, or "" where it names none; None for the user's own file."""
+    from aspectra.llm.prices import Prices, default_prices
+
+    return Prices.read(prices or default_prices()).currency
 
 
 def cost_in_words(cost: Cost, currency: str = "") -> str:

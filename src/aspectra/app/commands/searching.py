@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +21,7 @@ from aspectra.app.commands.asking_options import (
     Json,
     JsonLines,
     Lang,
+    LensNames,
     Limit,
     Literal,
     Output,
@@ -35,6 +36,7 @@ from aspectra.app.commands.asking_options import (
     WhyNot,
     Wish,
 )
+from aspectra.app.commands.limits import Limits
 from aspectra.app.commands.model_options import (
     BaseUrl,
     BudgetLimit,
@@ -56,70 +58,12 @@ from aspectra.app.commands.stage_options import (
     stages_of,
 )
 from aspectra.app.session import Session, common, read_stdin
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import LibraryNotFound, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.search.plan import Plan
-    from aspectra.search.query import Query
-    from aspectra.search.searcher import Searcher
+    pass
 
 __all__ = ["plan", "search", "similar"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """What a person may say beside the question."""
-
-    since: str | None
-    until: str | None
-    venue: list[str] | None
-    author: list[str] | None
-    lang: list[str] | None
-    all_versions: bool
-    same: list[str] | None
-    different: list[str] | None
-    conditions: list[str] | None
-    instruction: str = ""
-    literal: bool = True
-    direction: str | None = None
-    stages: tuple[str, ...] = ()
-
-    def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
-        """The whole question."""
-        from aspectra.app.asking import year_of
-        from aspectra.search.condition import Condition
-        from aspectra.search.query import Filters, Query
-
-        filters = Filters(
-            since=None if self.since is None else year_of(self.since, "--since"),
-            until=None if self.until is None else year_of(self.until, "--until"),
-            venues=tuple(self.venue or ()),
-            authors=tuple(self.author or ()),
-            languages=tuple(self.lang or ()),
-        )
-        return Query(
-            text,
-            seeds,
-            filters,
-            session.config["search.limit"],
-            session.config["search.evidence"],
-            "all" if self.all_versions else "best",
-            self.instruction,
-            _aspects(self.same),
-            _aspects(self.different),
-            tuple(Condition.parse(chip) for chip in self.conditions or ()),
-            self.direction or "",
-        )
-
-    def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
-        """The plan for it, with wishes in the text read unless it is to be taken literally."""
-        planner = session.config["search.planner"]
-        return searcher.plan(query, planner, read_text=not self.literal, stages=self.stages)
-
-
-def _aspects(given: list[str] | None) -> tuple[str, ...]:
-    """Aspects of one or several flags, separated by commas too."""
-    return tuple(part.strip() for one in given or () for part in one.split(",") if part.strip())
 
 
 def _flags(session: Session, limit: int | None, planner: str | None, evidence: int | None) -> None:
@@ -155,6 +99,7 @@ def search(
     same: Same = None,
     different: Different = None,
     condition: Wish = None,
+    lens: LensNames = None,
     instruction: Instruction = "",
     literal: Literal = False,
     why_not: WhyNot = None,
@@ -206,8 +151,8 @@ def search(
         stages=stage,
     )
     asked = Asked(model, base_url, key_variable, budget, lanes, journal)
-    wishes = (same, different, condition, instruction, literal, None, stages)
-    limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
+    wishes = (same, different, condition, instruction, literal, None, tuple(lens or ()), stages)
+    limits = Limits(since, until, venue, author, lang, all_versions, *wishes)
     if plan_file is not None:
         if text:
             raise UsageError("--plan-file brings its own question", hint="leave the words out")
@@ -221,6 +166,7 @@ def search(
             "--same": same,
             "--different": different,
             "--condition": condition,
+            "--lens": lens,
             "--instruction": instruction,
             "--literal": literal,
             "--evidence": evidence is not None,
@@ -235,8 +181,9 @@ def search(
             )
         run_file(session, plan_file, limit, way, asked)
         return
-    query = limits.query(session, _words(text), ())
-    with session.open_searcher() as searcher:
+    words = _words(text)
+    with session.open_searcher() as searcher:  # it knows the lenses that conditions may name
+        query = limits.query(session, words, ())
         answer(session, searcher, limits.plan(session, searcher, query), way, asked)
 
 
@@ -261,6 +208,7 @@ def similar(
     different: Different = None,
     direction: Direction = None,
     condition: Wish = None,
+    lens: LensNames = None,
     instruction: Instruction = "",
     why_not: WhyNot = None,
     rerank: RerankMethod = None,
@@ -311,8 +259,8 @@ def similar(
         stages=stage,
     )
     asked = Asked(model, base_url, key_variable, budget, lanes, journal)
-    wishes = (same, different, condition, instruction, True, direction, stages)
-    limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
+    wishes = (same, different, condition, instruction, True, direction, tuple(lens or ()), stages)
+    limits = Limits(since, until, venue, author, lang, all_versions, *wishes)
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
         query = limits.query(session, _words([text]) if text else "", resolved)
@@ -342,6 +290,7 @@ def plan(
     different: Different = None,
     direction: Direction = None,
     condition: Wish = None,
+    lens: LensNames = None,
     instruction: Instruction = "",
     literal: Literal = False,
     rerank: RerankMethod = None,
@@ -369,6 +318,7 @@ def plan(
     if text == ["last"] and not seed:
         from aspectra.app.recent import recall
 
+        _know_lenses(session)
         made = recall().plan
     else:
         _flags(session, limit, planner, evidence)
@@ -382,10 +332,18 @@ def plan(
             kind=kind,
             stages=stage,
         )
-        wishes = (same, different, condition, instruction, literal, direction, stages)
-        limits = _Limits(since, until, venue, author, lang, all_versions, *wishes)
+        wishes = (same, different, condition, instruction, literal, direction, tuple(lens or ()), stages)
+        limits = Limits(since, until, venue, author, lang, all_versions, *wishes)
         with session.open_searcher() as searcher:
             resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
             query = limits.query(session, _words(text), resolved)
             made = limits.plan(session, searcher, query)
     session.screen.data(plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
+
+
+def _know_lenses(session: Session) -> None:
+    """Plans may hold conditions on lenses of the library; one that is not there has none."""
+    from aspectra.search.attributes.prompted import know_lenses
+
+    with contextlib.suppress(LibraryNotFound), session.open_library() as library:
+        know_lenses(library)

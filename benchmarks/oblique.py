@@ -1,0 +1,402 @@
+"""Oblique search: style, lenses and their cost: tables and a figure into docs/results/oblique.md.
+
+    python benchmarks/oblique.py DATA --libraries FOLDER [--only style theorem gap pass]
+
+DATA holds style-authorship and theorem-analogue (not part of this project). Whatever an oracle or a script
+stands behind is *simulated*: it shows what the machinery does, and nothing about any language model. The
+figure needs matplotlib (extra ``plot``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from aspectra.lab.benchmark import BENCHMARKS, Benchmark
+from aspectra.lab.evaluate import evaluate
+from aspectra.lab.experiment import benchmark_library
+from aspectra.lab.lens_oracle import LensOracle
+from aspectra.lab.measures.gap import Pools
+from aspectra.lab.oracle import Oracle
+from aspectra.lab.significance import bootstrap
+from aspectra.lab.tables import Number, Table, render
+from aspectra.llm.assemble import ModelSettings, wrap_model
+from aspectra.llm.chat import Reply, Request
+from aspectra.llm.journal_file import JournalFile
+from aspectra.llm.scripted import Scripted
+from aspectra.papers.library import Library
+from aspectra.papers.paper import Paper
+from aspectra.search.query import Query
+from aspectra.search.rerank.method import Method
+from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.rerank import rerank
+from aspectra.search.searcher import Searcher
+from aspectra.views.build import build_index
+from aspectra.views.lens import LOCAL_LENSES
+from aspectra.views.prompted.definition import PromptedLens
+from aspectra.views.prompted.prompt import builtin_text
+from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
+from aspectra.views.prompted.store import tally
+from aspectra.views.settings import IndexSettings
+
+MEASURES = ["nDCG@10", "nDCG@50", "R@10", "R@50", "R@100"]
+NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+SETS = ("theorem-analogue", "style-authorship")
+RETRIEVERS = {
+    "theorem-analogue": ("bm25", "dense", "hybrid"),
+    "style-authorship": ("bm25", "dense", "hybrid", "hand"),
+}
+POOL, VERIFIER_ERROR = 100, 0.1
+PAPERS, PILOT, LANES = 10_000, 60, 8
+# A capitalised word that does not begin a sentence.
+CAPITALISED = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]*")
+SETTINGS = IndexSettings(chunks=(), sentences="late", lenses=(*LOCAL_LENSES, "style"))
+Run = dict[str, dict[str, float]]
+
+
+def masked(text: str) -> str:
+    """The text with one sign for every capitalised word inside a sentence."""
+    return CAPITALISED.sub("Xxxx", text)
+
+
+def searcher_of(benchmark: Benchmark, folder: Path, change: Callable[[str], str] | None = None) -> Searcher:
+    """A searcher over the benchmark's corpus, or over a changed copy of it."""
+
+    def papers() -> Iterator[Paper]:
+        for paper in benchmark.papers():
+            yield paper if change is None else replace(paper, abstract=change(paper.abstract))
+
+    settings = SETTINGS if change is None else replace(SETTINGS, encoders=())
+    return benchmark_library(replace(benchmark, papers=papers), folder, settings)
+
+
+def run_topics(
+    searcher: Searcher,
+    benchmark: Benchmark,
+    planner: str,
+    change: Callable[[str], str] | None = None,
+    lens: str = "",
+) -> Run:
+    """The best hundred of each topic; with a lens, asked with what that saw of the topic's own passage."""
+    out: Run = {}
+    for topic in benchmark.topics:
+        dropped = benchmark.excluded.get(topic.id, frozenset())
+        text = topic.text if change is None else change(topic.text)
+        query = Query(text, limit=100 + len(dropped), evidence=0, versions="all")
+        if lens:
+            seed = topic.id.removeprefix("q-")
+            query = replace(query, text="", seeds=(seed,), lenses=(lens,))
+        positions, scores = searcher.order(searcher.plan(query, planner))
+        ids = [searcher.index.ids[p] for p in positions]
+        out[topic.id] = {i: float(s) for i, s in zip(ids, scores, strict=True) if i not in dropped}
+    return out
+
+
+def row_of(name: str, benchmark: Benchmark, run: Run) -> tuple[str | Number, ...]:
+    """A row of a table, in per cent."""
+    found = evaluate(MEASURES, benchmark.qrels["gold"], run)
+    cells: list[str | Number] = [name]
+    for measure in MEASURES:
+        score = found[measure]
+        span = bootstrap(score.values)
+        low, high = (None, None) if span is None else (100 * span[0], 100 * span[1])
+        cells.append(Number(100 * (score.mean or 0.0), low, high))
+    return tuple(cells)
+
+
+def style_table(data: Path, libraries: Path) -> Table:
+    """The local style lens beside words and vectors, with names and without."""
+    benchmark = BENCHMARKS.get("obliq")(data / "style-authorship")
+    plain = searcher_of(benchmark, libraries / "style-authorship")
+    bare = searcher_of(benchmark, libraries / "style-authorship-masked", masked)
+    rows = [
+        row_of(name, benchmark, run_topics(plain, benchmark, name))
+        for name in ("bm25", "dense", "hybrid", "hand")
+    ]
+    rows += [
+        row_of(f"{name}, names masked", benchmark, run_topics(bare, benchmark, name, masked))
+        for name in ("bm25", "hand")
+    ]
+    notes = (
+        f"{len(benchmark.topics)} queries, 1,293 passages, the query's own novel left out; measures x100",
+        "in brackets: 95 % bootstrap intervals over queries",
+        "names masked: every capitalised word inside a sentence, in passages and queries, became one sign",
+        "hand: the planner on the view lens-style@delta; no model and nothing trained; which features it "
+        "looks at was chosen among some 200 variants by these queries and other passages of their 15 authors",
+    )
+    return Table("style-authorship: the same hand", ("recipe", *MEASURES), tuple(rows), notes)
+
+
+def theorem_table(data: Path, libraries: Path) -> Table:
+    """Problems that need the same theorem, without a lens."""
+    benchmark = BENCHMARKS.get("obliq")(data / "theorem-analogue")
+    searcher = searcher_of(benchmark, libraries / "theorem-analogue")
+    rows = [
+        row_of(name, benchmark, run_topics(searcher, benchmark, name))
+        for name in ("bm25", "dense", "hybrid", "lensed")
+    ]
+    notes = (
+        f"{len(benchmark.topics)} queries, 747 problems; measures x100",
+        "in brackets: 95 % bootstrap intervals over queries",
+        "lensed: in a library without a prompted lens it is the hybrid",
+    )
+    return Table("theorem-analogue: the same theorem", ("recipe", *MEASURES), tuple(rows), notes)
+
+
+def truth_of(data: Path, name: str) -> dict[str, str]:
+    """Paper id -> what a perfect lens would see; papers outside the judged half have their own values."""
+    from aspectra.lab.benchmarks._files import Folder
+
+    folder = Folder(data / name, "")
+    truth: dict[str, str] = {}
+    if name == "theorem-analogue":
+        for row in folder.rows(folder.need("groups.jsonl")):
+            truth |= dict.fromkeys(row["ids"], f"rests on: {row['theorem']}")
+    else:
+        for row in folder.rows(folder.need("authors.jsonl")):
+            for passages in row["novels"].values():
+                truth |= dict.fromkeys(passages, f"written by {row['author']}")
+    for row in folder.rows(folder.need("corpus.jsonl")):
+        truth.setdefault(row["_id"], f"unjudged {int(row['_id'][-6:], 16) % 83}")
+    return truth
+
+
+async def verify(benchmark: Benchmark, texts: dict[str, str], first: Run) -> Run:
+    """A simulated verifier on the pool: a first stage's best, with the missing relevant papers put in."""
+    out: Run = {}
+    method = Method.parse("listwise+tournament")
+    for topic in benchmark.topics:
+        graded = benchmark.qrels["gold"].get(topic.id, {})
+        pool = list(first[topic.id])[:POOL]
+        pool += [doc for doc in sorted(graded) if doc not in pool]
+        random.Random(topic.id).shuffle(pool)
+        model = Oracle(graded, error=VERIFIER_ERROR)
+        found = await rerank(
+            Question(topic.text), [Candidate(doc, texts[doc]) for doc in pool], method, model
+        )
+        out[topic.id] = {doc: float(-place) for place, doc in enumerate(found.order)}
+    return out
+
+
+def gap_rows(data: Path, libraries: Path) -> list[tuple[str, float, float, float, float]]:
+    """(set, noise, lensed nDCG@10, verifier's, gap) with an oracle behind the lens: *simulated*."""
+    rows = []
+    for name in SETS:
+        benchmark = BENCHMARKS.get("obliq")(data / name)
+        searcher = searcher_of(benchmark, libraries / name)
+        plain = {one: run_topics(searcher, benchmark, one) for one in RETRIEVERS[name]}
+        texts = {paper.id: paper.abstract for paper in benchmark.papers()}
+        verified = asyncio.run(verify(benchmark, texts, plain["hybrid"]))
+        truth = truth_of(data, name)
+        library = searcher.library
+        names = {noise: f"oracle_{round(100 * noise):03}" for noise in NOISES}
+        for noise in NOISES:
+            lens = PromptedLens(names[noise], builtin_text("proof_technique"))
+            settings = ModelSettings(
+                journal=libraries / f"{name}-{names[noise]}.db", prices=libraries / "none"
+            )
+            with wrap_model(LensOracle(truth, noise=noise), settings) as model:
+                run_lens(library, bound_to(lens, model.name, switch=True), model)
+        build_index(library, SETTINGS)
+        searcher.refresh()
+        for noise in NOISES:
+            lensed = run_topics(searcher, benchmark, "lensed", lens=names[noise])
+            pools = Pools({**plain, "lensed": lensed}, {"verifier": verified})
+            gap = evaluate(["Gap"], benchmark.qrels["gold"], pools=pools)["Gap"].mean
+            qrels = benchmark.qrels["gold"]
+            own = evaluate(["nDCG@10"], qrels, lensed)["nDCG@10"].mean
+            best = evaluate(["nDCG@10"], qrels, verified)["nDCG@10"].mean
+            rows.append((name, noise, own or 0.0, best or 0.0, gap or 0.0))
+            print(rows[-1], flush=True)
+    return rows
+
+
+def figure(rows: list[tuple[str, float, float, float, float]], path: Path) -> None:
+    """Gap against noise, one line for each set."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "aspectra"  # the same file from the same numbers
+    from matplotlib import pyplot as plt
+
+    shown, axes = plt.subplots(figsize=(6.4, 3.8))
+    for name, mark in zip(SETS, "os", strict=True):
+        mine = [row for row in rows if row[0] == name]
+        axes.plot([row[1] for row in mine], [row[4] for row in mine], marker=mark, label=name)
+    axes.axhline(0.0, color="0.6", linewidth=0.8)
+    axes.set_xlabel("share of papers of which the lens says something wrong")
+    axes.set_ylabel("verification minus retrieval, nDCG@10")
+    axes.set_title("A better lens closes the gap (simulated: oracle lens and verifier)")
+    axes.legend(frameon=False)
+    shown.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shown.savefig(path, metadata={"Date": None})
+    plt.close(shown)
+
+
+def made_up_papers(count: int) -> Iterator[Paper]:
+    """Papers of made-up words, 40 to 260 of them."""
+    draw = random.Random(11)
+    words = ["".join(draw.choices("abdeghiklmnoprstu", k=draw.randint(2, 11))) for _ in range(4000)]
+    for number in range(count):
+        body = [draw.choice(words) for _ in range(draw.randint(40, 260))]
+        yield Paper(f"p{number:05}", " ".join(body[:7]), " ".join(body).capitalize() + ".")
+
+
+def script(log: Path) -> Callable[[Request], Reply]:
+    """Replies by hash, 4 in 100 unreadable; each call leaves a sign in a file before it is answered."""
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def answer(request: Request) -> Reply:
+        draw = random.Random(request.key)
+        bad = draw.random() < 0.04
+        os.write(handle, b"m" if bad else b".")
+        text = " ".join("abcde"[: draw.randint(1, 5)] for _ in range(draw.randint(20, 110)))
+        return Reply("I would rather not say." if bad else json.dumps({"value": text}))
+
+    return answer
+
+
+def one_run(folder: Path, most: int | None = None, spread: bool = False) -> None:
+    """One run over the made-up library; what a killed child does."""
+    with Library(folder / "library") as library:
+        lens = PromptedLens("stance", builtin_text("stance"))
+        settings = ModelSettings(journal=folder / "journal.db", prices=folder / "none", lanes=LANES)
+        model_ = Scripted(script(folder / "calls"), delay=0.002)
+        with wrap_model(model_, settings) as model:
+            run_lens(library, bound_to(lens, model.name), model, most=most, spread=spread)
+
+
+def estimated(folder: Path) -> int:
+    """Tokens that are still to be spent, as estimated."""
+    with Library(folder / "library") as library:
+        lens = PromptedLens("stance", builtin_text("stance"))
+        settings = ModelSettings(journal=folder / "journal.db", prices=folder / "none")
+        with wrap_model(Scripted([]), settings) as model:
+            return estimate_lens(library, bound_to(lens, model.name), model).cost.tokens
+
+
+def pass_table(libraries: Path) -> Table:
+    """10,000 papers, a kill half-way, and what it cost: *simulated*."""
+    folder = libraries / "pass"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    calls = folder / "calls"
+    with Library.create(folder / "library") as library, library.writing("add") as writer:
+        writer.add(made_up_papers(PAPERS))
+    by_thumb = estimated(folder)
+    one_run(folder, PILOT, spread=True)
+    lens = PromptedLens("stance", builtin_text("stance"), model="scripted")
+    with Library(folder / "library") as library:
+        known = tally(library, lens)
+    measured = known.asked + known.answered + estimated(folder)
+    words = [sys.executable, __file__, str(folder), "--child", "--libraries", str(libraries)]
+    child = subprocess.Popen(words)
+    while calls.stat().st_size < PAPERS // 2 and child.poll() is None:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    killed = child.wait() == -signal.SIGKILL
+    begun = calls.stat().st_size
+    journal = JournalFile(folder / "journal.db")
+    lost = begun - sum(journal.counts().values())
+    journal.close()
+    one_run(folder)
+    total = calls.read_bytes()
+    with Library(folder / "library") as library:
+        done = tally(library, lens)
+        with library.writing("add") as writer:
+            writer.add([Paper("new", "New", "One more paper, which nobody has seen.")])
+    before = calls.stat().st_size
+    one_run(folder)
+    spent = done.asked + done.answered
+    rows = (
+        ("papers", f"{PAPERS:,}"),
+        ("killed (SIGKILL) after so many calls", f"{begun:,}{'' if killed else ' (not killed!)'}"),
+        ("papers with a value at the end", f"{done.values:,}"),
+        ("papers given up (three replies unreadable)", f"{done.failed:,}"),
+        ("calls begun in all", f"{len(total):,}"),
+        ("calls whose reply the kill lost, asked again", f"{lost:,} (under way at once: {LANES})"),
+        ("calls more than the values took", f"{len(total) - done.calls:,}"),
+        ("unreadable replies sent / counted", f"{total.count(b'm'):,} / {done.malformed:,}"),
+        ("tokens spent", f"{spent:,}"),
+        ("estimate by rule of thumb", f"{by_thumb:,} ({100 * by_thumb / spent - 100:+.1f} %)"),
+        (f"estimate after a pilot of {PILOT}", f"{measured:,} ({100 * measured / spent - 100:+.1f} %)"),
+        ("calls for one new paper", f"{calls.stat().st_size - before:,}"),
+    )
+    notes = ("*simulated*: replies are made up by hash, 4 in 100 unreadable, 2 ms each; no model was asked",)
+    return Table("One pass over a library, killed half-way (*simulated*)", ("what", "number"), rows, notes)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, metavar="DATA")
+    parser.add_argument("--libraries", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--only", nargs="*", default=["style", "theorem", "gap", "pass"])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        one_run(options.data)
+        return
+    options.libraries.mkdir(parents=True, exist_ok=True)
+    parts = options.libraries / "oblique-parts"
+    parts.mkdir(exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+
+    def keep(name: str, table: Table) -> None:
+        (parts / f"{name}.md").write_text(render(table, "markdown"), "utf-8")
+
+    if "style" in options.only:
+        keep("style", style_table(options.data, options.libraries))
+    if "theorem" in options.only:
+        keep("theorem", theorem_table(options.data, options.libraries))
+    if "gap" in options.only:
+        rows = gap_rows(options.data, options.libraries)
+        figure(rows, options.out / "figures" / "gap.svg")
+        cells = tuple((n, f"{x:g}", *(100 * value for value in values)) for n, x, *values in rows)
+        notes = (
+            "*simulated*: what the lens says of a paper is the truth, or with the noise as chance what would "
+            "be true of another; papers outside the judged half have one of 83 values of their own",
+            "the query is the passage that it was made from, asked with what the lens saw of that",
+            f"verifier: a listwise tournament by an oracle that errs on {VERIFIER_ERROR:.0%} of neighbours, "
+            f"on the hybrid's best {POOL} with the missing relevant ones put in (*simulated*)",
+            "gap: the verifier minus the best of "
+            + " and ".join(f"{', '.join(RETRIEVERS[one])} ({one})" for one in SETS)
+            + " and the lensed plan; below 0 the lens finds better than the verifier orders",
+        )
+        columns = ("set", "noise", "lensed nDCG@10", "verifier nDCG@10", "gap")
+        keep(
+            "gap",
+            Table(
+                "The retrieval-verification gap as a lens gets better (*simulated*)", columns, cells, notes
+            ),
+        )
+    if "pass" in options.only:
+        keep("pass", pass_table(options.libraries))
+    found = {name: (parts / f"{name}.md") for name in ("style", "theorem", "gap", "pass")}
+    text = "# Oblique search\n\nWhat no text says outright: who wrote it, which theorem it needs.\n\n"
+    text += "Made by `python benchmarks/oblique.py DATA --libraries FOLDER`.\n\n"
+    for name, path in found.items():
+        if path.is_file():
+            text += path.read_text("utf-8").rstrip() + "\n\n"
+            if name == "gap":
+                text += "![the gap against the lens's noise, simulated](figures/gap.svg)\n\n"
+    (options.out / "oblique.md").write_text(text.rstrip() + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The columns of a generation: what papers are ordered, sampled and filtered by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["write_columns"]
+
+_SAMPLE = 1024
+
+
+def write_columns(
+    folder: Path, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]
+) -> NDArray[np.int64]:
+    """Write ids and columns of papers into a generation; returns positions of its sample, ascending.
+
+    Args:
+        folder: of the generation being built.
+        ids: of the papers, in order.
+        columns: ``year``, ``venue``, ``language`` and ``text_hash`` of each paper.
+    """
+    count = len(ids)
+    order = np.empty(count, dtype=np.int32)
+    order[np.array(sorted(range(count), key=ids.__getitem__), dtype=np.int64)] = np.arange(count)
+    keys = [hashlib.blake2b(i.encode("utf-8", "replace"), digest_size=8).digest() for i in ids]
+    # The papers with the smallest hashes: a random sample that new papers hardly change.
+    sample = sorted(sorted(range(count), key=keys.__getitem__)[:_SAMPLE])
+    hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
+    chosen = np.array(sample, dtype=np.int64)
+    arrays: dict[str, NDArray[Any]] = {
+        "id_order": order,
+        "sample": chosen,
+        "years": np.array([y or 0 for y in columns["year"]], dtype=np.int32),
+        "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),
+    }
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    for column, plural in (("venue", "venues"), ("language", "languages")):
+        names = sorted(set(columns[column]))
+        code = {name: i for i, name in enumerate(names)}
+        np.save(
+            folder / f"{plural}.npy",
+            np.array([code[v] for v in columns[column]], dtype=np.int32),
+            allow_pickle=False,
+        )
+        (folder / f"{plural}.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")
+    (folder / "ids.json").write_text(json.dumps(ids, ensure_ascii=False), "utf-8")
+    return chosen

@@ -1,0 +1,160 @@
+"""One paper, one question, one value: what is shown, what is asked again, what is given up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from aspectra.llm.budget import prompt_tokens
+from aspectra.llm.chat import ChatModel, Message, Reply, Request
+from aspectra.llm.failures import BadRequest, ContextExceeded, Refused
+from aspectra.papers.paper import Paper
+from aspectra.views.prompted.prompt import LensPrompt, common
+from aspectra.views.prompted.schema import Unreadable
+from aspectra.views.prompted.store import Reading
+
+__all__ = ["NO_TEXT", "TRIES", "Shown", "question", "read_paper", "show"]
+
+NO_TEXT = "no text beyond a title"
+TRIES = 3  # answers asked for, at most, until one can be read
+_SHRINK = (1.0, 0.5, 0.25)  # shares of a paper shown, where a model reads less than was thought
+_QUOTED = 500  # characters of an unreadable answer that are shown back
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A paper as a model sees it.
+
+    Attributes:
+        text: one JSON object, on one line.
+        cut: whether the paper says more.
+    """
+
+    text: str
+    cut: bool = False
+
+
+def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
+    """What is shown of a paper, or None where it has nothing but a title.
+
+    Args:
+        paper: with its sections where the prompt reads them or they stand for the abstract.
+        prompt: says what is read, and how much of it.
+        share: of the characters allowed.
+    """
+    parts = [paper.abstract.strip()]
+    if prompt.reads == "full" or not parts[0]:
+        parts += [
+            "\n".join(part for part in (section.heading.strip(), section.text.strip()) if part)
+            for section in paper.sections
+            if section.text.strip()
+        ]
+    body = "\n\n".join(part for part in parts if part)
+    if not body:
+        return None
+    most = max(1, int(prompt.most_characters * share))
+    data = {"title": " ".join(paper.title.split()), "text": body[:most]}
+    return Shown(
+        json.dumps({k: v for k, v in data.items() if v}, ensure_ascii=False)
+        .encode("utf-8", "replace")
+        .decode(),
+        len(body) > most,
+    )
+
+
+def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0) -> Request:
+    """The first question about a paper.
+
+    Every answer may be given again by a journal, readable or not: what is asked after an unreadable one is
+    another question, so that a run which was killed goes through the same answers without paying twice.
+
+    Args:
+        prompt: of the lens.
+        shown: of the paper.
+        paper_id: of the paper.
+        begun: answers that earlier runs had in vain: those are not wanted again.
+    """
+    return Request(
+        prompt.messages(shown.text),
+        prompt=prompt.stamp,
+        max_tokens=prompt.max_tokens + prompt.thinking,
+        schema=prompt.schema.request_schema(),
+        subjects=(paper_id,),
+        repeat=begun,
+        accept=_any,
+    )
+
+
+def _any(reply: Reply) -> bool:
+    """Any answer is one."""
+    return True
+
+
+async def read_paper(
+    prompt: LensPrompt,
+    paper: Paper,
+    model: ChatModel,
+    tries: int = TRIES,
+    before: Reading | None = None,
+) -> Reading:
+    """A model's value of one paper; where there is none, why not.
+
+    An answer that cannot be read is asked again, with what was wrong about it, ``tries`` times in all. A
+    paper that is too long for the model is shown in part.
+
+    Args:
+        prompt: of the lens.
+        paper: with what the prompt reads of it.
+        model: is asked.
+        tries: answers asked for, at most.
+        before: what an earlier run had of it in vain; its answers count on.
+
+    Raises:
+        ModelError: nothing is known about this paper, because the endpoint did not serve; another run may
+            do better.
+    """
+    for share in _SHRINK:
+        shown = show(paper, prompt, share)
+        if shown is None:
+            return Reading(None, NO_TEXT, calls=0)
+        try:
+            return await _read(prompt, shown, paper.id, model, tries, before)
+        except ContextExceeded:
+            continue
+        except Refused as error:
+            return Reading(None, f"declined: {error.what}", cut=shown.cut, simulated=model.simulated)
+        except BadRequest as error:
+            if error.fatal:
+                raise
+            return Reading(None, f"not accepted: {error.what}", calls=0, cut=shown.cut)
+    return Reading(None, "too long for the model", calls=0, cut=True)
+
+
+async def _read(
+    prompt: LensPrompt, shown: Shown, paper_id: str, model: ChatModel, tries: int, before: Reading | None
+) -> Reading:
+    spent = Reading(None, calls=0) if before is None else replace(before, failure="")
+    request = first = question(prompt, shown, paper_id, spent.calls)
+    spent = replace(spent, cut=shown.cut, thumb=spent.thumb + prompt_tokens(request))
+    why = ""
+    for attempt in range(tries):
+        reply = await model.complete(request)
+        spent = replace(
+            spent,
+            calls=spent.calls + 1,
+            asked=spent.asked + reply.usage.prompt_tokens,
+            answered=spent.answered + reply.usage.completion_tokens,
+            simulated=spent.simulated or reply.simulated,
+        )
+        try:
+            found = prompt.schema.read(reply.text)
+        except Unreadable as error:
+            why = str(error)
+            spent = replace(spent, malformed=spent.malformed + 1)
+        else:
+            return replace(spent, value=found.value, repaired=found.repaired)
+        # Another question, so that a model which always answers the same to the same has a reason not to.
+        said = Message("assistant", reply.text[:_QUOTED] or "-")
+        asked = Message("user", common("correction").replace("{{why}}", why))
+        request = replace(first, messages=(*first.messages, said, asked), repeat=first.repeat + attempt + 1)
+    return replace(spent, failure=f"malformed: {why}")

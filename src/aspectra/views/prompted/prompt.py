@@ -1,0 +1,213 @@
+"""Prompt files of lenses: TOML with declared placeholders, hashed into what was computed with them.
+
+A prompt file says::
+
+    about = "what the lens sees, in a few words"
+    cues = ["words of a query", "that ask for it"]
+    placeholders = ["paper", "rules", "answer"]
+    system = "... {{rules}}"
+    user = "... {{paper}} ... {{answer}}"
+
+    [schema]                # of the value, as JSON schema; or in a file of its own
+    type = "string"
+    maxLength = 400
+
+Optional are ``reads`` (``abstract``, the default, or ``full``), ``most_characters`` of a paper that are
+shown, ``max_tokens`` of an answer, and ``usual_tokens``, what an answer has as a rule, for the estimate
+before there is anything to measure.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from aspectra.base.checking import refuse_unknown
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest, digest_texts
+from aspectra.llm.chat import Message
+from aspectra.views.prompted.schema import ValueSchema
+
+__all__ = ["BUILTIN_PROMPTS", "LensPrompt", "builtin_text", "common"]
+
+BUILTIN_PROMPTS = (
+    "experiment",
+    "failure_mode",
+    "method",
+    "proof_technique",
+    "recollection",
+    "research_question",
+    "stance",
+)
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_KNOWN = ("answer", "paper", "rules")
+_KEYS = (
+    "about",
+    "cues",
+    "max_tokens",
+    "most_characters",
+    "placeholders",
+    "reads",
+    "schema",
+    "system",
+    "user",
+    "usual_tokens",
+)
+_HERE = files("aspectra.views.prompted") / "prompts"
+_NUMBERS = {
+    "most_characters": (6000, 100, 1_000_000),
+    "max_tokens": (256, 8, 32_000),
+    "usual_tokens": (0, 0, 32_000),
+}
+
+
+@dataclass(frozen=True)
+class LensPrompt:
+    """A prompt of two turns and what belongs to it.
+
+    Attributes:
+        name: of the lens.
+        system, user: templates with ``{{placeholders}}``.
+        schema: of the value.
+        about: what the lens sees, for people.
+        cues: words of a query that ask for this lens, in lower case.
+        reads: ``abstract`` (title, and abstract or lead) or ``full`` (the sections too).
+        most_characters: of a paper that are shown; more is cut, and counted.
+        max_tokens: of an answer.
+        usual_tokens: that an answer has as a rule; 0 where nobody said.
+        thinking: tokens that a reasoning model may spend before it answers.
+    """
+
+    name: str
+    system: str
+    user: str
+    schema: ValueSchema
+    about: str = ""
+    cues: tuple[str, ...] = ()
+    reads: str = "abstract"
+    most_characters: int = 6000
+    max_tokens: int = 256
+    usual_tokens: int = 0
+    thinking: int = 0
+
+    @property
+    def stamp(self) -> str:
+        """Name and hash, as in ``stance/3f2a90c1``: what asks or answers otherwise has another stamp."""
+        return f"{self.name}/{self.hash[:8]}"
+
+    @property
+    def hash(self) -> str:
+        """Of everything that a value depends on; its cues and the room for thinking are not in it."""
+        shown = [self.system, self.user, self.reads, self.most_characters, self.max_tokens]
+        said = [common(name) for name in ("answer", "correction", "rules")]
+        return digest([*shown, *said, self.schema.to_dict()])
+
+    def messages(self, paper: str) -> tuple[Message, ...]:
+        """The two turns about one paper.
+
+        Args:
+            paper: its text, fenced by a hash of itself, which nobody can write into it.
+        """
+        fence = "===" + digest_texts([paper])[:20]
+        values = {
+            "paper": f"{fence}\n{paper}\n{fence}",
+            "rules": common("rules").replace("{{fence}}", fence),
+            "answer": common("answer").replace("{{values}}", self.schema.in_words()),
+        }
+        return (
+            Message("system", _PLACE.sub(lambda found: values[found[1]], self.system)),
+            Message("user", _PLACE.sub(lambda found: values[found[1]], self.user)),
+        )
+
+    @classmethod
+    def parse(cls, name: str, text: str, schema: Any = None) -> LensPrompt:
+        """From the text of a prompt file.
+
+        Args:
+            name: of the lens.
+            text: TOML.
+            schema: JSON schema of the value from a file of its own, which comes before the prompt's.
+
+        Raises:
+            UsageError: not TOML, unknown keys, placeholders that differ from the declared ones, no place for
+                the paper, or a schema that cannot be used.
+        """
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"the prompt of the lens {name!r} is not valid TOML", why=str(error)) from error
+        refuse_unknown(data, _KEYS, f"key in the prompt of the lens {name!r}")
+        system, user, declared = data.get("system", ""), data.get("user", ""), data.get("placeholders")
+        if not isinstance(system, str) or not isinstance(user, str) or not user.strip():
+            raise _wrong(name, "it has no text called user")
+        if not isinstance(declared, list):
+            raise _wrong(name, "it declares no list of placeholders", 'placeholders = ["paper", "answer"]')
+        used = set(_PLACE.findall(system)) | set(_PLACE.findall(user))
+        if odd := sorted(used ^ {str(one) for one in declared}):
+            raise _wrong(name, f"it uses other placeholders than it declares: {', '.join(odd)}")
+        if unknown := sorted(used - set(_KNOWN)):
+            raise _wrong(name, f"nobody fills {', '.join(unknown)}; known: {', '.join(_KNOWN)}")
+        if "paper" not in used:
+            raise _wrong(name, "it has no place for the paper", "write {{paper}} where its text belongs")
+        given = data.get("schema") if schema is None else schema
+        if given is None:
+            raise _wrong(
+                name, "it says nothing about the value", "add a [schema] table, or give --schema FILE"
+            )
+        about, cues, reads = data.get("about", ""), data.get("cues", []), data.get("reads", "abstract")
+        if (
+            not isinstance(about, str)
+            or not isinstance(cues, list)
+            or not all(isinstance(c, str) for c in cues)
+        ):
+            raise _wrong(name, "about must be a text and cues a list of texts")
+        if reads not in ("abstract", "full"):
+            raise _wrong(name, f"reads is {reads!r}; it must be abstract or full")
+        return cls(
+            name,
+            system.strip(),
+            user.strip(),
+            ValueSchema.parse(given),
+            " ".join(about.split()),
+            tuple(" ".join(cue.casefold().split()) for cue in cues if cue.strip()),
+            reads,
+            **{key: _number(name, data, key) for key in _NUMBERS},
+        )
+
+
+def _number(name: str, data: Mapping[str, Any], key: str) -> int:
+    plain, low, high = _NUMBERS[key]
+    value = data.get(key, plain)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise _wrong(name, f"{key} is {value!r}, not a whole number from {low:,} to {high:,}")
+    return value
+
+
+def _wrong(name: str, why: str, hint: str = "docs/lenses.md shows a whole prompt file") -> UsageError:
+    return UsageError(f"the prompt of the lens {name!r} cannot be used", why=why, hint=hint)
+
+
+@cache
+def common(name: str) -> str:
+    """What every lens says alike: ``answer``, ``correction`` or ``rules``, on one line."""
+    return " ".join((_HERE / f"{name}.txt").read_text("utf-8").split())
+
+
+def builtin_text(name: str) -> str:
+    """The text of a prompt file of ours.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in BUILTIN_PROMPTS:
+        raise UsageError(
+            f"there is no built-in prompt for a lens {name!r}",
+            why="built in: " + ", ".join(BUILTIN_PROMPTS),
+            hint=f"aspectra lens add {name} --prompt FILE",
+        )
+    return (_HERE / f"{name}.toml").read_text("utf-8")

@@ -1,0 +1,286 @@
+"""One pass over the library: what a lens will cost, and running it, resumably.
+
+A reply is in the journal of model calls before it is used, and a value is in the library soon after. So a
+run that was killed goes on from the journal: at most the calls under way are asked again. The library is
+locked only while a batch of values is written; adding papers meanwhile is possible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from aspectra.base.errors import LibraryBusy, UsageError
+from aspectra.llm.assemble import Model
+from aspectra.llm.budget import Cost, prompt_tokens
+from aspectra.llm.chat import ChatModel
+from aspectra.llm.failures import ModelError, Offline
+from aspectra.llm.loops import run
+from aspectra.papers.library import Library
+from aspectra.papers.paper import Paper
+from aspectra.views.prompted.asking import NO_TEXT, TRIES, question, read_paper, show
+from aspectra.views.prompted.definition import PromptedLens, define
+from aspectra.views.prompted.store import Reading, keep, papers_at, tally, unread
+
+__all__ = ["LensEstimate", "RunReport", "bound_to", "estimate_lens", "run_lens"]
+
+Progress = Callable[[str, int, int], None]
+_MEASURED = 20  # values from which on an estimate is measured rather than guessed
+_PATIENCE = 120.0  # seconds that the last write waits for another process's
+
+
+@dataclass(frozen=True)
+class LensEstimate:
+    """What is left to do and what it will cost, as far as can be told.
+
+    Attributes:
+        papers: to be asked about.
+        without_text: that have nothing but a title and will not be asked about.
+        cut: of ``papers``, those longer than what is shown of them.
+        recorded: of ``papers``, those whose answer is in the journal: they cost nothing.
+        cost: of the rest, expected.
+        most: of the rest at the very most, every answer as long as it may be and read at the last try.
+        measured: values that the expectation was measured on; 0 where it is a rule of thumb.
+        simulated: whether some of those come from no language model.
+    """
+
+    papers: int = 0
+    without_text: int = 0
+    cut: int = 0
+    recorded: int = 0
+    cost: Cost = Cost()
+    most: Cost = Cost()
+    measured: int = 0
+    simulated: bool = False
+
+
+def estimate_lens(
+    library: Library, lens: PromptedLens, model: Model | None = None, *, failed: bool = False
+) -> LensEstimate:
+    """What computing a lens's missing values will cost.
+
+    Tokens are the rule of thumb of :mod:`aspectra.llm.budget`. Once there are values, it is corrected by what
+    those took: tokens of questions against the rule of thumb, tokens of answers, and answers for a value.
+
+    Args:
+        library: whose papers are looked at.
+        lens: with the model that is to compute it.
+        model: for its price and its journal; None where no model is named: then money is unknown.
+        failed: count those without a value in an earlier run too.
+    """
+    prompt = lens.prompt
+    papers = without = cut = recorded = thumb = asked = 0
+    had = unread(library, lens, failed=failed)
+    for pos, _, paper in papers_at(library, lens, list(had)):
+        shown = show(paper, prompt)
+        if shown is None:
+            without += 1
+            continue
+        papers += 1
+        cut += shown.cut
+        before = had[pos]
+        request = question(prompt, shown, paper.id, 0 if before is None else before.calls)
+        if model is not None and model.journal.holds(request):
+            recorded += 1
+        else:
+            asked += 1
+            thumb += prompt_tokens(request)
+    known = tally(library, lens)
+    read = known.values + known.failed - (known.failures or {}).get(NO_TEXT, 0)
+    measured = read if read >= _MEASURED and known.thumb and known.calls else 0
+    # How much a model thinks is anybody's guess before it was measured.
+    usual = (prompt.usual_tokens or prompt.max_tokens // 2) + prompt.thinking // 2
+    longest = prompt.max_tokens + prompt.thinking
+    calls, prompts, answers = float(asked), float(thumb), float(usual * asked)
+    if measured:
+        calls *= known.calls / measured
+        prompts *= known.asked / known.thumb
+        answers = known.answered / measured * asked
+    price = None if model is None else model.price
+
+    def cost(n: float, question_tokens: float, answer_tokens: float) -> Cost:
+        q, a = round(question_tokens), round(answer_tokens)
+        return Cost(round(n), q, a, price.of(q, a) if price else 0.0, 0 if price else round(n))
+
+    # Each correction repeats the question, the answers before and a sentence.
+    worst = sum(thumb + (prompt.max_tokens + 60) * n * asked for n in range(TRIES))
+    most = cost(TRIES * asked, worst, TRIES * longest * asked)
+    expected = cost(calls, prompts, answers)
+    simulated = bool(measured and known.simulated)
+    return LensEstimate(papers, without, cut, recorded, expected, most, measured, simulated)
+
+
+@dataclass
+class RunReport:
+    """What one run did.
+
+    Attributes:
+        values: got now.
+        empty: of those, texts that say that there is nothing to see.
+        failed: papers asked about in vain, or without text.
+        failures: why -> papers.
+        unanswered: papers that the endpoint did not serve; another run asks them again.
+        malformed: answers now that gave no value.
+        repaired: values whose answer was not quite what was asked for.
+        cut: papers longer than what was shown of them.
+        left: papers that were not come to.
+        cost: spent now.
+        simulated: whether no language model was behind any of it.
+        stopped: what ended the run before its end, or None.
+    """
+
+    values: int = 0
+    empty: int = 0
+    failed: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    unanswered: int = 0
+    malformed: int = 0
+    repaired: int = 0
+    cut: int = 0
+    left: int = 0
+    cost: Cost = Cost()
+    simulated: bool = False
+    stopped: ModelError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; ``stopped`` is the code of what ended the run, or ""."""
+        out = asdict(replace(self, stopped=None))
+        return {**out, "stopped": "" if self.stopped is None else self.stopped.code}
+
+    def note(self, reading: Reading, before: Reading | None = None) -> None:
+        """Count one paper, of which an earlier run may have had answers in vain."""
+        self.malformed += reading.malformed - (0 if before is None else before.malformed)
+        self.repaired += reading.repaired
+        self.cut += reading.cut
+        self.simulated |= reading.simulated
+        if reading.value is None:
+            self.failed += 1
+            self.failures[reading.failure] = self.failures.get(reading.failure, 0) + 1
+        else:
+            self.values += 1
+            self.empty += reading.value == ""
+
+
+def bound_to(lens: PromptedLens, model: str, *, switch: bool = False) -> PromptedLens:
+    """The lens with the model that computes it.
+
+    Args:
+        lens: as the library has it.
+        model: the journal's name of the model.
+        switch: take this model from now on; the other's values are then not looked at.
+
+    Raises:
+        UsageError: the lens is computed by another model.
+    """
+    if lens.model and lens.model != model and not switch:
+        raise UsageError(
+            f"the lens {lens.name!r} is computed by the model {lens.model!r}, not {model!r}",
+            why="values of two models are not mixed",
+            hint=f"name that model, or: aspectra lens run {lens.name} --switch-model, which starts anew",
+        )
+    return lens.with_model(model)
+
+
+def _quiet(stage: str, done: int, total: int) -> None:
+    """No progress shown."""
+
+
+def run_lens(
+    library: Library,
+    lens: PromptedLens,
+    model: Model,
+    *,
+    failed: bool = False,
+    most: int | None = None,
+    spread: bool = False,
+    tries: int = TRIES,
+    batch: int = 256,
+    progress: Progress = _quiet,
+) -> RunReport:
+    """Compute a lens's missing values.
+
+    Args:
+        library: whose papers are looked at.
+        lens: bound to this model by :func:`bound_to`.
+        model: is asked.
+        failed: ask again about papers without a value in an earlier run.
+        most: papers looked at, or None for all.
+        spread: in an order that makes the first a fair sample.
+        tries: answers asked for, at most, until one can be read.
+        batch: papers under way between two writes.
+        progress: called with (step, done, total).
+
+    Returns:
+        What was done; ``stopped`` says why the end was not reached, where it was not.
+
+    Raises:
+        LibraryBusy: values could not be written; they are in the journal, and cost nothing again.
+        JournalFailed, JournalBroken: the journal cannot be used.
+    """
+    with library.writing("lens") as writer:
+        define(library, writer, lens)
+    had = unread(library, lens, failed=failed, spread=spread)
+    waiting = list(had)[:most]
+    total = len(waiting)
+    report, done = RunReport(), 0
+    before = model.account.cost
+    pending: list[tuple[str, Reading]] = []
+    lost: ModelError | None = None
+    step = f"asking {model.name} through the lens {lens.name}"
+    while done < total and report.stopped is None:
+        progress(step, done, total)
+        block = list(papers_at(library, lens, waiting[done : done + batch], batch))
+        done = min(total, done + batch)
+        found = run(_ask(lens, model, [(paper, had[pos]) for pos, _, paper in block], tries))
+        errors = [reading for reading in found if isinstance(reading, ModelError)]
+        for (pos, key, _), reading in zip(block, found, strict=True):
+            if isinstance(reading, Reading):
+                report.note(reading, had[pos])
+                pending.append((key, reading))
+        report.unanswered += len(errors)
+        lost = next(iter(errors), lost)
+        # What is not recorded cannot be had offline; what is recorded can, and may come later.
+        ends = [error for error in errors if error.fatal and not isinstance(error, Offline)]
+        if ends or (errors and len(errors) == len(found) and not isinstance(errors[0], Offline)):
+            report.stopped = (ends or errors)[0]
+        if _write(library, lens, pending):
+            pending = []
+    deadline = time.monotonic() + _PATIENCE
+    while not _write(library, lens, pending, last=time.monotonic() > deadline):
+        time.sleep(0.2)
+    progress(step, done, total)
+    report.left = total - done
+    report.stopped = report.stopped or (lost if report.unanswered else None)
+    report.cost = model.account.cost - before
+    report.simulated |= model.simulated
+    return report
+
+
+async def _ask(
+    lens: PromptedLens, model: ChatModel, papers: list[tuple[Paper, Reading | None]], tries: int
+) -> list[Reading | ModelError]:
+    """A reading of each paper, or why there is none for now; the journal bounds how many are under way."""
+    asked = [read_paper(lens.prompt, paper, model, tries, before) for paper, before in papers]
+    out: list[Reading | ModelError] = []
+    for found in await asyncio.gather(*asked, return_exceptions=True):
+        if isinstance(found, BaseException) and not isinstance(found, ModelError):
+            raise found
+        out.append(found)
+    return out
+
+
+def _write(library: Library, lens: PromptedLens, rows: list[tuple[str, Reading]], last: bool = False) -> bool:
+    """Write values; False where somebody else is writing, and this is not the last attempt."""
+    if not rows:
+        return True
+    try:
+        with library.writing("lens") as writer:
+            keep(writer, lens, rows)
+    except LibraryBusy:
+        if last:
+            raise
+        return False
+    return True
