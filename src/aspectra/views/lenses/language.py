@@ -210,6 +210,7 @@ def _text(paper: Paper) -> str:
     return paper.title + "\n" + lead_field(paper)[1]
 
 
+_BEGINNING = 500  # characters
 _QUOTABLE = 2  # sentences among which the best is sought, once one is found
 
 
@@ -266,7 +267,11 @@ class LanguageLens:
 
 def _sentences(paper: Paper) -> Iterator[tuple[str, str, tuple[int, int]]]:
     for field, text in (lead_field(paper), ("title", paper.title)):
-        for span in split_sentences(text[:_MOST]):
+        # Whoever looks for one sentence mostly finds it in the beginning.
+        first = split_sentences(text[:_BEGINNING])[:-1]
+        for span in first:
+            yield field, text, span
+        for span in split_sentences(text[:_MOST])[len(first) :]:
             yield field, text, span
 
 
