@@ -211,7 +211,6 @@ def _text(paper: Paper) -> str:
 
 
 _BEGINNING = 500  # characters
-_QUOTABLE = 2  # sentences among which the best is sought, once one is found
 
 
 class LanguageLens:
@@ -251,18 +250,14 @@ class LanguageLens:
         return row
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """The one with most words in the language of the first sentences in it; None where none is."""
+        """The first sentence of which half the words or more are in the language; None where none is."""
         code = label.partition("-")[0]
-        best: TextSpan | None = None
-        most = 0.0
-        for number, (field, text, (start, end)) in enumerate(_sentences(paper)):
-            if best is not None and number >= _QUOTABLE:
-                break
+        for field, text, (start, end) in _sentences(paper):
             weights = _weights(text[start:end])
             here = float(weights[_COLUMN[code]])
-            if here > most and here >= 0.5 * weights.sum():
-                best, most = TextSpan(field, start, end), here
-        return best
+            if here > 0 and here >= 0.5 * weights.sum():
+                return TextSpan(field, start, end)
+        return None
 
 
 def _sentences(paper: Paper) -> Iterator[tuple[str, str, tuple[int, int]]]:
