@@ -24,6 +24,8 @@ from aspectra.search.rerank.rerank import rerank
 from aspectra.search.rerank.showing import Shelf
 from aspectra.search.rerank.sorters.single import Single
 
+# Judges that ask a language model; what the others read is in test_rerank_local_judges.py.
+MODELLED = [name for name in JUDGES if name not in ("cross-encoder", "transport")]
 QUESTION = Question("owls at night", "only field studies", ("avoid language=zh",))
 PAPERS = [
     Candidate("owl", "Owls hunt at night."),
@@ -53,7 +55,7 @@ def said(request):
     return "\n".join(message.content for message in request.messages)
 
 
-@pytest.mark.parametrize("name", list(JUDGES))
+@pytest.mark.parametrize("name", MODELLED)
 def test_every_judge_keeps_its_protocol(name):
     judge = JUDGES.get(name)()
     kind = {"scores": ScoreJudge, "pairs": PairJudge, "lists": ListJudge}[judge.answers]
@@ -63,7 +65,7 @@ def test_every_judge_keeps_its_protocol(name):
     assert judge.width >= 1
 
 
-@pytest.mark.parametrize("name", list(JUDGES))
+@pytest.mark.parametrize("name", MODELLED)
 def test_every_judge_tells_the_whole_question_and_the_whole_texts(name):
     papers = [Candidate("a", "Owls hunt.", "Proof: they do."), Candidate("b", "Mice hide.")]
     _, asked, _ = ask(JUDGES.get(name)(), lambda request: "nothing", papers)
@@ -78,7 +80,7 @@ def test_every_judge_tells_the_whole_question_and_the_whole_texts(name):
         assert request.temperature == 0
 
 
-@pytest.mark.parametrize("name", list(JUDGES))
+@pytest.mark.parametrize("name", MODELLED)
 def test_criteria_reach_every_judge(name):
     for criterion, words in (
         ("authorship", "the same hand"),

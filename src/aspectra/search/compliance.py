@@ -10,8 +10,11 @@ passes a compliant one that is more so.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +27,9 @@ __all__ = ["Obeyed", "conditions_mask", "lead", "obey"]
 
 _FIELD = 100  # papers that the best one is compared with
 _SHARPNESS = 10.0
+_REMEMBERED = 16  # conditions of one index: 350 kB each for 87,000 papers
+_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], Floats]] = WeakKeyDictionary()
+_lock = Lock()
 
 
 @dataclass(frozen=True)
@@ -48,13 +54,12 @@ def conditions_mask(index: Index, conditions: Sequence[Condition]) -> NDArray[np
     Conditions that are slow to grade are only bounded here and graded later, on candidates.
     """
     mask: NDArray[np.bool_] | None = None
-    everyone = np.arange(len(index))
     for condition in _alternatives(conditions):
         attribute = ATTRIBUTES.get(condition[0].attribute)
         if not condition[0].filters:
             continue
         if attribute.cheap:
-            passed = _passes(condition, [attribute.grades(c.value, index, everyone) for c in condition])
+            passed = _passes(condition, [_of_all(index, c) for c in condition])
         elif condition[0].relation == "require":
             bounds = [attribute.possible(c.value, index) for c in condition]
             known = [b for b in bounds if b is not None]
@@ -81,7 +86,7 @@ def obey(
         papers: (candidates,) positions.
         worth: the most that one wish adds or takes; the plan's ``compliance`` times the :func:`lead`.
     """
-    graded = {c: ATTRIBUTES.get(c.attribute).grades(c.value, index, papers) for c in conditions}
+    graded = {c: _grades(index, c, papers) for c in conditions}
     kept = np.ones(len(papers), dtype=np.bool_)
     moves = {c: np.zeros(len(papers)) for c in conditions}
     for group in _alternatives(conditions):
@@ -98,6 +103,29 @@ def obey(
         for number, condition in enumerate(group):
             moves[condition] += np.where(best == number, condition.sign * worth * share, 0.0)
     return Obeyed(kept, [moves[c] for c in conditions], [graded[c] for c in conditions])
+
+
+def _grades(index: Index, condition: Condition, papers: Positions) -> Floats:
+    attribute = ATTRIBUTES.get(condition.attribute)
+    return (
+        _of_all(index, condition)[papers]
+        if attribute.cheap
+        else attribute.grades(condition.value, index, papers)
+    )
+
+
+def _of_all(index: Index, condition: Condition) -> Floats:
+    """(papers,) grades by a cheap attribute; a condition that is asked again and again is graded once."""
+    with _lock:
+        known = _graded.setdefault(index, OrderedDict())
+        key = (condition.attribute, condition.value)
+        if key not in known:
+            attribute = ATTRIBUTES.get(condition.attribute)
+            known[key] = attribute.grades(condition.value, index, np.arange(len(index)))
+            if len(known) > _REMEMBERED:
+                known.popitem(last=False)
+        known.move_to_end(key)
+        return known[key]
 
 
 def _alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:

@@ -154,10 +154,7 @@ class Reading:
         lead: as stored, cut after 12,000 characters.
         text: the title, a line break, the lead.
         plain: ``text`` lower-cased, with spaces for punctuation, between two more spaces.
-        counts: word -> how often it occurs, lower-cased; a Chinese clause is one word.
-        words: how many there are.
         vocabulary: what stands between spaces in ``plain``.
-        cjk: share of characters that are Chinese, Japanese or Korean, of all letters.
     """
 
     paper: Paper
@@ -166,10 +163,24 @@ class Reading:
     lead: str
     text: str
     plain: str
-    counts: Mapping[str, int]
-    words: int
     vocabulary: frozenset[str]
-    cjk: float
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Word -> how often it occurs, lower-cased; a Chinese clause is one word."""
+        return _count(self.plain)
+
+    @property
+    def words(self) -> int:
+        """How many words there are."""
+        return self.counts.total()
+
+    @property
+    def cjk(self) -> float:
+        """Share of characters that are Chinese, Japanese or Korean, of all letters."""
+        if self.text.isascii():
+            return 0.0
+        return len(_CJK.findall(self.text)) / max(1, sum(len(w) * n for w, n in self.counts.items()))
 
     def share(self, words: frozenset[str]) -> float:
         """Share of the text's words that are among ``words``; of at least a dozen, for short texts."""
@@ -209,23 +220,24 @@ def _lower(text: str) -> str:
 
 
 @lru_cache(maxsize=1100)  # several lenses look at the same thousand papers one after the other
-def _read(field_name: str, title: str, lead: str) -> tuple[str, str, Counter[str], frozenset[str], float]:
+def _read(title: str, lead: str) -> tuple[str, str, frozenset[str]]:
     text = f"{title}\n{lead}"
     lowered = _lower(text)
     plain = f" {lowered.translate(_SPACES)} "
-    counts = Counter(_WORD.findall(plain))
-    cjk = 0.0
-    if not text.isascii():
-        cjk = len(_CJK.findall(text)) / max(1, sum(len(w) * n for w, n in counts.items()))
-    return text, plain, counts, frozenset(plain.split()), cjk
+    return text, plain, frozenset(plain.split())
+
+
+@lru_cache(maxsize=1100)
+def _count(plain: str) -> Counter[str]:
+    return Counter(_WORD.findall(plain))
 
 
 def read(paper: Paper) -> Reading:
     """What the cues look at."""
     name, lead = lead_field(paper)
     lead = lead[:_MOST]
-    text, plain, counts, vocabulary, cjk = _read(name, paper.title, lead)
-    return Reading(paper, name, paper.title, lead, text, plain, counts, counts.total(), vocabulary, cjk)
+    text, plain, vocabulary = _read(paper.title, lead)
+    return Reading(paper, name, paper.title, lead, text, plain, vocabulary)
 
 
 def add_up(cues: Iterable[Cue], reading: Reading) -> float:

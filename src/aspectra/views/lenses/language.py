@@ -210,7 +210,7 @@ def _text(paper: Paper) -> str:
     return paper.title + "\n" + lead_field(paper)[1]
 
 
-_QUOTABLE = 2  # sentences among which the best is sought, once one is found
+_BEGINNING = 500  # characters
 
 
 class LanguageLens:
@@ -250,23 +250,23 @@ class LanguageLens:
         return row
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """The one with most words in the language of the first sentences in it; None where none is."""
+        """The first sentence of which half the words or more are in the language; None where none is."""
         code = label.partition("-")[0]
-        best: TextSpan | None = None
-        most = 0.0
-        for number, (field, text, (start, end)) in enumerate(_sentences(paper)):
-            if best is not None and number >= _QUOTABLE:
-                break
+        for field, text, (start, end) in _sentences(paper):
             weights = _weights(text[start:end])
             here = float(weights[_COLUMN[code]])
-            if here > most and here >= 0.5 * weights.sum():
-                best, most = TextSpan(field, start, end), here
-        return best
+            if here > 0 and here >= 0.5 * weights.sum():
+                return TextSpan(field, start, end)
+        return None
 
 
 def _sentences(paper: Paper) -> Iterator[tuple[str, str, tuple[int, int]]]:
     for field, text in (lead_field(paper), ("title", paper.title)):
-        for span in split_sentences(text[:_MOST]):
+        # Whoever looks for one sentence mostly finds it in the beginning.
+        first = split_sentences(text[:_BEGINNING])[:-1]
+        for span in first:
+            yield field, text, span
+        for span in split_sentences(text[:_MOST])[len(first) :]:
             yield field, text, span
 
 
