@@ -210,6 +210,11 @@ class DenseView:
         if rows is None and self.vectors.dtype == np.float32:
             scores = self.compare(self.vectors, query, probe)
             return scores[:, 0] if len(query) == 1 else scores.max(axis=1)
+        if self.unit_length and probe.metric == "cosine":
+            cells = similarities(query, self.vectors if rows is None else self.vectors[rows])
+            best: Floats = cells.max(axis=0)
+            best[np.isneginf(best)] = 0.0  # a unit without a vector is near nothing
+            return best
         count = len(self.vectors) if rows is None else len(rows)
         out = np.empty(count, dtype=np.float32)
         for start in range(0, count, _BLOCK):
