@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 
@@ -14,7 +15,7 @@ from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
 from aspectra.views.encoder import Encoder
 from aspectra.views.gathered import Gathered
-from aspectra.views.matching import Matches, widen
+from aspectra.views.matching import Matches, similarities, widen
 from aspectra.views.reverse import Moments
 from aspectra.views.reverse_dense import nearest_in_seed
 from aspectra.views.units import Units
@@ -210,6 +211,11 @@ class DenseView:
         if rows is None and self.vectors.dtype == np.float32:
             scores = self.compare(self.vectors, query, probe)
             return scores[:, 0] if len(query) == 1 else scores.max(axis=1)
+        if self.unit_length and probe.metric == "cosine":
+            cells = similarities(query, self.vectors if rows is None else self.vectors[rows])
+            best: Floats = cells.max(axis=0)
+            best[np.isneginf(best)] = 0.0  # a unit without a vector is near nothing
+            return best
         count = len(self.vectors) if rows is None else len(rows)
         out = np.empty(count, dtype=np.float32)
         for start in range(0, count, _BLOCK):
@@ -220,12 +226,13 @@ class DenseView:
 
     def shares(self, probe: Probe) -> bool:
         """Whether a probe can be asked together with others: each paper's units, compared one by one."""
-        return self.units is not None and not probe.matching and not probe.reverse
+        plain = not probe.matching and not probe.reverse and probe.metric == "cosine"
+        return self.units is not None and self.unit_length and plain
 
     def score_many(
         self, probes: Sequence[Probe], *, keep_units: bool = False
     ) -> list[tuple[Scored, Floats | None]]:
-        """Scores of all papers for probes that :meth:`shares` allows, in one pass over the vectors.
+        """Scores of all papers for probes that :meth:`shares` allows, in one pass; no deciding units.
 
         Args:
             probes: each as for :meth:`score`.
@@ -235,22 +242,19 @@ class DenseView:
             raise UsageError(f"{self.name} has one vector a paper", why="there is nothing to share")
         asked = [self.query_vectors(probe) for probe in probes]
         cuts = np.cumsum([0, *(len(q) for q in asked)])
-        every = np.concatenate(asked)
-        values = np.empty((len(probes), len(self.vectors)), dtype=np.float32)
-        for start in range(0, len(self.vectors), _BLOCK):
-            block = widen(self.vectors[start : start + _BLOCK])
-            product = block @ every.T if self.unit_length else None
-            for number, probe in enumerate(probes):
-                low, high = cuts[number], cuts[number + 1]
-                if product is not None and probe.metric != "l2":
-                    found = product[:, low:high]
-                else:
-                    found = self.compare(block, asked[number], probe)
-                values[number, start : start + len(block)] = found.max(axis=1)
+        cells = similarities(np.concatenate(asked), self.vectors)
+        cells[np.isneginf(cells)] = 0.0  # a unit without a vector scores as it does alone
+        values = [cells[low:high].max(axis=0) for low, high in pairwise(cuts)]
         offsets, out = np.asarray(self.units.offsets), []
+        full = np.flatnonzero(np.diff(offsets))
         for number, probe in enumerate(probes):
-            pooled, best = Units.pool(values[number], offsets, probe.pooling)
-            scored = Scored(np.arange(len(pooled)), _floor(pooled), best)
+            if probe.pooling == "max":  # without the unit that decided, which takes longer to find
+                pooled = np.full(len(offsets) - 1, -np.inf, dtype=np.float32)
+                if len(full):
+                    pooled[full] = np.maximum.reduceat(values[number], offsets[:-1][full])
+            else:
+                pooled, _ = Units.pool(values[number], offsets, probe.pooling)
+            scored = Scored(np.arange(len(pooled)), _floor(pooled))
             out.append((scored, values[number] if keep_units else None))
         return out
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.matching import widen
+from aspectra.views.matching import similarities, widen
 from aspectra.views.reverse import Moments
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions
@@ -76,7 +76,9 @@ def nearest_in_seed(rows: NDArray[np.floating], units: Units | None, seed: Float
     offsets = np.arange(len(rows) + 1) if units is None else np.asarray(units.offsets)
     if not len(seed):
         return np.full(len(offsets) - 1, np.nan, dtype=np.float32)
-    return _scores(rows, offsets, seed, np.zeros(1, np.int64))[:, 0]
+    best = similarities(seed, rows).max(axis=0)  # -inf where a row has no vector
+    real = np.isfinite(best)
+    return _means(best[:, None], real, offsets)[:, 0]
 
 
 def dense_moments(rows: NDArray[np.floating], units: Units | None, sample: Positions) -> Moments:

@@ -35,7 +35,9 @@ def prism_probes(query: Query, views: ViewNames, name: str) -> list[Probe]:
             why="the index has none" if not chunks else "the index was built without readers or vectors",
             hint="add papers with full text (PDF, unarXive, JATS ...), then aspectra index"
             if not chunks
-            else "aspectra index --rebuild",
+            else "aspectra index --rebuild"
+            if views.encoder
+            else "aspectra index --encoder minilm",
         )
     view = views.dense(chunks)
     return [
