@@ -164,7 +164,7 @@ def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: in
         asked = [number for number in costly if views[number] is view]
         probes = [plan.probes[number] for number in asked]
         found = _together(view, probes, pool)
-        references = _together(view, probes, index.few, keep=True)
+        references = _together(view, probes, sample, keep=True)
         for number, scored, reference in zip(asked, found, references, strict=True):
             raw[number] = scored.scores
             standard[number] = values = standardise(scored.scores, reference.scores)

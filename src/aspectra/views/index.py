@@ -83,11 +83,6 @@ class Index:
         return np.asarray(self.array("sample"))
 
     @cached_property
-    def few(self) -> Positions:
-        """Every second paper of the sample, for views that read many units of each."""
-        return self.sample[::2]
-
-    @cached_property
     def years(self) -> NDArray[np.int32]:
         """Year of each paper, 0 when unknown."""
         return np.asarray(self.array("years"))
