@@ -168,19 +168,24 @@ class Reading:
     @property
     def counts(self) -> Counter[str]:
         """Word -> how often it occurs, lower-cased; a Chinese clause is one word."""
-        return _count(self.plain)
+        return _count(self.plain)[0]
 
     @property
     def words(self) -> int:
         """How many words there are."""
-        return self.counts.total()
+        return _count(self.plain)[1]
+
+    @property
+    def letters(self) -> int:
+        """How many letters these have together."""
+        return _count(self.plain)[2]
 
     @property
     def cjk(self) -> float:
         """Share of characters that are Chinese, Japanese or Korean, of all letters."""
         if self.text.isascii():
             return 0.0
-        return len(_CJK.findall(self.text)) / max(1, sum(len(w) * n for w, n in self.counts.items()))
+        return len(_CJK.findall(self.text)) / max(1, self.letters)
 
     def share(self, words: frozenset[str]) -> float:
         """Share of the text's words that are among ``words``; of at least a dozen, for short texts."""
@@ -228,8 +233,10 @@ def _read(title: str, lead: str) -> tuple[str, str, frozenset[str]]:
 
 
 @lru_cache(maxsize=1100)
-def _count(plain: str) -> Counter[str]:
-    return Counter(_WORD.findall(plain))
+def _count(plain: str) -> tuple[Counter[str], int, int]:
+    """Words, how many there are, and how many letters they have together."""
+    found = _WORD.findall(plain)
+    return Counter(found), len(found), sum(map(len, found))
 
 
 def read(paper: Paper) -> Reading:
@@ -265,6 +272,6 @@ def hardness(reading: Reading) -> float:
     """Letters a word above the middle, -1.5 to 1.5; 0 where words say nothing."""
     if reading.cjk > 0.3 or reading.words < _LEAST_WORDS:
         return 0.0
-    mean = sum(len(word) * n for word, n in reading.counts.items()) / reading.words
+    mean = reading.letters / reading.words
     german = min(1.0, reading.share(_GERMAN) / _GERMAN_SHARE)
     return max(-1.5, min(1.5, mean - _MIDDLE - _GERMAN_EXTRA * german))
