@@ -417,7 +417,7 @@ def times(bench: Bench, abstracts: Path | None) -> Table:
         "Times per query, views precomputed",
         columns,
         tuple(rows),
-        ("two cores shared with other work; CPU: processor time of all threads, median",),
+        ("two cores; CPU: processor time of all threads, median",),
     )
 
 
