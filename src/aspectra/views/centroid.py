@@ -43,14 +43,24 @@ def mean_query(query: Floats, weights: Floats | None = None) -> Floats:
     return mean
 
 
-def near(query: Floats, means: Floats, metric: Metric = "cosine") -> Floats:
-    """(papers,) cosine or negated distance of one unit vector and centroids; -inf where a side is zeros."""
+def near(
+    query: Floats, means: Floats, metric: Metric = "cosine", present: NDArray[np.bool_] | None = None
+) -> Floats:
+    """(papers,) cosine or negated distance of one unit vector and centroids; -inf where a side is zeros.
+
+    Args:
+        query: (dimensions,).
+        means: (papers, dimensions).
+        metric: see :func:`~aspectra.views.matching.similarities`.
+        present: (papers,) False where a centroid is zeros, for whoever knows it already.
+    """
     if not query.any():
         return np.full(len(means), -np.inf, dtype=np.float32)
     values: Floats = means @ query
     if metric == "l2":
         values = -np.sqrt(np.maximum(2.0 - 2.0 * values, 0.0))
-    return np.where(means.any(axis=1), values, np.float32(-np.inf))
+    there = means.any(axis=1) if present is None else present
+    return np.where(there, values, np.float32(-np.inf))
 
 
 def centroids(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -323,6 +324,7 @@ class DenseView:
         parts: dict[_Part, Gathered] = {}
         if self._kept and next(iter(self._kept.values())).papers is papers:
             parts = self._kept.copy()
+        asked: dict[Probe, tuple[Floats, Floats, Positions]] = {}
         out = []
         for probe in probes:
             if not probe.matching:
@@ -333,7 +335,11 @@ class DenseView:
             key = (probe.roles, probe.focus)
             if key not in parts:
                 parts[key] = parts[_ALL].weighted(self._weights(probe, parts[_ALL].rows))
-            query, weights, _ = self._asking(probe)
+            # Ways of matching one aspect ask with the same rows.
+            question = replace(probe, matching="single", metric="cosine", weight=1.0, aspect="")
+            if question not in asked:
+                asked[question] = self._asking(probe)
+            query, weights, _ = asked[question]
             out.append(_known(parts[key].match(probe.matching, probe.metric, query, weights), papers))
         if keep and parts:  # free words hardly come again
             recent = [key for key in parts if key != _ALL and not key[1]][-_KEPT_PARTS:]

@@ -46,6 +46,10 @@ class Gathered:
     def _means(self) -> Floats:
         return centroids(self.vectors, self.offsets, None if self._alike else self.weights)
 
+    @cached_property
+    def _present(self) -> NDArray[np.bool_]:
+        return np.asarray(self._means.any(axis=1))
+
     def match(
         self, how: Matching, metric: Metric, query: Floats, query_weights: Floats, *, pairs: bool = False
     ) -> Matches:
@@ -57,7 +61,8 @@ class Gathered:
         if how == "centroid":
             check_groups(query, self.vectors, self.offsets, query_weights, weights)
             nobody = np.full(len(self.papers), -1, dtype=np.int64)
-            return Matches(near(mean_query(query, query_weights), self._means, metric), nobody, nobody)
+            asked = mean_query(query, query_weights)
+            return Matches(near(asked, self._means, metric, self._present), nobody, nobody)
         if how == "transport":  # its cost is a distance, whatever the metric
             found = transport(query, self.vectors, self.offsets, query_weights, weights)
         elif how == "maxsim":
