@@ -46,7 +46,7 @@ def year_of(text: str, flag: str) -> int:
 
 def in_words(plan: Plan) -> str:
     """What a plan asks, in one line: the words or seeds, the limits as they were understood, the planner."""
-    from aspectra.search.aspects import REST
+    from aspectra.search.aspects import aspects_asked
 
     texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.probes if p.text.strip()))
     seeds = list(dict.fromkeys(seed for p in plan.probes for seed in p.seeds))
@@ -54,9 +54,8 @@ def in_words(plan: Plan) -> str:
     if seeds:
         parts.append(_DIRECTION_WORDS.get(plan.direction, "like {}").format(", ".join(seeds)))
     for sign, word in ((1, "same"), (-1, "different")):
-        named = [p.aspect for p in plan.probes if p.matching and p.aspect != REST and p.weight * sign > 0]
-        if named:
-            parts.append(f"{word} " + ", ".join(dict.fromkeys(named)))
+        if named := aspects_asked(plan.probes, sign):
+            parts.append(f"{word} " + ", ".join(named))
     parts += [f"[{condition.chip}]" for condition in plan.conditions]
     limits = plan.filters
     if limits.since is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
-from aspectra.views.view import ROLE_GROUPS
+from aspectra.views.view import ROLE_GROUPS, Probe
 
-__all__ = ["ASPECT_ROLES", "REST", "Aspect", "other_roles"]
+__all__ = ["ASPECT_ROLES", "REST", "Aspect", "aspects_asked", "other_roles"]
 
 # Roles of each aspect, named by their first one; the role other belongs to none.
 ASPECT_ROLES: dict[str, tuple[str, ...]] = {group[0]: group for group in ROLE_GROUPS if group[0] != "other"}
@@ -66,3 +67,9 @@ def other_roles(aspects: tuple[Aspect, ...]) -> tuple[str, ...]:
         return ()
     taken = {role for a in aspects for role in a.roles}
     return tuple(r for roles in ASPECT_ROLES.values() for r in roles if r not in taken)
+
+
+def aspects_asked(probes: Iterable[Probe], sign: int) -> list[str]:
+    """Names of aspects, each once, in which papers should be alike (sign 1) or different (sign -1)."""
+    named = (p.aspect for p in probes if p.matching and p.aspect != REST and p.weight * sign > 0)
+    return list(dict.fromkeys(named))

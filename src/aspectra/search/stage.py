@@ -19,6 +19,7 @@ from aspectra.llm.budget import Cost
 from aspectra.llm.chat import ChatModel, Usage
 from aspectra.llm.failures import ModelError
 from aspectra.llm.prices import Price
+from aspectra.search.aspects import aspects_asked
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.rerank.asking import Asker
@@ -275,8 +276,8 @@ class Context:
         parts = [plan.text.strip() or next((p.text for p in probes if p.text.strip()), "")]
         parts += [f"{paper.title}\n{paper.abstract}".strip() for paper in self.papers(seeds)]
         wishes = [plan.instruction.strip()]
-        alike = _aspects(plan, 1)
-        for word, names in (("alike in", alike), ("different in", _aspects(plan, -1))):
+        alike = aspects_asked(plan.probes, 1)
+        for word, names in (("alike in", alike), ("different in", aspects_asked(plan.probes, -1))):
             wishes += [f"{word}: {', '.join(names)}"] if names else []
         usual = (
             alike[0] if len(alike) == 1 and alike[0] in ("background", "method", "result") else "relevance"
@@ -287,13 +288,6 @@ class Context:
             tuple(condition.chip for condition in plan.conditions),
             criterion or usual,
         )
-
-
-def _aspects(plan: Plan, sign: int) -> list[str]:
-    from aspectra.search.aspects import REST
-
-    named = [p.aspect for p in plan.probes if p.matching and p.aspect != REST and p.weight * sign > 0]
-    return list(dict.fromkeys(named))
 
 
 def read_stages(given: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,18 +13,11 @@ from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.showing import Shelf, as_data
 from aspectra.search.spelling import spell
 from aspectra.search.stage import STAGES, Context, Draft, Step
-from aspectra.search.stages.rewording import criterion_of, field_of, prompt, reworded, way, wording
+from aspectra.search.stages.rewording import ask_wording, criterion_of, field_of, prompt, reworded, way
 
 __all__ = ["Agent"]
 
 _LONGEST_NOTES = 3000  # characters of notes handed on
-
-_QUERY = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "query": {"type": "string"}},
-    "required": ["reason", "query"],
-    "additionalProperties": False,
-}
 
 
 @STAGES.register("agent")
@@ -69,7 +61,9 @@ class Agent:
         asked: list[str] = []
         notes, said = "", []
         for hop in range(1, self.hops + 1):
-            query = await self._word(asker, shelf, hop, notes, asked)
+            known = as_data({"notes": notes, "asked before": asked})
+            place = {"notes": known, "hop": str(hop), "hops": str(self.hops)}
+            query = await ask_wording(asker, prompt("hop", self.hop_prompt), self.kind, **place)
             if asker.stopped is not None:
                 break
             # Without a wording of its own the first hop asks the question as it is; later ones end here.
@@ -96,26 +90,6 @@ class Agent:
             order = dict.fromkeys((*first, *seen))
         step = Step.of(spell(self), asker, notes=said, degraded=asker.unanswered > 0)
         return Draft(draft.plan, tuple(order)), step
-
-    async def _word(self, asker: Asker, shelf: Shelf, hop: int, notes: str, asked: Sequence[str]) -> str:
-        """The hop's query, or "" where none came."""
-        words = prompt("hop", self.hop_prompt)
-
-        def usable(reply: Reply) -> bool:
-            return bool(wording(reply.text))
-
-        def build(share: float) -> Request:
-            values = {
-                **shelf.values([], [], share),
-                "way": way(self.kind)["write"],
-                "notes": as_data({"notes": notes, "asked before": list(asked)}),
-                "hop": str(hop),
-                "hops": str(self.hops),
-            }
-            return Request(words.messages(values), words.stamp, max_tokens=700, schema=_QUERY, accept=usable)
-
-        reply = await asker.ask(build, usable)
-        return "" if reply is None else wording(reply.text)
 
     async def _read(
         self, asker: Asker, shelf: Shelf, hop: int, papers: list[Candidate], notes: str

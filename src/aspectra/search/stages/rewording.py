@@ -10,13 +10,21 @@ from importlib.resources import files
 from typing import Any
 
 from aspectra.base.errors import UsageError
+from aspectra.llm.chat import Reply, Request
 from aspectra.search.plan import Plan
+from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.prompts import Prompt, criteria
 from aspectra.search.rerank.repair import json_values, without_thoughts
 
-__all__ = ["criterion_of", "field_of", "kinds", "prompt", "reworded", "way", "wording"]
+__all__ = ["ask_wording", "criterion_of", "field_of", "kinds", "prompt", "reworded", "way", "wording"]
 
 _PACKAGE = "aspectra.search.stages"
+_WORDING = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "query": {"type": "string"}},
+    "required": ["reason", "query"],
+    "additionalProperties": False,
+}
 _LONGEST = 4000  # characters of a new wording; more is no query but an essay
 
 
@@ -60,10 +68,31 @@ def field_of(text: str, name: str) -> Any:
     return found
 
 
-def wording(text: str, name: str = "query") -> str:
+def wording(text: str) -> str:
     """A new wording in a reply, cut to what is still a query; "" where there is none."""
-    found = field_of(text, name)
+    found = field_of(text, "query")
     return " ".join(found.split())[:_LONGEST] if isinstance(found, str) else ""
+
+
+async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> str:
+    """What a model makes of the asker's question, or "" where nothing usable comes.
+
+    Args:
+        asker: counts the asking; its shelf holds the question.
+        words: the prompt.
+        kind: of search, see :func:`way`.
+        more: values of the prompt's other placeholders.
+    """
+
+    def usable(reply: Reply) -> bool:
+        return bool(wording(reply.text))
+
+    def build(share: float) -> Request:
+        values = {**asker.shelf.values([], [], share), "way": way(kind)["write"], **more}
+        return Request(words.messages(values), words.stamp, max_tokens=700, schema=_WORDING, accept=usable)
+
+    reply = await asker.ask(build, usable)
+    return "" if reply is None else wording(reply.text)
 
 
 def reworded(plan: Plan, text: str, *, keep: bool = False) -> Plan:

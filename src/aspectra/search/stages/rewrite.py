@@ -5,21 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aspectra.llm.chat import Reply, Request
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.showing import Shelf
 from aspectra.search.spelling import spell
 from aspectra.search.stage import STAGES, Context, Draft, Step
-from aspectra.search.stages.rewording import criterion_of, prompt, reworded, way, wording
+from aspectra.search.stages.rewording import ask_wording, criterion_of, prompt, reworded, way
 
 __all__ = ["Rewrite"]
-
-_SCHEMA = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "query": {"type": "string"}},
-    "required": ["reason", "query"],
-    "additionalProperties": False,
-}
 
 
 @STAGES.register("rewrite")
@@ -51,19 +43,9 @@ class Rewrite:
         """See :class:`~aspectra.search.stage.Stage`."""
         shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
         asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
-        words = prompt("rewrite", self.prompt_file)
-
-        def usable(reply: Reply) -> bool:
-            return bool(wording(reply.text))
-
-        def build(share: float) -> Request:
-            values = {**shelf.values([], [], share), "way": way(self.kind)["write"]}
-            return Request(words.messages(values), words.stamp, max_tokens=700, schema=_SCHEMA, accept=usable)
-
-        reply = await asker.ask(build, usable)
-        if reply is None:
+        text = await ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind)
+        if not text:
             note = "no new wording came; the question was asked as it was"
             return draft, Step.of(spell(self), asker, notes=(note,), degraded=True)
-        text = wording(reply.text)
         step = Step.of(spell(self), asker, notes=(f"asked as: {text}",))
         return Draft(reworded(draft.plan, text, keep=self.keep)), step
