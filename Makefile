@@ -55,7 +55,7 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/run_all.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PEER_PYTHON),--peer-python $(PEER_PYTHON))
 
 docs: .venv/.installed-dev
-	$(BIN)/python -m pytest tests/unit/test_docs.py
+	$(BIN)/python -m pytest tests/unit/app/test_docs.py
 
 PORT ?= 8123
 llm-test-server: .venv/.installed

@@ -18,17 +18,17 @@ from time import perf_counter
 
 import numpy as np
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark
-from aspectra.lab.evaluate import evaluate
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.evaluation.evaluate import evaluate
 from aspectra.lab.measures.pmrr import pair_up
-from aspectra.lab.significance import bootstrap, paired_t, win_tie_loss
-from aspectra.lab.tables import Number, Table, render
-from aspectra.papers.library import Library
-from aspectra.search.defaults import ASPECT_MATCHINGS, CONTRAST_WEIGHT
+from aspectra.lab.reports.tables import Number, Table, render
+from aspectra.lab.statistics.significance import bootstrap, paired_t, win_tie_loss
+from aspectra.papers.library.store import Library
 from aspectra.search.plan import Plan
+from aspectra.search.planning.defaults import ASPECT_MATCHINGS, CONTRAST_WEIGHT
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
+from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 
 POOL, COLLECTION, OBEY = "NDCG%20", "csfcube_ndcg@20", "p-MRR(rel=2)"

@@ -87,7 +87,7 @@ print(json.dumps({"seconds": seconds, "versions": versions}))
 COLD = """
 import json, time
 t = [time.perf_counter()]
-from aspectra.views.encoder import load_encoder
+from aspectra.views.encoders.protocol import load_encoder
 encoder = load_encoder("minilm:" + {place!r})
 t.append(time.perf_counter())
 import openvino, tokenizers

@@ -43,8 +43,8 @@ def main() -> None:
     import numpy as np
     import ot
 
-    from aspectra.views.matching import max_sim, single_match, token_sim
-    from aspectra.views.transport import transport
+    from aspectra.views.dense.matching import max_sim, single_match, token_sim
+    from aspectra.views.dense.transport import transport
 
     rng = np.random.default_rng(7)
     wide, papers = options.dimensions, options.papers

@@ -22,8 +22,8 @@ OURS = """
 import json, sys, time
 began = time.perf_counter()
 from pathlib import Path
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.run import Qrels, Run
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.runs.run import Qrels, Run
 run, qrels = Run.read(Path(sys.argv[1])), Qrels.read(Path(sys.argv[2]))
 read = time.perf_counter()
 done = evaluate(["nDCG@10", "nDCG", "R@100", "AP", "MRR", "P@20"], qrels, run, preset="trec")

@@ -25,11 +25,11 @@ import bm25s
 import numpy as np
 import Stemmer
 
-from aspectra.papers.library import Library
-from aspectra.search.condition import Condition
+from aspectra.papers.library.store import Library
+from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index, settings_of
+from aspectra.views.build.run import build_index, settings_of
 from aspectra.views.encoders.minilm_runtime import available_cores
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe

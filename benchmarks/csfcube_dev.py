@@ -12,13 +12,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from aspectra.lab.benchmark import BENCHMARKS
-from aspectra.lab.evaluate import evaluate
-from aspectra.papers.detect import read_papers
-from aspectra.papers.library import Library
+from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.papers.library.store import Library
+from aspectra.papers.sources.detection import read_papers
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
+from aspectra.views.build.run import build_index
 
 POOL, COLLECTION = "NDCG%20", "csfcube_ndcg@20"  # the data set's own DCG
 

@@ -21,15 +21,15 @@ from time import perf_counter, process_time
 import numpy as np
 from fullpaper_kit import MEASURES, WAYS, Bench, Matrix, Values, gain, greedy, half_of, mean
 
-from aspectra.lab.benchmark import BENCHMARKS
-from aspectra.lab.experiment import benchmark_library
-from aspectra.lab.tables import Table, render
-from aspectra.papers.library import Library
-from aspectra.search.chain import Chain
+from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.lab.experiments.experiment import benchmark_library
+from aspectra.lab.reports.tables import Table, render
+from aspectra.papers.library.store import Library
 from aspectra.search.query import Query
+from aspectra.search.scoring.chain import Chain
 from aspectra.search.searcher import Searcher
-from aspectra.views.reader import LOCAL_READERS
 from aspectra.views.readers._sections import ASPECTS, sections_of
+from aspectra.views.readers.protocol import LOCAL_READERS
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from aspectra.lab.benchmark import BENCHMARKS
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.significance import bootstrap
-from aspectra.search.fusion import reciprocal_ranks, standardise
+from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.statistics.significance import bootstrap
+from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
 from aspectra.search.searcher import Searcher
 from aspectra.views.view import Probe, top_positions
 

@@ -16,8 +16,8 @@ import statistics
 import sys
 from pathlib import Path
 
-from aspectra.lab.oracle import Oracle
-from aspectra.lab.tables import Table, render
+from aspectra.lab.reports.tables import Table, render
+from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.chat import ChatModel
 from aspectra.llm.scripted import Scripted
 from aspectra.search.rerank.method import Method

@@ -13,16 +13,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Topic
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.evaluation import Evaluation
-from aspectra.lab.experiment import topic_query
-from aspectra.lab.tables import Table, render
-from aspectra.papers.library import Library
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.outcome import Evaluation
+from aspectra.lab.experiments.experiment import topic_query
+from aspectra.lab.reports.tables import Table, render
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
+from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 
 MODES = ("original", "instructed", "reversed")

@@ -16,15 +16,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.experiment import Cell, benchmark_library, library_state, run_cells
-from aspectra.lab.manifest import manifest, write_json
-from aspectra.lab.records import Records
-from aspectra.lab.report import breakdown_table, main_table
-from aspectra.lab.scoring import Outcome, score_cell
-from aspectra.lab.tables import Table, render
-from aspectra.papers.library import Library
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
+from aspectra.lab.experiments.manifest import manifest, write_json
+from aspectra.lab.experiments.records import Records
+from aspectra.lab.experiments.scoring import Outcome, score_cell
+from aspectra.lab.reports.outcomes import breakdown_table, main_table
+from aspectra.lab.reports.tables import Table, render
+from aspectra.papers.library.store import Library
 from aspectra.search.recipe import Recipe
 from aspectra.views.settings import IndexSettings
 

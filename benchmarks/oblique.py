@@ -24,27 +24,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.experiment import benchmark_library
-from aspectra.lab.lens_oracle import LensOracle
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.measures.gap import Pools
-from aspectra.lab.oracle import Oracle
-from aspectra.lab.significance import bootstrap
-from aspectra.lab.tables import Number, Table, render
+from aspectra.lab.reports.tables import Number, Table, render
+from aspectra.lab.simulation.lens_oracle import LensOracle
+from aspectra.lab.simulation.oracle import Oracle
+from aspectra.lab.statistics.significance import bootstrap
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.chat import Reply, Request
 from aspectra.llm.journal_file import JournalFile
 from aspectra.llm.scripted import Scripted
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
-from aspectra.views.lens import LOCAL_LENSES
+from aspectra.views.build.run import build_index
+from aspectra.views.lenses.protocol import LOCAL_LENSES
 from aspectra.views.prompted.definition import PromptedLens
 from aspectra.views.prompted.prompt import builtin_text
 from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens

@@ -20,19 +20,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.oracle import Oracle
-from aspectra.papers.detect import read_papers
-from aspectra.papers.library import Library
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.simulation.oracle import Oracle
+from aspectra.papers.library.store import Library
+from aspectra.papers.sources.detection import read_papers
 from aspectra.search.query import Query
-from aspectra.search.rerank.judge import JUDGES
+from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.rerank.method import Method, fits
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
-from aspectra.search.rerank.sorter import SORTERS
+from aspectra.search.rerank.sorters.protocol import SORTERS
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
+from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 
 MEASURE = "NDCG%20"

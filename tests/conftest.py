@@ -10,10 +10,10 @@ import hypothesis
 import pytest
 
 from aspectra.app.main import main
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
+from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 

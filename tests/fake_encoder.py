@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from aspectra.views.encoder import Encoding
+from aspectra.views.encoders.protocol import Encoding
 
 _WORD = re.compile(r"\w+")
 

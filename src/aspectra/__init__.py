@@ -13,7 +13,7 @@ from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
     from aspectra.base.errors import AspectraError
-    from aspectra.papers.library import Library
+    from aspectra.papers.library.store import Library
     from aspectra.papers.paper import Paper
     from aspectra.search.plan import Plan
     from aspectra.search.query import Filters, Query
@@ -37,7 +37,7 @@ __all__ = [
 _WHERE = {
     "AspectraError": "aspectra.base.errors",
     "Filters": "aspectra.search.query",
-    "Library": "aspectra.papers.library",
+    "Library": "aspectra.papers.library.store",
     "Paper": "aspectra.papers.paper",
     "Plan": "aspectra.search.plan",
     "Query": "aspectra.search.query",

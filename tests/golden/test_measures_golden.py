@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.judged import order_ids
-from aspectra.lab.measure import parse
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.judged import order_ids
 from aspectra.lab.measures.pmrr import rank_change
+from aspectra.lab.measures.protocol import parse
 from aspectra.lab.measures.wise import wise_score
-from aspectra.lab.significance import paired_t
+from aspectra.lab.statistics.significance import paired_t
 
 HERE = Path(__file__).parent / "measures"
 # Derived from CC BY-NC data, so not part of this repository.

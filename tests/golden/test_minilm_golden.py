@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import MissingExtra
-from aspectra.views.encoder import load_encoder
+from aspectra.views.encoders.protocol import load_encoder
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "minilm.json").read_text(encoding="utf-8"))
 TEXTS = [entry["text"] * entry["times"] for entry in GOLDEN["texts"]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import field_text
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, author={Lovelace, Ada},
@@ -111,7 +111,7 @@ def test_strict(place, library, aspectra):
 
 HOLDER = """
 import sys
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 with Library(sys.argv[1]).writing("index"):
     print("held", flush=True)
     sys.stdin.read()

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.lab.experiment import needs_full_text
-from aspectra.papers.library import Library
+from aspectra.lab.experiments.experiment import needs_full_text
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
-from aspectra.views.readings import read_spans
+from aspectra.views.build.readings import read_spans
+from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
+from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
@@ -30,8 +30,8 @@ CHILD = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
 from fake_encoder import FakeEncoder
-from aspectra.papers.library import Library
-from aspectra.views.build import build_index
+from aspectra.papers.library.store import Library
+from aspectra.views.build.run import build_index
 from test_kill_and_resume import SETTINGS
 
 class Slow(FakeEncoder):
@@ -86,7 +86,7 @@ def test_killed_add_keeps_finished_batches(tmp_path):
     library = Library.create(tmp_path / "library")
     script = """
     import sys, time
-    from aspectra.papers.library import Library
+    from aspectra.papers.library.store import Library
     from aspectra.papers.paper import Paper
     def endless():
         for i in range(10**6):
@@ -119,7 +119,7 @@ def test_ten_writers_lose_nothing(tmp_path):
     script = """
     import sys, time
     from aspectra.base.errors import LibraryBusy
-    from aspectra.papers.library import Library
+    from aspectra.papers.library.store import Library
     from aspectra.papers.paper import Paper
     for number in range(5):
         while True:

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from aspectra.llm.journal_file import JournalFile
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.definition import definition
 from aspectra.views.prompted.store import tally

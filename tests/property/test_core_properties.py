@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.hashing import canonical_json, digest_texts
+from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
-from aspectra.papers.rows import paper_from_row, paper_row
-from aspectra.papers.text import split_sentences
-from aspectra.search.fusion import reciprocal_ranks, standardise
+from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.query import Filters
-from aspectra.views.caching import Packed, paper_spans
+from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
+from aspectra.views.build.vectors import Packed, paper_spans
 from aspectra.views.chunks import chunk_spans, windows
+from aspectra.views.lexical.tokens import Tokeniser
 from aspectra.views.settings import ChunkSize
-from aspectra.views.tokens import Tokeniser
 from aspectra.views.units import Units
 from aspectra.views.view import Probe, top_positions
 

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.papers.citations import strip_citations
-from aspectra.search.chain import Chain, Node, Ranked, fold
-from aspectra.views.lexical import LexicalSettings, build_lexical
-from aspectra.views.readings import fill_missing
-from aspectra.views.reverse import WordPairs, build_moments
+from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.search.scoring.chain import Chain, Node, Ranked, fold
+from aspectra.views.build.readings import fill_missing
+from aspectra.views.lexical.bm25 import LexicalSettings, build_lexical
+from aspectra.views.lexical.reverse import WordPairs, build_moments
 
 PIECES = [
     "Min (1996)",

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import canonical_json
-from aspectra.papers.fulltext import mend_hyphens, outline, strip_invisible
 from aspectra.papers.paper import Paper
-from aspectra.papers.references import read_reference, split_references
-from aspectra.papers.source import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources._json import first_keys
-from aspectra.papers.sources._xml import root_name
+from aspectra.papers.sources.json._records import first_keys
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.xml._parsing import root_name
+from aspectra.papers.text.references import read_reference, split_references
+from aspectra.papers.text.structure import mend_hyphens, outline, strip_invisible
 
 NAMES = ("pdf", "unarxive", "tei", "jats", "openalex", "arxiv", "s2orc", "markdown")
 QUICK = tuple(name for name in NAMES if name != "pdf")  # a process for each PDF is too slow for many examples

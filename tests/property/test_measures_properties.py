@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.hull import convex_hull_volume
-from aspectra.lab.judged import judge, order_ids
-from aspectra.lab.measure import MEASURES, Arity, parse
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.judged import judge, order_ids
+from aspectra.lab.evaluation.presets import PRESETS
+from aspectra.lab.measures._hull import convex_hull_volume
 from aspectra.lab.measures.pmrr import pair_up, rank_change
+from aspectra.lab.measures.protocol import MEASURES, Arity, parse
 from aspectra.lab.measures.wise import wise_score
-from aspectra.lab.presets import PRESETS
 
 DOCS = [f"d{i}" for i in range(12)] + ["D", "é", "10", "9"]
 ranks = st.integers(1, 300)

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.detect import detect
-from aspectra.papers.latex import latex_to_text, text_to_latex
+from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
-from aspectra.papers.reading import clean
-from aspectra.papers.source import SOURCES, ReadOptions, Remark
-from aspectra.papers.writer import WRITERS
+from aspectra.papers.sources.detection import detect
+from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
 TEXT_SOURCES = ("jsonl", "bibtex", "ris", "csl-json", "nbib")
 SEEDS = (

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 
 # (folder, loader, options, name, documents, topics, judged)
 SETS = [

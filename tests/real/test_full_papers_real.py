@@ -8,13 +8,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from aspectra.lab.benchmark import BENCHMARKS
-from aspectra.papers.citations import strip_citations
-from aspectra.papers.library import Library
+from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.papers.library.store import Library
+from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build import build_index
-from aspectra.views.reader import ASPECT_READERS, READERS
+from aspectra.views.build.run import build_index
+from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 from aspectra.views.settings import IndexSettings
 
 _YEAR = re.compile(r"\b(?:19|20)\d\d[a-z]?\b")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from aspectra.lab.benchmark import BENCHMARKS
-from aspectra.lab.evaluate import evaluate
-from aspectra.lab.experiment import benchmark_library
+from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.views.settings import IndexSettings
 
 _CAPITALISED = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]*")

@@ -129,7 +129,7 @@ def _report(error: Exception) -> int:
 
 
 def _say(what: str, *, why: str = "", hint: str = "") -> None:
-    from aspectra.app.output import safe
+    from aspectra.app.output.screen import safe
 
     lines = [f"aspectra: {safe(what)}"]
     if why:

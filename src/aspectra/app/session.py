@@ -20,8 +20,8 @@ from aspectra.base.config import Config
 from aspectra.base.errors import AspectraError, LibraryNotFound
 
 if TYPE_CHECKING:
-    from aspectra.app.output import Screen
-    from aspectra.papers.library import Library
+    from aspectra.app.output.screen import Screen
+    from aspectra.papers.library.store import Library
     from aspectra.search.searcher import Searcher
 
 __all__ = ["Degraded", "Session", "common", "read_stdin"]
@@ -73,7 +73,7 @@ class Session:
     @cached_property
     def screen(self) -> Screen:
         """Where data and messages go."""
-        from aspectra.app.output import Screen
+        from aspectra.app.output.screen import Screen
 
         return Screen(color=self.config["color"], quiet=self.quiet, verbose=self.verbose)
 
@@ -102,7 +102,7 @@ class Session:
         Raises:
             LibraryNotFound: there is none; the message names the command that makes it.
         """
-        from aspectra.papers.library import Library
+        from aspectra.papers.library.store import Library
 
         path = self.library_path
         if not (path / "library.db").exists():

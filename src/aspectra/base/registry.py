@@ -1,9 +1,10 @@
-"""Registries: one per family of plug-ins, filled by decorator or by entry point."""
+"""Registries: one per family of plug-ins, filled by the family's package or by entry points."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from typing import Generic, TypeVar
@@ -18,19 +19,21 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Named members of a family (sources, encoders, planners ...).
 
-    Members inside the package are named with the module that holds them, so that a registry can list
-    every name without importing heavy modules. Third parties add members by the decorator, or by an
-    entry point in the group ``aspectra.<family>``.
+    A member is one module in the family's package (or in a sub-package of it) that registers itself; nothing
+    else names it.
+    Modules whose names begin with ``_`` are never members. Third parties register members with the
+    decorator, or with an entry point in the group ``aspectra.<family>``.
 
     Args:
         family: singular noun used in messages and in the entry point group, such as ``"source"``.
-        builtin: name -> module whose import registers that name.
+        package: dotted name of the package that holds the members; "" for a family without one.
     """
 
-    def __init__(self, family: str, builtin: dict[str, str] | None = None) -> None:
+    def __init__(self, family: str, package: str | None = "") -> None:
         self.family = family
-        self._builtin = dict(builtin or {})
+        self.package = package or ""
         self._members: dict[str, T] = {}
+        self._modules: dict[str, str] | None = None
         self._entry_points: dict[str, metadata.EntryPoint] | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -51,15 +54,44 @@ class Registry(Generic[T]):
             self._entry_points = {point.name: point for point in metadata.entry_points(group=group)}
         return self._entry_points
 
+    def _waiting(self) -> dict[str, str]:
+        """Modules of the package that were not imported yet: dotted name -> last part."""
+        if self._modules is None:
+            self._modules = dict(_modules_of(self.package)) if self.package else {}
+        return self._modules
+
+    def _import(self, module: str) -> None:
+        importlib.import_module(module)
+        self._waiting().pop(module, None)
+
+    def _find(self, name: str) -> bool:
+        """Whether there is a member of this name; its module is imported."""
+        if name in self._members:
+            return True
+        # The module named like the member first: one import instead of a whole family's.
+        alike = name.replace("-", "_")
+        for module in [module for module, last in self._waiting().items() if last == alike]:
+            self._import(module)
+        if name not in self._members and name in self._plugged():
+            self._members.setdefault(name, self._plugged()[name].load())
+        if name not in self._members:
+            self._import_all()
+        return name in self._members
+
+    def _import_all(self) -> None:
+        for module in list(self._waiting()):
+            self._import(module)
+
     def names(self) -> list[str]:
-        """All names, sorted, without importing any member."""
-        return sorted({*self._builtin, *self._members, *self._plugged()})
+        """All names, sorted. Imports the family's modules, not those of third parties."""
+        self._import_all()
+        return sorted({*self._members, *self._plugged()})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._members or name in self._builtin or name in self._plugged()
+        return isinstance(name, str) and (name in self._plugged() or self._find(name))
 
     def get(self, name: str) -> T:
         """The member called ``name``.
@@ -67,13 +99,7 @@ class Registry(Generic[T]):
         Raises:
             UsageError: no such member; the message suggests the nearest names.
         """
-        if name not in self._members:
-            if name in self._builtin:
-                importlib.import_module(self._builtin[name])
-            elif name in self._plugged():
-                loaded = self._plugged()[name].load()
-                self._members.setdefault(name, loaded)
-        if name not in self._members:
+        if not self._find(name):
             near = difflib.get_close_matches(name, self.names(), n=3)
             hint = "did you mean " + " or ".join(near) + "?" if near else ""
             raise UsageError(
@@ -82,3 +108,15 @@ class Registry(Generic[T]):
                 hint=hint,
             )
         return self._members[name]
+
+
+def _modules_of(package: str) -> Iterator[tuple[str, str]]:
+    """(dotted name, last part) of a package's modules, sub-packages included."""
+    for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        module = f"{package}.{info.name}"
+        if info.name.startswith("_"):
+            continue
+        if info.ispkg:
+            yield from _modules_of(module)
+        elif info.name != "protocol":
+            yield module, info.name

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.reading import clean
-from aspectra.papers.source import Remark
+from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.protocol import Remark
 
 __all__ = ["choose_id", "distinct_ids"]
 

@@ -11,10 +11,10 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.search.chain import Chain
-from aspectra.search.condition import Condition
-from aspectra.search.defaults import COMPLIANCE_WEIGHT
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.planning.defaults import COMPLIANCE_WEIGHT
 from aspectra.search.query import Filters
+from aspectra.search.scoring.chain import Chain
 from aspectra.views.view import Probe
 
 __all__ = ["Fusion", "Plan"]
@@ -59,14 +59,15 @@ class Plan:
         fusion: how answers are combined.
         filters: hard limits.
         conditions: what the papers should be like: dropped or moved by it.
-        compliance: what wholly meeting one wish is worth, see :mod:`aspectra.search.compliance`.
+        compliance: what wholly meeting one wish is worth, see :mod:`aspectra.search.conditions.grading`.
         exclude: ids never shown (the seeds of a seed query).
         within: where given, only these ids are ranked (a pool, or a first stage's best).
         direction: what the papers are to the seeds, as in :class:`Query`; said, not asked: the probes ask it.
         chain: further rounds that ask with papers found, or None.
         unread: words of the asker that look like wishes and were not understood: they were left in the text.
         limit, evidence, versions: as in :class:`Query`.
-        stages: spellings of what happens after the search, in their order, see :mod:`aspectra.search.stage`.
+        stages: spellings of what happens after the search, in their order, see
+        :mod:`aspectra.search.stages.protocol`.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
     """
 

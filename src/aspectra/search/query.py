@@ -8,8 +8,8 @@ from typing import Any
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
-from aspectra.search.condition import Condition
-from aspectra.search.directions import check_direction
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.planning.directions import check_direction
 
 __all__ = ["Filters", "Query"]
 
@@ -72,7 +72,7 @@ class Query:
         text: free words, or "".
         seeds: ids of seed papers (resolved).
         same, different: aspects in which papers should be like the seeds (or the text), or unlike them; see
-            :class:`~aspectra.search.aspects.Aspect`.
+            :class:`~aspectra.search.planning.aspects.Aspect`.
         conditions: what the papers themselves should be like.
         instruction: the same in free words, or ""; who asks decides whether it is read.
         filters: hard limits.

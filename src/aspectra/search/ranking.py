@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aspectra.papers.paper import Paper
-from aspectra.search.condition import MEETS, Condition
+from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan
-from aspectra.search.stage import Step
+from aspectra.search.stages.protocol import Step
 from aspectra.search.trec import trec_lines
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Ranking(Sequence[Hit]):
 
     def export(self, writer: str) -> str:
         """The hits in a bibliographic format: ``bibtex``, ``ris``, ``csl-json``, ``csv`` or ``jsonl``."""
-        from aspectra.papers.writer import WRITERS
+        from aspectra.papers.export.protocol import WRITERS
 
         return WRITERS.get(writer).write(hit.paper for hit in self.hits)
 

@@ -11,13 +11,13 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.search.directions import DIRECTIONS
+from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Fusion, Plan
-from aspectra.search.planner import DEFAULT_PLANNER, PLANNERS, ViewNames, bind, plan_with
+from aspectra.search.planning.directions import DIRECTIONS
+from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames, bind, plan_with
 from aspectra.search.query import Query
 from aspectra.search.spelling import split_line
-from aspectra.search.stage import asked_with, read_stages
-from aspectra.search.understanding import understand
+from aspectra.search.stages.protocol import asked_with, read_stages
 from aspectra.views.view import Probe
 
 __all__ = ["ProbeRecipe", "Recipe"]
@@ -54,7 +54,7 @@ class Recipe:
             it into conditions and aspects (the default recipe).
         first: another recipe whose best ``top`` papers are all that is ranked, or None.
         top: how many.
-        stages: spellings of what happens after the search, see :mod:`aspectra.search.stage`.
+        stages: spellings of what happens after the search, see :mod:`aspectra.search.stages.protocol`.
         direction: what the papers are to a seed, as in :class:`Query`; only asked of queries with seeds.
     """
 

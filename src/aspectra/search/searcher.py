@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 from aspectra.base.errors import ViewMismatch
 from aspectra.llm import loops
 from aspectra.llm.chat import ChatModel
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper
-from aspectra.search.aspect_evidence import aspect_quotes
-from aspectra.search.attributes.prompted import know_lenses
-from aspectra.search.compliance import conditions_mask
-from aspectra.search.condition import Condition
-from aspectra.search.direction_evidence import with_passages
-from aspectra.search.dressing import kept_conditions, probe_scores
-from aspectra.search.evidence import Quoter
-from aspectra.search.lenses import lens_warnings, looks_through
-from aspectra.search.limits import allowed_mask
+from aspectra.search.conditions.attributes.prompted import know_lenses
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.filters import allowed_mask
+from aspectra.search.conditions.grading import conditions_mask
+from aspectra.search.evidence.aspect_quotes import aspect_quotes
+from aspectra.search.evidence.explaining import kept_conditions, probe_scores
+from aspectra.search.evidence.passages import with_passages
+from aspectra.search.evidence.quotes import Quoter
+from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Plan
-from aspectra.search.planner import DEFAULT_PLANNER, ViewNames, plan_with
+from aspectra.search.planning.lens_views import lens_warnings, looks_through
+from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames, plan_with
 from aspectra.search.query import Filters, Query
 from aspectra.search.ranking import Evidence, Hit, Ranking
-from aspectra.search.scores import score_papers
-from aspectra.search.stage import Context, asked_with
-from aspectra.search.staging import Staged, run_stages, staged_ranking
-from aspectra.search.understanding import understand
-from aspectra.views.dense import DenseView
-from aspectra.views.encoder import Encoder, load_encoder
+from aspectra.search.scoring.scores import score_papers
+from aspectra.search.stages.protocol import Context, asked_with
+from aspectra.search.stages.running import Staged, run_stages, staged_ranking
+from aspectra.views.dense.view import DenseView
+from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index import Index
 from aspectra.views.view import Positions, top_positions
 
@@ -133,7 +133,8 @@ class Searcher:
         """Papers for a question in words.
 
         Args:
-            text: the question; it is searched as it is. :func:`~aspectra.search.understanding.understand`
+            text: the question; it is searched as it is.
+            :func:`~aspectra.search.instructions.understanding.understand`
                 reads wishes in it.
             limit: papers wanted.
             planner: name of a planner.
@@ -225,7 +226,7 @@ class Searcher:
             query: its instruction is read into conditions and aspects.
             planner: name of a planner.
             read_text: read wishes in the text too.
-            stages: what happens after the search, see :mod:`aspectra.search.stage`.
+            stages: what happens after the search, see :mod:`aspectra.search.stages.protocol`.
         """
         for seed in query.seeds:
             self.index.position(seed)
@@ -252,7 +253,7 @@ class Searcher:
 
         Args:
             plan: with stages.
-            salt: see :class:`~aspectra.search.stage.Context`.
+            salt: see :class:`~aspectra.search.stages.protocol.Context`.
 
         Raises:
             UsageError: a stage needs a model, and there is none.

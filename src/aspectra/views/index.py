@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.views.arrays import load_array
-from aspectra.views.caching import paper_spans
-from aspectra.views.delta import DELTA, DeltaEncoder
-from aspectra.views.dense import DenseView, QueryEncoder
-from aspectra.views.encoder import ENCODERS, Encoder, load_encoder
-from aspectra.views.lens import LensValues
-from aspectra.views.lensing import load_lens
-from aspectra.views.lexical import LexicalView
+from aspectra.views.build.lenses import load_lens
+from aspectra.views.build.vectors import paper_spans
+from aspectra.views.dense.lens_vectors import DELTA, DeltaEncoder
+from aspectra.views.dense.view import DenseView, QueryEncoder
+from aspectra.views.encoders.protocol import ENCODERS, Encoder, load_encoder
+from aspectra.views.lenses.protocol import LensValues
+from aspectra.views.lexical.bm25 import LexicalView
+from aspectra.views.lexical.reverse import Moments
 from aspectra.views.prompted.building import reading_text
-from aspectra.views.reverse import Moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions

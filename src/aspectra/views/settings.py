@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
-from aspectra.views.encoder import Encoder
-from aspectra.views.lens import LENSES, LOCAL_LENSES
-from aspectra.views.lexical import LexicalSettings
-from aspectra.views.reader import ASPECT_READERS, READERS
-from aspectra.views.tokens import TokenSettings
+from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES
+from aspectra.views.lexical.bm25 import LexicalSettings
+from aspectra.views.lexical.tokens import TokenSettings
+from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 
 __all__ = ["ChunkSize", "IndexSettings"]
 

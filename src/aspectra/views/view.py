@@ -54,7 +54,8 @@ class Probe:
             transport), ``centroid`` of either side; "" compares each unit and pools.
         asking: name of the view that the words or vectors of whoever asks (the seeds; in reverse, the
             candidates) are taken from, as in asking chunks with abstracts; "" for the view itself.
-        reverse: each candidate is the query and the seed the document, see :mod:`aspectra.views.reverse`.
+        reverse: each candidate is the query and the seed the document, see
+        :mod:`aspectra.views.lexical.reverse`.
     """
 
     view: str

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.output import count
+from aspectra.app.output.screen import count
 from aspectra.app.session import Degraded, Session, common
 
 if TYPE_CHECKING:
-    from aspectra.app.adding import FileReport
-    from aspectra.papers.source import ReadOptions
+    from aspectra.app.ingest.files import FileReport
+    from aspectra.papers.sources.protocol import ReadOptions
 
 __all__ = ["add"]
 
@@ -42,9 +42,9 @@ def add(
 
     Example:  aspectra add library.bib papers/
     """
-    from aspectra.app.adding import Adding
-    from aspectra.app.progress import ProgressShown
-    from aspectra.papers.source import SOURCES
+    from aspectra.app.ingest.files import Adding
+    from aspectra.app.output.progress import ProgressShown
+    from aspectra.papers.sources.protocol import SOURCES
 
     if as_ is not None:
         SOURCES.get(as_)  # a wrong name is an error before anything is read
@@ -72,7 +72,7 @@ def add(
 
 
 def _options(session: Session) -> ReadOptions:
-    from aspectra.papers.source import ReadOptions
+    from aspectra.papers.sources.protocol import ReadOptions
 
     config = session.config
     return ReadOptions(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aspectra.app.commands.model_options import (
+from aspectra.app.options.model import (
     BaseUrl,
     BudgetLimit,
     JournalFile,
@@ -16,9 +16,9 @@ from aspectra.app.commands.model_options import (
     ModelName,
     OracleRates,
 )
-from aspectra.app.commands.stage_options import Asked, answering_model
-from aspectra.app.lab import RUN_FORMATS, TABLE_FORMATS, write_tables
-from aspectra.app.output import count
+from aspectra.app.options.stages import Asked, answering_model
+from aspectra.app.output.experiments import RUN_FORMATS, TABLE_FORMATS, write_tables
+from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
@@ -78,7 +78,7 @@ def list_(
 
     Example:  aspectra bench list
     """
-    from aspectra.app.lab import described
+    from aspectra.app.output.experiments import described
 
     known = described()
     if as_json:
@@ -111,7 +111,7 @@ def audit(
 
     Example:  aspectra bench audit csfcube ~/data/csfcube --option facet=method
     """
-    from aspectra.app.lab import audited, sources_of
+    from aspectra.app.output.experiments import audited, sources_of
 
     (source,) = sources_of([f"{name}={path}"], option)
     benchmark = source.load()
@@ -147,7 +147,7 @@ def fetch(
 
     Example:  aspectra bench fetch litsearch ~/data/litsearch
     """
-    from aspectra.app.lab import hub_sets
+    from aspectra.app.output.experiments import hub_sets
     from aspectra.lab.benchmarks._hub import fetch as download
 
     sets = hub_sets(name)
@@ -224,9 +224,9 @@ def run(
 
     Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both --out exp/1
     """
-    from aspectra.app.lab import library_home, sources_of, study_of
-    from aspectra.app.progress import ProgressShown
-    from aspectra.lab.study_run import main_tables, run_study
+    from aspectra.app.output.experiments import library_home, sources_of, study_of
+    from aspectra.app.output.progress import ProgressShown
+    from aspectra.lab.experiments.running import main_tables, run_study
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -288,9 +288,9 @@ def evaluate(
 
     Example:  aspectra bench eval exp/1 --measure R@50 --by facet
     """
-    from aspectra.lab.report import breakdown_tables
-    from aspectra.lab.study import open_study
-    from aspectra.lab.study_run import main_tables, score_study
+    from aspectra.lab.experiments.running import main_tables, score_study
+    from aspectra.lab.experiments.study import open_study
+    from aspectra.lab.reports.outcomes import breakdown_tables
 
     opened = open_study(directory)
     outcomes = score_study(opened, preset=preset or "", measures=measure or (), incomplete=incomplete)
@@ -324,9 +324,9 @@ def compare(
 
     Example:  aspectra bench compare exp/1 exp/2 --baseline bm25 --test randomisation --correction holm
     """
-    from aspectra.app.lab import benchmarks_of
-    from aspectra.lab.comparison import comparison_tables, published_table, systems_of
-    from aspectra.lab.study import open_study
+    from aspectra.app.output.experiments import benchmarks_of
+    from aspectra.lab.experiments.study import open_study
+    from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
 
     if baseline is None and not published:
         raise UsageError(
@@ -360,8 +360,8 @@ def show(
 
     Example:  aspectra bench show exp/1
     """
-    from aspectra.app.lab import show_facts
-    from aspectra.lab.study import open_study
+    from aspectra.app.output.experiments import show_facts
+    from aspectra.lab.experiments.study import open_study
 
     facts = open_study(directory).facts()
     if as_json:
@@ -406,9 +406,9 @@ def export_run(
 
     Example:  aspectra bench export-run exp/1 --recipe hybrid --format trec -o hybrid.run
     """
-    from aspectra.app.lab import cell_of, write_run
-    from aspectra.lab.study import open_study
-    from aspectra.lab.study_run import recorded_run
+    from aspectra.app.output.experiments import cell_of, write_run
+    from aspectra.lab.experiments.running import recorded_run
+    from aspectra.lab.experiments.study import open_study
 
     if format not in RUN_FORMATS:
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))

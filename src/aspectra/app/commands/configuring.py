@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from aspectra.app.output import columns, safe
+from aspectra.app.output.screen import columns, safe
 from aspectra.app.session import Session, common
 from aspectra.app.settings import KEYS, user_file
 from aspectra.base.config import PROJECT_FILE, parse_value, read_file
@@ -86,7 +86,7 @@ def set_(
     """
     import tomlkit
 
-    from aspectra.app.output import write_file
+    from aspectra.app.output.screen import write_file
 
     known = {one.name: one for one in KEYS}
     if key not in known:

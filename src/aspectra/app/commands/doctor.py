@@ -28,7 +28,7 @@ def doctor(
 
     Example:  aspectra doctor --verify
     """
-    from aspectra.app.checkup import examine
+    from aspectra.app.commands._checks import examine
 
     checks = examine(session.library_path, verify=verify)
     bad = [check for check in checks if check.state == "bad"]

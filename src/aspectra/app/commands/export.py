@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.output import Screen, count, safe
+from aspectra.app.output.screen import Screen, count, safe
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library import Library
+    from aspectra.papers.library.store import Library
     from aspectra.papers.paper import Paper
 
 __all__ = ["export", "show"]
@@ -76,7 +76,7 @@ def show(
 
 
 def _spans(paper: Paper) -> list[dict[str, object]]:
-    from aspectra.papers.text import abstract_sentences, lead_field
+    from aspectra.papers.text.sentences import abstract_sentences, lead_field
 
     place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
     where = {} if place == "abstract" else {"field": place}
@@ -218,6 +218,6 @@ def _exported(papers: Iterable[Paper], name: str) -> tuple[str, int, int]:
 
 
 def _written(papers: Iterable[Paper], name: str) -> str:
-    from aspectra.papers.writer import WRITERS
+    from aspectra.papers.export.protocol import WRITERS
 
     return WRITERS.get(name).write(papers)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.output import count
+from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library import Library
-    from aspectra.views.build import IndexReport
+    from aspectra.papers.library.store import Library
+    from aspectra.views.build.run import IndexReport
     from aspectra.views.settings import IndexSettings
 
 __all__ = ["index"]
@@ -71,8 +71,8 @@ def index(
     """
     from time import perf_counter
 
-    from aspectra.app.progress import ProgressShown
-    from aspectra.views.build import build_index
+    from aspectra.app.output.progress import ProgressShown
+    from aspectra.views.build.run import build_index
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -109,8 +109,8 @@ def _settings(
     stemmer: str | None,
 ) -> IndexSettings | None:
     """The library's settings with what was given changed; None when nothing was given."""
-    from aspectra.views.build import settings_of
-    from aspectra.views.encoder import ENCODERS
+    from aspectra.views.build.run import settings_of
+    from aspectra.views.encoders.protocol import ENCODERS
     from aspectra.views.settings import IndexSettings
 
     given = {name: value for name, value in lexical.items() if value is not None}
@@ -153,7 +153,7 @@ def _stemmer(name: str) -> str:
 
 
 def _tell(session: Session, report: IndexReport, seconds: float) -> None:
-    from aspectra.app.progress import duration
+    from aspectra.app.output.progress import duration
 
     screen = session.screen
     if not report.changed:

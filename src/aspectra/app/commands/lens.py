@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aspectra.app.commands.lens_adding import add_lens, remove_lens
-from aspectra.app.commands.lens_words import (
-    coverage,
-    estimate_in_words,
-    report_in_words,
-    status_facts,
-    status_in_words,
-)
-from aspectra.app.commands.model_options import (
+from aspectra.app.commands._lens_files import add_lens, remove_lens
+from aspectra.app.options.model import (
     BaseUrl,
     BudgetLimit,
     JournalFile,
@@ -27,13 +20,20 @@ from aspectra.app.commands.model_options import (
     currency_of,
     model_settings,
 )
-from aspectra.app.output import columns, count
+from aspectra.app.output.lenses import (
+    coverage,
+    estimate_in_words,
+    report_in_words,
+    status_facts,
+    status_in_words,
+)
+from aspectra.app.output.screen import columns, count
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.llm.assemble import Model
-    from aspectra.papers.library import Library
+    from aspectra.papers.library.store import Library
     from aspectra.views.prompted.definition import PromptedLens
     from aspectra.views.prompted.running import LensEstimate
 
@@ -92,8 +92,8 @@ def list_(session: Session, as_json: AsJson = False) -> None:
 
     Example:  aspectra lens list
     """
-    from aspectra.views.build import settings_of
-    from aspectra.views.lens import MORE_LENSES
+    from aspectra.views.build.run import settings_of
+    from aspectra.views.lenses.protocol import MORE_LENSES
     from aspectra.views.prompted.definition import definitions
     from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
@@ -245,7 +245,7 @@ def run(
 
     Example:  aspectra lens run stance --model NAME --base-url URL --budget 500calls
     """
-    from aspectra.app.progress import ProgressShown
+    from aspectra.app.output.progress import ProgressShown
     from aspectra.views.prompted.definition import definition
     from aspectra.views.prompted.running import bound_to, run_lens
     from aspectra.views.prompted.store import tally

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aspectra.app.output import columns, count, safe, size
+from aspectra.app.output.screen import columns, count, safe, size
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
@@ -33,7 +33,7 @@ def init(
 
     Example:  aspectra init --library papers.lib
     """
-    from aspectra.papers.library import Library
+    from aspectra.papers.library.store import Library
 
     path = session.library_path
     existed = (path / "library.db").exists()
@@ -41,7 +41,7 @@ def init(
         if not session.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
-            from aspectra.app.demo import fill
+            from aspectra.app.ingest.demo import fill
 
             fill(library, session)
         empty = len(library) == 0
@@ -57,7 +57,7 @@ def init(
 
 
 def _write_project(session: Session, library: Path) -> None:
-    from aspectra.app.output import write_file
+    from aspectra.app.output.screen import write_file
     from aspectra.base.config import PROJECT_FILE
 
     target = Path(PROJECT_FILE)
@@ -119,7 +119,7 @@ def status(
 
     Example:  aspectra status --skips
     """
-    from aspectra.app.status import facts_of
+    from aspectra.app.output.library_facts import facts_of
 
     with session.open_library() as library:
         facts = facts_of(library)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.lab import TABLE_FORMATS, write_tables
+from aspectra.app.output.experiments import TABLE_FORMATS, write_tables
 from aspectra.app.session import Session, common
 from aspectra.base.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.lab.checks import Checks
-    from aspectra.lab.evaluation import Evaluation
-    from aspectra.lab.run import Qrels, Run
-    from aspectra.lab.tables import Table
+    from aspectra.lab.evaluation.outcome import Evaluation
+    from aspectra.lab.reports.tables import Table
+    from aspectra.lab.runs.checks import Checks
+    from aspectra.lab.runs.run import Qrels, Run
 
 __all__ = ["measure"]
 
@@ -103,10 +103,10 @@ def measure(
 
     An export:  aspectra measure results.csv qrels.tsv --titles corpus.jsonl
     """
-    from aspectra.app.lab_files import read_excluded, read_labels, read_titles
-    from aspectra.lab.checks import Checks, check_run
-    from aspectra.lab.evaluate import evaluate
-    from aspectra.lab.presets import get_preset
+    from aspectra.app.options.run_files import read_excluded, read_labels, read_titles
+    from aspectra.lab.evaluation.evaluate import evaluate
+    from aspectra.lab.evaluation.presets import get_preset
+    from aspectra.lab.runs.checks import Checks, check_run
 
     chosen = get_preset(preset)
     asked = list(measures or chosen.measures)
@@ -184,8 +184,8 @@ def _by_mode(first: Path | None, others: Sequence[str] | None, flag: str) -> dic
 
 
 def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: str) -> Run:
-    from aspectra.lab.exports import read_export
-    from aspectra.lab.run import Run
+    from aspectra.lab.runs.foreign import read_export
+    from aspectra.lab.runs.run import Run
 
     _there(path)
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
@@ -209,7 +209,7 @@ _EXPORTS = (".csv", ".tsv", ".jsonl", ".json")
 
 
 def _qrels(path: Path, duplicates: str) -> Qrels:
-    from aspectra.lab.run import Qrels
+    from aspectra.lab.runs.run import Qrels
 
     _there(path)
     return Qrels.read(path, duplicates=duplicates)
@@ -222,7 +222,7 @@ def _there(path: Path) -> None:
 
 def _odd(checks: Checks) -> Checks:
     """Without what the evaluation remarks on itself."""
-    from aspectra.lab.checks import Checks
+    from aspectra.lab.runs.checks import Checks
 
     said = (
         "judged topics without a ranking",
@@ -237,7 +237,7 @@ def _odd(checks: Checks) -> Checks:
 
 def _unknown(run: Run, qrels: Qrels) -> Checks:
     """Topics none of whose ranked documents is judged: perhaps the ids are of another kind."""
-    from aspectra.lab.checks import Checks
+    from aspectra.lab.runs.checks import Checks
 
     both = [t for t, docs in qrels.items() if docs and run.get(t)]
     lost = [t for t in both if not any(doc in qrels[t] for doc in run[t])]
@@ -248,7 +248,7 @@ def _unknown(run: Run, qrels: Qrels) -> Checks:
 
 
 def _means(found: Evaluation, notes: Sequence[str]) -> Table:
-    from aspectra.lab.tables import Table
+    from aspectra.lab.reports.tables import Table
 
     modes = any(score.mode for score in found.scores)
     header = ["measure", *(["mode"] if modes else []), "mean", "units", "missing", "undefined"]
@@ -265,7 +265,7 @@ def _means(found: Evaluation, notes: Sequence[str]) -> Table:
 
 
 def _per_query(found: Evaluation) -> Table:
-    from aspectra.lab.tables import Table
+    from aspectra.lab.reports.tables import Table
 
     units = sorted({unit for score in found.scores for unit in score.values})
     header = [f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for s in found.scores]
@@ -275,7 +275,7 @@ def _per_query(found: Evaluation) -> Table:
 
 
 def _broken_down(found: Evaluation, label: str) -> Table:
-    from aspectra.lab.tables import Table
+    from aspectra.lab.reports.tables import Table
 
     rows = []
     for score in found.scores:

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.commands.answering import Way, answer, chosen_format, plan_text, run_file
-from aspectra.app.commands.asking_options import (
+from aspectra.app.options.limits import Limits
+from aspectra.app.options.model import (
+    BaseUrl,
+    BudgetLimit,
+    JournalFile,
+    KeyVariable,
+    Lanes,
+    ModelName,
+)
+from aspectra.app.options.question import (
     AllVersions,
     Author,
     Different,
@@ -36,16 +44,7 @@ from aspectra.app.commands.asking_options import (
     WhyNot,
     Wish,
 )
-from aspectra.app.commands.limits import Limits
-from aspectra.app.commands.model_options import (
-    BaseUrl,
-    BudgetLimit,
-    JournalFile,
-    KeyVariable,
-    Lanes,
-    ModelName,
-)
-from aspectra.app.commands.stage_options import (
+from aspectra.app.options.stages import (
     AgentFlag,
     Asked,
     Depth,
@@ -57,6 +56,7 @@ from aspectra.app.commands.stage_options import (
     StageText,
     stages_of,
 )
+from aspectra.app.output.answering import Way, answer, chosen_format, plan_text, run_file
 from aspectra.app.session import Session, common, read_stdin
 from aspectra.base.errors import LibraryNotFound, UsageError
 
@@ -343,7 +343,7 @@ def plan(
 
 def _know_lenses(session: Session) -> None:
     """Plans may hold conditions on lenses of the library; one that is not there has none."""
-    from aspectra.search.attributes.prompted import know_lenses
+    from aspectra.search.conditions.attributes.prompted import know_lenses
 
     with contextlib.suppress(LibraryNotFound), session.open_library() as library:
         know_lenses(library)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from aspectra.base.errors import BadInput
-from aspectra.lab.benchmark import Audit, Grades, Topic
 from aspectra.lab.benchmarks._files import Folder, Row, text_of
+from aspectra.lab.benchmarks.protocol import Audit, Grades, Topic
 from aspectra.papers.paper import Paper
-from aspectra.papers.records import papers_in_record
-from aspectra.papers.source import ReadOptions
+from aspectra.papers.sources.json.generic import papers_in_record
+from aspectra.papers.sources.protocol import ReadOptions
 
 __all__ = ["Corpus", "Scan", "audit", "counted", "keep_judged", "own_id", "paper_of"]
 

@@ -19,7 +19,7 @@ import zstandard
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.lab.benchmarks._tables import array_items, parquet_rows
-from aspectra.papers.reading import ZstdFrames, clean, read_lines, read_text
+from aspectra.papers.sources.files import ZstdFrames, clean, read_lines, read_text
 
 __all__ = ["Folder", "Row", "options_of", "text_of"]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest_texts
-from aspectra.lab.benchmark import Grades, Topic
 from aspectra.lab.benchmarks._audit import own_id
 from aspectra.lab.benchmarks._files import Folder, Row, text_of
+from aspectra.lab.benchmarks.protocol import Grades, Topic
 
 __all__ = ["MODES", "Part", "group_of", "instruction_negatives", "mode_topics", "read_part"]
 

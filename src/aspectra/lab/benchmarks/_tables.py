@@ -13,7 +13,7 @@ from typing import Any
 import zstandard
 
 from aspectra.base.errors import BadInput, MissingExtra
-from aspectra.papers.reading import open_bytes
+from aspectra.papers.sources.files import open_bytes
 
 __all__ = ["array_items", "parquet_rows"]
 

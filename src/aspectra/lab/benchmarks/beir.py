@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Grades, Topic
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Grades, Topic
 
 __all__ = ["MEASURES", "load"]
 

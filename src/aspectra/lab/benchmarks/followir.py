@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
 from aspectra.lab.benchmarks._files import Folder, options_of, text_of
 from aspectra.lab.benchmarks._hub import HubSet
 from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 
 __all__ = ["HUB", "LICENCE", "MEASURES", "load"]
 

@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Grades, Topic
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder, Row, options_of
 from aspectra.lab.benchmarks._hub import HubSet
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Grades, Topic
 
 __all__ = ["HUB", "MEASURES", "dimension_of", "instruction_negatives", "load"]
 

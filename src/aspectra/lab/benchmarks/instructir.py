@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Grades, Topic
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder, options_of, text_of
 from aspectra.lab.benchmarks._hub import HubSet
 from aspectra.lab.benchmarks._modes import group_of
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Grades, Topic
 
 __all__ = ["HUB", "LICENCE", "MEASURES", "load"]
 

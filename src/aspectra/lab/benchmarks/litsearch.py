@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Topic
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, paper_of
 from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
 from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
 from aspectra.papers.paper import Paper
 
 __all__ = ["HUB", "LICENCE", "MEASURES", "load"]

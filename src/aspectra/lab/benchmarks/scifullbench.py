@@ -18,14 +18,14 @@ from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest_texts
-from aspectra.lab.benchmark import BENCHMARKS, Benchmark, Topic
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
 from aspectra.lab.benchmarks._files import Folder, Row, options_of
 from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
 from aspectra.papers.paper import Paper, Section
-from aspectra.papers.reading import clean
-from aspectra.papers.source import ReadOptions
-from aspectra.papers.sources.markdown import Markdown
+from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.pages.markdown import Markdown
+from aspectra.papers.sources.protocol import ReadOptions
 
 __all__ = ["HUB", "LICENCE", "MEASURES", "direction_of", "document_id", "load"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.judged import Judged
-from aspectra.lab.measure import Measure, Param, measure
+from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import REL, UNJUDGED, WIDEST, topic_of
+from aspectra.lab.measures.protocol import Measure, Param, measure
 
 __all__ = ["average_precision"]
 
@@ -30,7 +30,7 @@ def average_precision(measure: Measure, topic: Judged) -> float:
 
     Relevant at ranks 1 and 3 of three relevant: (1 + 2/3) / 3.
 
-    >>> from aspectra.lab.evaluate import evaluate
+    >>> from aspectra.lab.evaluation.evaluate import evaluate
     >>> judgements = {"q": {"a": 1, "b": 1, "c": 1}}
     >>> round(evaluate(["AP"], judgements, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}})["AP"].mean, 4)
     0.5556

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.judged import Array, Judged
-from aspectra.lab.measure import Measure, measure
+from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import REL, WIDEST
+from aspectra.lab.measures.protocol import Measure, measure
 
 __all__ = ["csfcube_ndcg", "csfcube_r_precision", "dcg", "f1", "ndcg_percent"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.measure import Arity, Measure, Param, measure, parse
+from aspectra.lab.measures.protocol import Arity, Measure, Param, measure, parse
 
 __all__ = ["Pools", "gap"]
 

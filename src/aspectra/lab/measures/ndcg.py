@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.judged import Array, Judged
-from aspectra.lab.measure import Measure, Param, measure
+from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import UNJUDGED, WIDEST, discounts, topic_of
+from aspectra.lab.measures.protocol import Measure, Param, measure
 
 __all__ = ["gains", "ndcg"]
 
@@ -39,7 +39,7 @@ def ndcg(measure: Measure, topic: Judged) -> float:
 
     Grades 0, 2, 1 by rank: (2/log2(3) + 1/log2(4)) / (2/log2(2) + 1/log2(3)).
 
-    >>> from aspectra.lab.evaluate import evaluate
+    >>> from aspectra.lab.evaluation.evaluate import evaluate
     >>> judgements, run = {"q": {"a": 2, "b": 1}}, {"q": {"c": 3.0, "a": 2.0, "b": 1.0}}
     >>> round(evaluate(["nDCG@10"], judgements, run)["nDCG@10"].mean, 4)
     0.6697

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.judged import Judged
-from aspectra.lab.measure import Measure, measure
+from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import REL, UNJUDGED, topic_of
+from aspectra.lab.measures.protocol import Measure, measure
 
 __all__ = ["precision", "r_precision", "success"]
 
@@ -17,7 +17,7 @@ def precision(measure: Measure, topic: Judged) -> float:
 
     Range [0, 1]. Source: trec_eval ``P``.
 
-    >>> from aspectra.lab.evaluate import evaluate
+    >>> from aspectra.lab.evaluation.evaluate import evaluate
     >>> evaluate(["P@5"], {"q": {"a": 1}}, {"q": {"a": 1.0}})["P@5"].mean
     0.2
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from aspectra.lab.judged import Array, Judged
-from aspectra.lab.measure import Arity, Measure, Param, measure
+from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import DOCUMENT_MISSING, REL
+from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 
 __all__ = ["gold_rank", "negative_rank", "rank_gap"]
 

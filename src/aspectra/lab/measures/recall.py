@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.judged import Judged
-from aspectra.lab.measure import Measure, Param, measure
+from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import REL, UNJUDGED, WIDEST, topic_of
+from aspectra.lab.measures.protocol import Measure, Param, measure
 
 __all__ = ["recall"]
 
@@ -22,7 +22,7 @@ def recall(measure: Measure, topic: Judged) -> float | None:
     Range [0, 1]. 0 where nothing is relevant; with ``cap`` (mteb's ``R_cap``) undefined there. Sources:
     trec_eval ``recall``; LitSearch section 4; PRISM section 4.
 
-    >>> from aspectra.lab.evaluate import evaluate
+    >>> from aspectra.lab.evaluation.evaluate import evaluate
     >>> judgements, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}
     >>> evaluation = evaluate(["R@2", "R(cap=true)@2"], judgements, run)
     >>> round(evaluation["R@2"].mean, 4), evaluation["R(cap=true)@2"].mean

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import estimate_tokens
-from aspectra.papers.text import split_sentences
+from aspectra.papers.text.sentences import split_sentences
 
 __all__ = ["Fit", "Fitted", "Nearness", "fit_text", "share_out", "shared_words"]
 

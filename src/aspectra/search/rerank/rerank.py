@@ -13,7 +13,7 @@ from aspectra.search.rerank.fitting import Fit, Nearness
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.showing import Shelf
-from aspectra.search.rerank.sorter import Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import Desk, Sorted
 
 __all__ = ["DEGRADED_ABOVE", "RerankResult", "rerank"]
 

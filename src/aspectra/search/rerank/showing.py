@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import estimate_tokens
 from aspectra.search.rerank.fitting import Fit, Nearness, fit_text, share_out
-from aspectra.search.rerank.plain import without_hidden
+from aspectra.search.rerank.plain_text import without_hidden
 from aspectra.search.rerank.prompts import criterion, rules
 from aspectra.search.rerank.question import Candidate, Question
 

@@ -1,1 +1,1 @@
-"""Stages, one module each; see :mod:`aspectra.search.stage`."""
+"""Stages, one module each; see :mod:`aspectra.search.stages.protocol`."""

@@ -12,8 +12,8 @@ from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.showing import Shelf, as_data
 from aspectra.search.spelling import spell
-from aspectra.search.stage import STAGES, Context, Draft, Step
-from aspectra.search.stages.rewording import ask_wording, criterion_of, field_of, prompt, reworded, way
+from aspectra.search.stages._rewording import ask_wording, criterion_of, field_of, prompt, reworded, way
+from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
 
 __all__ = ["Agent"]
 
@@ -49,11 +49,11 @@ class Agent:
             raise UsageError("an agent makes 1 to 50 hops and reads 1 to 200 papers in each")
 
     def reach(self, wanted: int) -> int:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, 1)
 
     async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
         asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
         picked: list[str] = []

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.spelling import spell
-from aspectra.search.stage import STAGES, Context, Draft, Step
+from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
 
 __all__ = ["Citations"]
 
@@ -32,11 +32,11 @@ class Citations:
             raise UsageError("citations needs at least 1 paper to start from and 1 to end with")
 
     def reach(self, wanted: int) -> int:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.seeds)
 
     async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         ids = context.found(draft, self.reach(wanted))
         library = context.searcher.library
         order: list[str] = []

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.spelling import spell
-from aspectra.search.stage import STAGES, Context, Draft, Step
+from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
 
 __all__ = ["Feedback"]
 
@@ -35,11 +35,11 @@ class Feedback:
             raise UsageError("feedback needs at least 1 paper and a weight above 0")
 
     def reach(self, wanted: int) -> int:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return self.papers
 
     async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         first = context.found(draft, self.papers)[: self.papers]
         if not first:
             return draft, Step(spell(self), ("nothing was found, so nothing joined the question",))

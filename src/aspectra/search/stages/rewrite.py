@@ -8,8 +8,8 @@ from typing import ClassVar
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.showing import Shelf
 from aspectra.search.spelling import spell
-from aspectra.search.stage import STAGES, Context, Draft, Step
-from aspectra.search.stages.rewording import ask_wording, criterion_of, prompt, reworded, way
+from aspectra.search.stages._rewording import ask_wording, criterion_of, prompt, reworded, way
+from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
 
 __all__ = ["Rewrite"]
 
@@ -36,11 +36,11 @@ class Rewrite:
         way(self.kind)
 
     def reach(self, wanted: int) -> int:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0  # it looks at no paper
 
     async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
-        """See :class:`~aspectra.search.stage.Stage`."""
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
         shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
         asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
         text = await ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind)

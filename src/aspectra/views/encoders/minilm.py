@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoder import ENCODERS, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.arguments import positive_int, split_argument
 from aspectra.views.encoders.minilm_graph import BertShape, Weights
 from aspectra.views.encoders.minilm_runtime import Runtime, available_cores
 from aspectra.views.encoders.pooling import mean_of_tokens, pool_spans, unit_rows
+from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
 __all__ = ["MiniLM", "find_model", "make"]
@@ -142,7 +142,7 @@ class MiniLM:
         instruction: str = "",
         spans: Sequence[Sequence[Span]] | None = None,
     ) -> Encoding:
-        """Encode texts, in order; see :class:`aspectra.views.encoder.Encoder`.
+        """Encode texts, in order; see :class:`aspectra.views.encoders.protocol.Encoder`.
 
         The model was trained without prompts: ``kind`` and ``instruction`` change nothing. An empty text
         has the vector of its two special tokens. A token belongs to a span when their ranges overlap.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoder import Vectors
+from aspectra.views.encoders.protocol import Vectors
 
 __all__ = ["BertShape", "Weights", "bert_graph", "read_weights"]
 

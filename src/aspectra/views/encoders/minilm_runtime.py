@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.views.encoder import Vectors
 from aspectra.views.encoders.minilm_graph import Weights, bert_graph
+from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.remembering import recall, remember
 
 __all__ = ["Runtime", "available_cores", "batches", "step_of"]

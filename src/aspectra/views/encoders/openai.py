@@ -25,9 +25,9 @@ import numpy as np
 
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoder import ENCODERS, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.arguments import positive_int, split_argument
 from aspectra.views.encoders.pooling import unit_rows
+from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
 
 __all__ = [
     "BadRequest",
@@ -194,7 +194,7 @@ class OpenAIEmbeddings:
         instruction: str = "",
         spans: Sequence[Sequence[Span]] | None = None,
     ) -> Encoding:
-        """Encode texts, in order; see :class:`aspectra.views.encoder.Encoder`.
+        """Encode texts, in order; see :class:`aspectra.views.encoders.protocol.Encoder`.
 
         Texts without any visible character are not sent (endpoints refuse them): their vectors are zeros.
         ``instruction`` is ignored.

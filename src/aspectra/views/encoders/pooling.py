@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.encoder import Span, Vectors
+from aspectra.views.encoders.protocol import Span, Vectors
 
 __all__ = ["mean_of_tokens", "pool_spans", "unit_rows"]
 

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoder import ENCODERS, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.arguments import positive_int, split_argument, yes_or_no
 from aspectra.views.encoders.pooling import pool_spans, unit_rows
+from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
 __all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make"]
@@ -188,7 +188,7 @@ class SentenceTransformers:
         instruction: str = "",
         spans: Sequence[Sequence[Span]] | None = None,
     ) -> Encoding:
-        """Encode texts, in order; see :class:`aspectra.views.encoder.Encoder`.
+        """Encode texts, in order; see :class:`aspectra.views.encoders.protocol.Encoder`.
 
         The instruction is used where the prompts have a place for it. Tokens of the prompt never belong
         to a span.

@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import Literal
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text import lead_field, split_sentences
-from aspectra.views.lens import TextSpan
+from aspectra.papers.text.sentences import lead_field, split_sentences
+from aspectra.views.lenses.protocol import TextSpan
 
 __all__ = ["Cue", "Reading", "add_up", "cue", "hardness", "logistic", "read", "strongest"]
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lens import LENSES, LensKind, TextSpan
 from aspectra.views.lenses._cues import Reading, add_up, cue, hardness, logistic, read, strongest
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
 __all__ = ["AudienceLens"]

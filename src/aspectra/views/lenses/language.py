@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text import lead_field, split_sentences
-from aspectra.views.lens import LENSES, LensKind, TextSpan
+from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.views.lenses._language_words import ENDINGS, LETTERS, SIMPLIFIED, TRADITIONAL, WORDS
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
 __all__ = ["LANGUAGES", "LanguageLens", "label_of"]

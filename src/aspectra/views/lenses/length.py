@@ -1,7 +1,8 @@
 """How long a paper's stored text is: raw counts, comparable between scripts.
 
 The text is the abstract and all sections; the title stands in only where there is nothing else. Counts are
-raw: what is short or long is decided by whoever asks (see :mod:`aspectra.search.attributes.length`).
+raw: what is short or long is decided by whoever asks (see
+:mod:`aspectra.search.conditions.attributes.length`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text import split_sentences
-from aspectra.views.lens import LENSES, LensKind, TextSpan
+from aspectra.papers.text.sentences import split_sentences
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
 __all__ = ["HAN_WORDS", "KANA_WORDS", "LengthLens"]
@@ -68,8 +69,8 @@ class LengthLens:
 
     ``words`` counts runs between spaces that hold a letter or digit; a Han character counts as 0.6 words,
     kana as 0.4 and a letter of a script without spaces as 0.2. ``characters`` are all but white space.
-    ``sentences`` are those of :func:`~aspectra.papers.text.split_sentences`; ``paragraphs`` are blocks
-    between blank lines, at least one to a section. A paper without any text has NaN everywhere.
+    ``sentences`` are those of :func:`~aspectra.papers.text.sentences.split_sentences`; ``paragraphs`` are
+    blocks between blank lines, at least one to a section. A paper without any text has NaN everywhere.
     """
 
     name = "length"

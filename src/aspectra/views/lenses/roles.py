@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text import abstract_sentences
-from aspectra.views.caching import paper_spans
-from aspectra.views.lens import LENSES, LensKind, TextSpan
+from aspectra.papers.text.sentences import abstract_sentences
+from aspectra.views.build.vectors import paper_spans
 from aspectra.views.lenses._role_model import ROLES, shipped
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
 __all__ = ["RolesLens"]
@@ -23,7 +23,7 @@ _TOGETHER = 512  # sentences predicted at once: what fits the cache
 
 
 class RolesLens:
-    """Probabilities of a sentence's role, one row per unit of :func:`~aspectra.views.caching.paper_spans`.
+    """Probabilities of a sentence's role, one row per unit of ``paper_spans``.
 
     The title's row is NaN: a title has no role. Roles that the source brings are kept as 1 and 0; a
     sentence without one is predicted, whatever its neighbours bring. A row is NaN, too, where no word of

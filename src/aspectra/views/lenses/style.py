@@ -1,7 +1,8 @@
 """How a text is written, whatever it is about: function words, runs of characters, habits of punctuation.
 
 The lens keeps raw shares; a view made from it standardises them over the library, see
-:mod:`aspectra.views.delta`. It needs no model and no training. Names are masked first, because they say what
+:mod:`aspectra.views.dense.lens_vectors`. It needs no model and no training. Names are masked first, because
+they say what
 a text is about: every capitalised word inside a sentence becomes one sign. Quotation marks, apostrophes and
 dashes are reduced to the plain ones, since which of them stands in a file is the typesetter's habit and not
 the writer's.
@@ -20,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lens import LENSES, LensKind, TextSpan
 from aspectra.views.lenses._function_words import FUNCTION_WORDS
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
 __all__ = ["StyleLens"]

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from aspectra.base.hashing import digest, digest_texts
-from aspectra.papers.library import Library
-from aspectra.papers.writing import Writer
-from aspectra.views.caching import Packed
-from aspectra.views.encoder import Encoder
-from aspectra.views.lexical import build_lexical
+from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.store import Library
+from aspectra.views.build.vectors import Packed
+from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.definition import PromptedLens, usable
 from aspectra.views.prompted.store import Reading, readings, state, value_kind
 from aspectra.views.settings import IndexSettings

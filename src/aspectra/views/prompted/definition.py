@@ -18,9 +18,9 @@ from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
-from aspectra.papers.library import Library
-from aspectra.papers.writing import Writer
-from aspectra.views.lens import LENSES, MORE_LENSES
+from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.store import Library
+from aspectra.views.lenses.protocol import LENSES, MORE_LENSES
 from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
 __all__ = ["PromptedLens", "check_name", "define", "definition", "definitions", "undefine", "usable"]

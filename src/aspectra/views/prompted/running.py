@@ -19,7 +19,7 @@ from aspectra.llm.budget import Cost, prompt_tokens
 from aspectra.llm.chat import ChatModel
 from aspectra.llm.failures import ModelError, Offline
 from aspectra.llm.loops import run
-from aspectra.papers.library import Library
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.asking import NO_TEXT, TRIES, question, read_paper, show
 from aspectra.views.prompted.definition import PromptedLens, define

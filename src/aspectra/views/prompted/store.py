@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.papers.library import Library
+from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
+from aspectra.papers.library.store import Library
 from aspectra.papers.paper import Paper
-from aspectra.papers.rows import PAPER_COLUMNS, paper_from_row
-from aspectra.papers.writing import Writer
-from aspectra.views.caching import read_sections
+from aspectra.views.build.vectors import read_sections
 from aspectra.views.prompted.definition import PromptedLens
 from aspectra.views.prompted.schema import Value
 

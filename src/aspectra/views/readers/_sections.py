@@ -10,12 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from aspectra.papers.citations import strip_citations
 from aspectra.papers.paper import Paper, Section
-from aspectra.papers.text import split_sentences
-from aspectra.views.lens import TextSpan
+from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.papers.text.sentences import split_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
-from aspectra.views.tokens import Tokeniser
+from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.lexical.tokens import Tokeniser
 
 __all__ = ["ASPECTS", "WORDS", "aspect_of", "central", "lead", "sections_of", "sentences_of"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aspectra.papers.paper import Paper
-from aspectra.views.reader import READERS, Reading
 from aspectra.views.readers._sections import central, sections_of, sentences_of
+from aspectra.views.readers.protocol import READERS, Reading
 
 __all__ = ["MethodReader"]
 
@@ -16,7 +16,7 @@ class MethodReader:
     version = 1
 
     def read(self, paper: Paper) -> Reading:
-        """See :class:`~aspectra.views.reader.Reader`."""
+        """See :class:`~aspectra.views.readers.protocol.Reader`."""
         return Reading(central(paper, sentences_of(paper, sections_of(paper)[self.name])))
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.judge import JUDGES, Answers
 from aspectra.search.rerank.judges.local import Local
+from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
 
 __all__ = ["CrossEncoder"]

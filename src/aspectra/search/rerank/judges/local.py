@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.judge import Answers
+from aspectra.search.rerank.judges.protocol import Answers
 from aspectra.search.rerank.question import Candidate
 
 __all__ = ["Local"]

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from aspectra.base.errors import UsageError
 from aspectra.llm.chat import Reply, Request
 from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.judge import JUDGES, Answers
+from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.prompts import Prompt
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_choice, read_number

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from aspectra.papers.text import split_sentences
+from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.judge import JUDGES, Answers
 from aspectra.search.rerank.judges.local import Local
+from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
-from aspectra.views.encoder import Encoder, load_encoder
-from aspectra.views.transport import transport
+from aspectra.views.dense.transport import transport
+from aspectra.views.encoders.protocol import Encoder, load_encoder
 
 __all__ = ["Transport"]
 

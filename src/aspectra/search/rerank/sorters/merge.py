@@ -20,8 +20,8 @@ from itertools import chain, zip_longest
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.search.rerank.judge import Answers, Judge
-from aspectra.search.rerank.sorter import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.judges.protocol import Answers, Judge
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
 
 __all__ = ["Merge"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aspectra.search.rerank.judge import Answers, Judge
-from aspectra.search.rerank.sorter import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.judges.protocol import Answers, Judge
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
 
 __all__ = ["Single"]
 

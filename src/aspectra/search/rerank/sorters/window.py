@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.search.rerank.judge import Answers, Judge
-from aspectra.search.rerank.sorter import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.judges.protocol import Answers, Judge
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
 
 __all__ = ["Window"]
 

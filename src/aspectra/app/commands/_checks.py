@@ -1,0 +1,205 @@
+"""What ``doctor`` looks at. Every check answers; none raises."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aspectra import __version__
+from aspectra.base.errors import AspectraError
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.store import Library
+
+__all__ = ["Check", "examine"]
+
+_PACKAGES = tuple(
+    "numpy bm25s PyStemmer tokenizers openvino pypdf bibtexparser rispy lxml zstandard typer rich".split()
+)
+_EXTRAS = {"torch": "torch", "sentence-transformers": "torch", "httpx": "openai", "pandas": "pandas"}
+_KEYS = ("OPENAI_API_KEY",)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report.
+
+    Attributes:
+        name: what was looked at.
+        state: ``ok``, ``note`` (worth knowing) or ``bad``.
+        text: what was found.
+        hint: what to do about it, or "".
+    """
+
+    name: str
+    state: str
+    text: str
+    hint: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """JSON form."""
+        return {"name": self.name, "state": self.state, "text": self.text, "hint": self.hint}
+
+
+def examine(path: Path, *, verify: bool) -> list[Check]:
+    """All checks.
+
+    Args:
+        path: the library, which need not exist.
+        verify: read every byte of it.
+    """
+    checks = [
+        Check(
+            "aspectra", "ok", f"{__version__} on Python {platform.python_version()}, {platform.platform()}"
+        ),
+        _packages(),
+        _extras(),
+        _weights(),
+    ]
+    checks += _library(path, verify)
+    checks.append(_keys())
+    return checks
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _packages() -> Check:
+    found = {name: _version(name) for name in _PACKAGES}
+    lacking = [name for name, version in found.items() if not version]
+    text = ", ".join(f"{name} {version}" for name, version in found.items() if version)
+    if lacking:
+        return Check(
+            "packages", "bad", f"missing: {', '.join(lacking)}", "pip install --force-reinstall aspectra"
+        )
+    return Check("packages", "ok", text)
+
+
+def _extras() -> Check:
+    there = [f"{name} {version}" for name in _EXTRAS if (version := _version(name))]
+    return Check("optional", "ok", ", ".join(there) or "none (torch, openai, pandas are extras)")
+
+
+def _weights() -> Check:
+    from aspectra.views.encoders.minilm import MiniLM, find_model
+
+    try:
+        encoder = MiniLM(find_model())
+        dtype = encoder.runtime.dtype
+    except AspectraError as error:
+        return Check("encoder", "note", f"minilm: {error.what}", error.hint)
+    except Exception as error:  # a broken installation must not break the doctor
+        return Check(
+            "encoder", "bad", f"minilm does not run: {error}", "pip install --force-reinstall openvino"
+        )
+    place = f"{encoder.dimensions} dimensions, {encoder.max_tokens} tokens"
+    return Check("encoder", "ok", f"minilm: weights found, {place}, computes in {dtype} on this processor")
+
+
+def _library(path: Path, verify: bool) -> list[Check]:
+    from aspectra.papers.library.store import Library
+
+    if not (path / "library.db").exists():
+        return [Check("library", "note", f"none at {path}", "aspectra init"), _hosts([])]
+    try:
+        with Library(path) as library:
+            checks = [_database(library, verify), _writable(path)]
+            index, views = _index(library, verify)
+            return [*checks, *index, *_fingerprints(views), _hosts([v["encoder"] for v in views.values()])]
+    except AspectraError as error:
+        return [Check("library", "bad", f"{error.what}{': ' + error.why if error.why else ''}", error.hint)]
+    except Exception as error:  # whatever damage we did not think of
+        return [Check("library", "bad", f"{path}: {error}", "restore it from a copy")]
+
+
+def _database(library: Library, verify: bool) -> Check:
+    count = len(library)
+    if verify and (problems := library.check()):
+        return Check(
+            "library", "bad", f"{library.database}: {'; '.join(problems[:3])}", "restore it from a copy"
+        )
+    how = "verified" if verify else "opens (--verify reads every byte)"
+    return Check("library", "ok", f"{library.folder}: {count:,} papers, {how}")
+
+
+def _writable(path: Path) -> Check:
+    fine = os.access(path, os.W_OK) and os.access(path / "library.db", os.W_OK)
+    return Check("write", "ok" if fine else "note", "can be written" if fine else f"{path} is read-only")
+
+
+def _index(library: Library, verify: bool) -> tuple[list[Check], dict[str, Any]]:
+    folder = library.generations.current()
+    if folder is None:
+        return [Check("index", "note", "none yet", "aspectra index")], {}
+    manifest = library.generations.manifest(folder)
+    problems = library.generations.verify(folder) if verify else _sizes(folder, manifest.get("files", {}))
+    if problems:
+        text = f"generation {folder.name}: {'; '.join(problems[:3])}"
+        return [Check("index", "bad", text, "aspectra index --rebuild")], {}
+    views = {name: view for name, view in manifest.get("views", {}).items() if view.get("encoder")}
+    how = "checksums verified" if verify else "files complete"
+    return [
+        Check("index", "ok", f"generation {folder.name}, {manifest.get('papers', 0):,} papers, {how}")
+    ], views
+
+
+def _sizes(folder: Path, files: dict[str, Any]) -> list[str]:
+    out = []
+    for name, (size, _) in files.items():
+        path = folder / name
+        if not path.is_file():
+            out.append(f"{name} is missing")
+        elif path.stat().st_size != size:
+            out.append(f"{name} has {path.stat().st_size:,} bytes, {size:,} were written")
+    return out
+
+
+def _fingerprints(views: dict[str, Any]) -> list[Check]:
+    from aspectra.views.encoders.protocol import load_encoder
+
+    out = []
+    for spec in sorted({view["encoder"] for view in views.values()}):
+        stored = {view["fingerprint"] for view in views.values() if view["encoder"] == spec}
+        try:
+            installed = load_encoder(spec).fingerprint
+        except AspectraError as error:
+            out.append(Check("views", "bad", f"{spec}: {error.what}", error.hint))
+            continue
+        if stored != {installed}:
+            text = (
+                f"built by another version of {spec} (index {min(stored)[:12]}, installed {installed[:12]})"
+            )
+            out.append(Check("views", "bad", text, "aspectra index"))
+        else:
+            out.append(Check("views", "ok", f"{spec}: fingerprint {installed[:12]} matches the index"))
+    return out
+
+
+def _hosts(specs: list[str]) -> Check:
+    from aspectra.views.encoders.protocol import load_encoder
+
+    hosts = set()
+    for spec in sorted(set(specs)):
+        try:
+            hosts.add(load_encoder(spec).remote)
+        except AspectraError:
+            continue
+    contacted = sorted(host for host in hosts if host)
+    if not contacted:
+        return Check("network", "ok", "no host would be contacted")
+    offline = os.environ.get("ASPECTRA_OFFLINE", "") not in ("", "0")
+    refused = " (refused: offline)" if offline else ""
+    return Check("network", "note", f"texts are sent to {', '.join(contacted)}{refused}")
+
+
+def _keys() -> Check:
+    there = [f"{name} set in the environment (hidden)" for name in _KEYS if os.environ.get(name)]
+    return Check("keys", "ok", ", ".join(there) or "none set, none needed for local search")

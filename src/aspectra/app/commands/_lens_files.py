@@ -1,0 +1,134 @@
+"""Taking lenses up into a library and out of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aspectra.app.output.screen import count
+from aspectra.app.session import Session
+from aspectra.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.store import Library
+
+__all__ = ["add_lens", "remove_lens"]
+
+
+def add_lens(
+    session: Session, name: str, prompt: Path | None, schema: Path | None, thinking: int | None
+) -> None:
+    """Add a lens, or take up its changed prompt or schema.
+
+    Args:
+        session: of the command.
+        name: of the lens.
+        prompt: a prompt file; None for one of ours.
+        schema: a file with the JSON schema of the value; None where the prompt holds it.
+        thinking: tokens that a reasoning model may spend before it answers; None for as many as before.
+
+    Raises:
+        UsageError: the name, the prompt or the schema cannot be used; nothing is kept then.
+    """
+    from aspectra.views.lenses.protocol import MORE_LENSES
+    from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
+    from aspectra.views.prompted.prompt import builtin_text
+
+    with session.open_library() as library:
+        if name in MORE_LENSES and prompt is None:
+            _add_local(session, library, name)
+            return
+        plain = check_name(name)
+        text = _text(prompt, "the prompt file") if prompt is not None else builtin_text(plain)
+        path = "" if prompt is None else str(prompt.resolve())
+        held = definitions(library).get(plain)
+        if thinking is None:
+            thinking = 0 if held is None else held.thinking
+        own = None if schema is None else _json(schema)
+        lens = PromptedLens(plain, text, own, path, thinking=thinking)
+        lens.prompt  # noqa: B018 (parsed here, so that what is wrong is said before anything is kept)
+        known = usable(library)
+        if held is not None:
+            lens = lens.with_model(held.model)
+        with library.writing("lens") as writer:
+            define(library, writer, lens)
+        kind = lens.prompt.schema.kind
+        if held is not None and held.name not in known:  # what was there could not be used: nothing is lost
+            held = None
+        if held is None:
+            session.screen.line(f"Added the lens {plain}: a {kind} for each paper ({lens.prompt.stamp}).")
+        elif held.text == lens.text and held.schema == lens.schema:
+            session.screen.line(f"The lens {plain} says what it said before ({lens.prompt.stamp}).")
+        elif not held.model or held.fingerprint == lens.fingerprint:
+            session.screen.line(f"Changed the lens {plain}; its values stay ({lens.prompt.stamp}).")
+        else:
+            from aspectra.views.prompted.store import tally
+
+            old = tally(library, held).values
+            session.screen.line(
+                f"Changed the lens {plain} ({lens.prompt.stamp}): its {count(old, 'value')} "
+                "under the old prompt or schema will not be mixed in."
+            )
+        session.screen.next(f"aspectra lens estimate {plain} --model NAME{session.library_words()}")
+
+
+def _add_local(session: Session, library: Library, name: str) -> None:
+    from dataclasses import replace
+
+    from aspectra.views.build.run import SETTINGS_KEY, settings_of
+
+    settings = settings_of(library)
+    if name in settings.lenses:
+        session.screen.line(f"The lens {name} is there already; it needs no model.")
+    else:
+        with library.writing("lens") as writer:
+            writer.set_meta(SETTINGS_KEY, replace(settings, lenses=(*settings.lenses, name)).dumps())
+        session.screen.line(f"Added the lens {name}: it needs no model, and is applied by aspectra index.")
+    session.screen.next(f"aspectra index{session.library_words()}")
+
+
+def remove_lens(session: Session, name: str, values: bool) -> None:
+    """Take a lens out of the library, and its values too where that is asked for.
+
+    Raises:
+        UsageError: there is no such lens.
+    """
+    from dataclasses import replace
+
+    from aspectra.views.build.run import SETTINGS_KEY, settings_of
+    from aspectra.views.lenses.protocol import MORE_LENSES
+    from aspectra.views.prompted.definition import definition, undefine
+    from aspectra.views.prompted.store import forget
+
+    with session.open_library() as library:
+        settings = settings_of(library)
+        if name in MORE_LENSES and name in settings.lenses:
+            kept = tuple(one for one in settings.lenses if one != name)
+            with library.writing("lens") as writer:
+                writer.set_meta(SETTINGS_KEY, replace(settings, lenses=kept).dumps())
+                if values:
+                    writer.drop_vectors(f"lens:{name}")
+            session.screen.line(f"Removed the lens {name}.")
+        else:
+            lens = definition(library, name)
+            with library.writing("lens") as writer:
+                undefine(library, writer, lens.name)
+                if values:
+                    forget(writer, lens.name)
+            session.screen.line(f"Removed the lens {lens.name}{' and its values' if values else ''}.")
+    session.screen.next(f"aspectra index{session.library_words()}")
+
+
+def _text(path: Path, what: str) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{what} {path} cannot be read", why=str(error)) from error
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(_text(path, "the schema file"))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the schema file {path} is not valid JSON", why=str(error)) from error

@@ -1,0 +1,1 @@
+"""From paths on a command line to papers in a library."""

@@ -1,0 +1,268 @@
+"""From paths on a command line to papers in a library, with a report for every file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aspectra import __version__
+from aspectra.base.errors import AspectraError, BadInput
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
+from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.sources.walking import path_kind
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.mutations import Writer
+    from aspectra.papers.library.store import Library
+
+__all__ = ["Adding", "FileReport", "Found", "expand"]
+
+_MAX_DEPTH = 32
+# Files that describe a folder rather than belong to it; named one by one they are read all the same.
+_ABOUT = ("readme", "license", "licence", "changelog", "contributing", "copying", "makefile")
+_MOST_REMEMBERED = 20_000  # papers per file; a larger file is simply read again
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A path to read, or why it is passed over.
+
+    Attributes:
+        path: the file.
+        named: given on the command line itself, not found in a folder.
+        problem: why it is not read, or "".
+    """
+
+    path: Path
+    named: bool
+    problem: str = ""
+
+
+@dataclass
+class FileReport:
+    """What became of one file.
+
+    Attributes:
+        path: the file.
+        source: the format it was read as, or "" when it was not read.
+        error: why nothing could be read, or None.
+        known: True when it was added before and had not changed, so that it was not read again.
+        passed_over: why a file of a folder was left alone, or "".
+    """
+
+    path: Path
+    source: str = ""
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    with_abstract: int = 0
+    with_full_text: int = 0
+    remarks: list[Remark] = field(default_factory=list)
+    error: AspectraError | None = None
+    named: bool = True
+    known: bool = False
+    passed_over: str = ""
+
+    @property
+    def papers(self) -> int:
+        """Papers read, whatever became of them."""
+        return self.added + self.updated + self.unchanged
+
+
+def expand(paths: Iterable[Path]) -> Iterator[Found]:
+    """The files of all paths: files as they are, folders walked in the order of names.
+
+    Hidden files are passed over; a symbolic link that leads out of its folder is refused.
+    """
+    for path in paths:
+        if path.is_dir():
+            yield from _walk(path, path.resolve(), 0)
+        else:
+            yield Found(path, True)
+
+
+def _walk(folder: Path, root: Path, depth: int) -> Iterator[Found]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        yield Found(folder, depth == 0, f"cannot be listed: {error.strerror or error}")
+        return
+    for name in names:
+        if name.startswith("."):
+            continue
+        path = folder / name
+        kind = path_kind(path, root)
+        if kind == "folder" and (path / "library.db").is_file():
+            yield Found(path, False, "an Aspectra library, not a folder of papers")
+        elif kind == "folder" and depth < _MAX_DEPTH:
+            yield from _walk(path, root, depth + 1)
+        elif kind == "file" and name.lower().split(".")[0] in _ABOUT:
+            yield Found(path, False, "describes the folder; name it to add it")
+        elif kind == "file":
+            yield Found(path, False)
+        else:
+            yield Found(path, False, "too many folders inside one another" if kind == "folder" else kind)
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise BadInput(
+            f"cannot open {path}", why=error.strerror or str(error), hint="check the path"
+        ) from error
+
+
+def _extractor(source: str) -> str:
+    """What reads a format; another version may read the same file better."""
+    if source != "pdf":
+        return __version__
+    from importlib import metadata
+
+    try:
+        return f"{__version__} pypdf {metadata.version('pypdf')}"
+    except metadata.PackageNotFoundError:
+        return __version__
+
+
+class Adding:
+    """Adds files to one library under one writer.
+
+    A file whose very bytes were added before is not read again while all its papers are still there: a folder
+    of PDFs costs its extraction once.
+
+    Args:
+        library: the library.
+        writer: its writer, which holds the lock.
+        as_: format to read everything as; detected where None.
+        options: limits for the sources.
+        again: read files even when they are known.
+        progress: called with (what is read, records so far, 0: nobody knows how many there are).
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        writer: Writer,
+        *,
+        as_: str | None = None,
+        options: ReadOptions | None = None,
+        again: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        self._library = library
+        self._writer = writer
+        self._as = as_
+        self._options = options or ReadOptions()
+        self._again = again
+        self._progress = progress or (lambda step, done, total: None)
+        self._held: set[str] | None = None
+
+    def run(self, paths: Iterable[Path], tell: Callable[[FileReport], None]) -> list[FileReport]:
+        """Add everything; ``tell`` is called after each file."""
+        reports = []
+        for found in expand(paths):
+            report = self._one(found)
+            reports.append(report)
+            tell(report)
+        return reports
+
+    def _one(self, found: Found) -> FileReport:
+        report = FileReport(found.path, named=found.named)
+        if found.problem and found.named:
+            self._failed(report, BadInput(f"{found.path} {found.problem}"))
+            return report
+        if found.problem:
+            report.passed_over = found.problem
+            return report
+        try:
+            self._read(found.path, report)
+        except UnknownFormat as error:
+            if found.named:
+                self._failed(report, error)
+            else:
+                report.passed_over = "its format is not recognised"
+        except BadInput as error:
+            self._failed(report, error)
+        except RecursionError:
+            nested = BadInput(f"{found.path} cannot be read", why="its parts are nested too deeply")
+            self._failed(report, nested)
+        return report
+
+    def _failed(self, report: FileReport, error: BadInput) -> None:
+        """A file of which nothing could be read: said now, and kept for ``status --skips``."""
+        report.error = error
+        remark = Remark("file", f"{error.what}{': ' + error.why if error.why else ''}")
+        report.remarks.append(remark)
+        report.skipped += 1
+        if os.path.lexists(report.path):  # a name that was mistyped is nothing to remember
+            self._writer.add([remark], path=_absolute(report.path), source=report.source)
+
+    def _read(self, path: Path, report: FileReport) -> None:
+        if not path.exists():
+            raise BadInput(f"there is no file or folder {path}", hint="check the path")
+        content = _content(path) if path.is_file() else ""
+        if content and not self._again and self._recall(content, report):
+            return
+        report.source = self._as or detect(path)
+        hashes: list[str] = []
+
+        def noted() -> Iterator[Paper | Remark]:
+            step = f"reading {path.name}"
+            for number, record in enumerate(read_papers(path, report.source, self._options)):
+                if number % 100 == 0:
+                    self._progress(step, number, 0)
+                if isinstance(record, Paper) and len(hashes) <= _MOST_REMEMBERED:
+                    hashes.append(record.content_hash)
+                yield record
+
+        done = self._writer.add(noted(), path=_absolute(path), source=report.source)
+        report.added, report.updated, report.unchanged = done.added, done.updated, done.unchanged
+        report.with_abstract, report.with_full_text = done.with_abstract, done.with_full_text
+        report.remarks, report.skipped = done.remarks, done.skipped
+        if self._held is not None:
+            self._held.update(hashes)
+        if content and hashes and len(hashes) <= _MOST_REMEMBERED:
+            self._remember(content, report, hashes)
+
+    def _remember(self, content: str, report: FileReport, hashes: list[str]) -> None:
+        value = {
+            "source": report.source,
+            "extractor": _extractor(report.source),
+            "options": str(self._options),
+            "papers": hashes,
+            "with_abstract": report.with_abstract,
+            "with_full_text": report.with_full_text,
+            "skipped": report.skipped,
+        }
+        self._writer.set_meta(f"file:{content}", json.dumps(value))
+
+    def _recall(self, content: str, report: FileReport) -> bool:
+        """Whether the file is known and nothing about it changed; then the report is filled."""
+        stored = self._library.meta(f"file:{content}")
+        if not stored:
+            return False
+        known = json.loads(stored)
+        same = known["extractor"] == _extractor(known["source"]) and known["options"] == str(self._options)
+        if not same or self._as not in (None, known["source"]):
+            return False
+        if self._held is None:
+            self._held = {row[0] for row in self._library.rows("SELECT content_hash FROM papers")}
+        if not self._held.issuperset(known["papers"]):
+            return False
+        report.source, report.known = known["source"], True
+        report.unchanged, report.skipped = len(known["papers"]), known["skipped"]
+        report.with_abstract, report.with_full_text = known["with_abstract"], known["with_full_text"]
+        return True
+
+
+def _absolute(path: Path) -> str:
+    return str(Path(os.path.abspath(path)))

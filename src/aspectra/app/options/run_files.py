@@ -1,0 +1,104 @@
+"""Small files beside a run: labels of topics, excluded ids, titles of a corpus."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import BadInput
+from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS
+from aspectra.papers.sources.files import read_text
+
+__all__ = ["read_excluded", "read_labels", "read_titles"]
+
+_TITLES = ("title", "name")
+_IDS = ("_id", "paper_id", "corpusid", *DOCUMENT_KEYS)
+
+
+def read_labels(path: Path) -> dict[str, dict[str, str]]:
+    """Topic -> label -> value, from a JSON object of objects, or rows with a column for the topic.
+
+    Raises:
+        BadInput: the file cannot be read, or has no column for topics.
+    """
+    text = _text(path)
+    whole = _json(text)
+    if isinstance(whole, dict) and all(isinstance(v, dict) for v in whole.values()):
+        return {str(t): {str(k): str(v) for k, v in held.items()} for t, held in whole.items()}
+    out: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(_rows(text, path), 1):
+        key = next((name for name in ("_id", *TOPIC_KEYS, "id") if row.get(name) not in (None, "")), None)
+        if key is None:
+            raise BadInput(f"{path}, row {number}: no topic", hint="name its column query_id")
+        out[str(row[key])] = {n: str(v) for n, v in row.items() if n != key and isinstance(v, str | int)}
+    return out
+
+
+def read_excluded(path: Path) -> dict[str, frozenset[str]]:
+    """Topic -> documents dropped, from a JSON object of lists, or lines with a topic and a document.
+
+    Raises:
+        BadInput: the file is neither.
+    """
+    text = _text(path)
+    whole = _json(text)
+    if isinstance(whole, dict) and all(isinstance(v, list) for v in whole.values()):
+        return {str(t): frozenset(map(str, docs)) for t, docs in whole.items()}
+    out: dict[str, set[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("\t") if "\t" in line else line.split()
+        if not words or words[0].lower() in TOPIC_KEYS:
+            continue
+        if len(words) != 2:
+            raise BadInput(f"{path}, line {number}: {len(words)} words instead of topic and document")
+        out.setdefault(words[0].strip(), set()).add(words[1].strip())
+    return {topic: frozenset(docs) for topic, docs in out.items()}
+
+
+def read_titles(path: Path) -> dict[str, str]:
+    """Id -> title of a corpus: JSON Lines, csv or tsv with a column for each.
+
+    Raises:
+        BadInput: the file cannot be read, or a row has no id.
+    """
+    out: dict[str, str] = {}
+    for number, row in enumerate(_rows(_text(path), path), 1):
+        own = next((str(row[name]) for name in _IDS if row.get(name) not in (None, "")), "")
+        if not own:
+            raise BadInput(f"{path}, row {number}: no id", hint="name its column _id")
+        out[own] = next((str(row[name]) for name in _TITLES if row.get(name)), "")
+    if not out:
+        raise BadInput(f"{path} has no rows")
+    return out
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}", hint="check the path")
+    return read_text(path)[0]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _rows(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+    if text.lstrip().startswith("{"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                row = _json(line)
+                if not isinstance(row, dict):
+                    raise BadInput(f"{path}, line {number}: no JSON object")
+                yield row
+        return
+    first = text.partition("\n")[0]
+    reader = csv.DictReader(io.StringIO(text), delimiter="\t" if "\t" in first else ",")
+    for found in reader:
+        yield {(name or "").strip().lower(): value for name, value in found.items() if isinstance(name, str)}

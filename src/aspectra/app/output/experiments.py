@@ -1,0 +1,289 @@
+"""What the lab's commands share: benchmarks named on the command line, tables and runs written."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aspectra.app.output.screen import Screen, count
+from aspectra.base.errors import AspectraError, UsageError
+
+if TYPE_CHECKING:
+    from aspectra.app.session import Session
+    from aspectra.lab.benchmarks._hub import HubSet
+    from aspectra.lab.benchmarks.protocol import Benchmark
+    from aspectra.lab.experiments.study import Opened, Source, Study
+    from aspectra.lab.reports.tables import Table
+    from aspectra.lab.runs.run import Run
+
+__all__ = [
+    "RUN_FORMATS",
+    "TABLE_FORMATS",
+    "audited",
+    "benchmarks_of",
+    "cell_of",
+    "described",
+    "hub_sets",
+    "library_home",
+    "show_facts",
+    "sources_of",
+    "study_of",
+    "write_run",
+    "write_tables",
+]
+
+TABLE_FORMATS = ("markdown", "latex", "csv", "json")
+RUN_FORMATS = ("trec", "beir", "jsonl")
+
+
+def library_home() -> Path:
+    """Where the libraries of benchmarks are kept; losing them costs only the time to make them again."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("aspectra", appauthor=False)) / "benchmarks"
+
+
+def sources_of(given: Sequence[str], options: Iterable[str] | None) -> tuple[Source, ...]:
+    """Benchmarks from ``NAME=FOLDER`` and options from ``[NAME.|NUMBER.]key=value``.
+
+    Args:
+        given: the benchmarks.
+        options: an option without a name, or with the number of a benchmark, counts for that one; where
+            several benchmarks are named, it needs one of both.
+
+    Raises:
+        UsageError: a word is not of that form, or an option is for nobody.
+    """
+    from aspectra.lab.experiments.study import Source
+
+    named: list[tuple[str, str]] = []
+    for word in given:
+        name, equals, path = word.partition("=")
+        if not equals or not name or not path:
+            raise UsageError(
+                f"{word!r} is not a benchmark and its folder",
+                hint="write NAME=FOLDER, as csfcube=data/csfcube",
+            )
+        named.append((name, str(Path(path).expanduser().absolute())))
+    chosen: list[dict[str, str]] = [{} for _ in named]
+    for word in options or ():
+        key, equals, value = word.partition("=")
+        whose, dot, own = key.rpartition(".")
+        fits = [
+            i
+            for i, (name, _) in enumerate(named)
+            if (not dot and len(named) == 1) or whose in (name, str(i + 1))
+        ]
+        if not equals or not own or not fits:
+            raise UsageError(
+                f"--option {word}: "
+                + ("it is not key=value" if not equals else f"it is for none of {len(named)} benchmarks"),
+                hint="write NAME.key=value, or 2.key=value for the second benchmark",
+            )
+        for i in fits:
+            chosen[i][own] = value
+    return tuple(Source(name, path, held) for (name, path), held in zip(named, chosen, strict=True))
+
+
+def study_of(out: Path | None, **given: object) -> Study:
+    """The study asked for: the one in the directory, with what was given changed, or a new one."""
+    from dataclasses import replace
+
+    from aspectra.lab.experiments.study import FILES, Study, open_study
+    from aspectra.search.recipe import Recipe
+
+    said = {name: value for name, value in given.items() if value is not None}
+    recipes = said.pop("recipes", None)
+    if isinstance(recipes, list):
+        said["recipes"] = tuple(Recipe.parse(spec) for spec in recipes)
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in said.items()}
+    if out is not None and (out / FILES["study"]).exists() and "sources" not in values:
+        return replace(open_study(out).study, **values)  # type: ignore[arg-type]
+    return Study(**{"sources": (), "recipes": (), **values})  # type: ignore[arg-type]
+
+
+def described() -> list[dict[str, str]]:
+    """Every benchmark in words, from what its module says of itself."""
+    from aspectra.lab.benchmarks.protocol import BENCHMARKS
+
+    out = []
+    for name in BENCHMARKS:
+        loader = BENCHMARKS.get(name)
+        module = sys.modules.get(getattr(loader, "__module__", ""))
+        about = ((module and module.__doc__) or "").strip().partition("\n")[0].replace("`", "")
+        words = loader.__doc__ or ""
+        for constant in re.findall(r":data:`(\w+)`", words):
+            words = words.replace(f":data:`{constant}`", _spelled(module, constant))
+        words = re.sub(r":[a-z]+:|`", "", " ".join(words.split()))
+        path = re.search(r"Args: path: (.*?)(?= options: | Raises: | Returns: |$)", words)
+        options = re.search(r" options: (.*?)(?= Raises: | Returns: |$)", words)
+        measures = getattr(module, "MEASURES", ())
+        out.append(
+            {
+                "name": name,
+                "about": about,
+                "path": path.group(1) if path else "",
+                "options": options.group(1) if options else "",
+                "licence": str(getattr(module, "LICENCE", "stated when it is loaded (bench audit)")),
+                "measures": ", ".join(measures),
+            }
+        )
+    return out
+
+
+def hub_sets(name: str) -> tuple[HubSet, ...]:
+    """What is to be downloaded of a benchmark.
+
+    Raises:
+        UsageError: it is on no hub.
+    """
+    from aspectra.lab.benchmarks.protocol import BENCHMARKS
+
+    module = sys.modules.get(getattr(BENCHMARKS.get(name), "__module__", ""))
+    sets: tuple[HubSet, ...] = getattr(module, "HUB", ())
+    if not sets:
+        raise UsageError(
+            f"no hub that holds {name} is known",
+            hint=f"download its files, then: aspectra bench audit {name} FOLDER",
+        )
+    return sets
+
+
+def _spelled(module: object, name: str) -> str:
+    """The members of a module's constant, for a docstring that names it."""
+    value = getattr(module, name, name)
+    return value if isinstance(value, str) else ", ".join(map(str, value))
+
+
+def audited(benchmark: Benchmark) -> dict[str, Any]:
+    """Everything known of a loaded benchmark, as JSON."""
+    found = benchmark.audit
+    labels = sorted({name for topic in benchmark.topics for name in topic.labels})
+    return {
+        "name": benchmark.name,
+        "revision": benchmark.revision,
+        "licence": benchmark.licence,
+        "source": benchmark.source,
+        "documents": found.documents,
+        "topics": found.topics,
+        "judged": dict(found.judged),
+        "modes": list(benchmark.modes),
+        "protocol": "pools" if benchmark.pools is not None else "the whole collection",
+        "labels": labels,
+        "measures": list(benchmark.measures),
+        "checksums": dict(found.checksums),
+        "problems": list(found.problems),
+    }
+
+
+def benchmarks_of(session: Session, opened: Iterable[Opened]) -> list[Benchmark | str]:
+    """The benchmarks of experiments: loaded, or by name where their files cannot be read any more."""
+    out: dict[str, Benchmark | str] = {}
+    for one in opened:
+        try:
+            out |= {name: benchmark for name, benchmark in one.load()[0].items() if name not in out}
+        except AspectraError as error:
+            session.screen.warn(f"{one.folder}: {error.what}")
+            out |= {name: name for name in one.revisions if name not in out}
+    return list(out.values())
+
+
+def cell_of(opened: Opened, asked: dict[str, str | None]) -> dict[str, str]:
+    """The one cell of an experiment that fits.
+
+    Args:
+        opened: the experiment.
+        asked: recipe, benchmark and protocol, None where any will do.
+
+    Raises:
+        UsageError: none fits, or several do.
+    """
+    fits = [dict(c) for c in opened.cells if all(v is None or c[name] == v for name, v in asked.items())]
+    if len(fits) == 1:
+        return fits[0]
+    listed = "; ".join(f"{c['recipe']} on {c['benchmark']}, {c['protocol']}" for c in fits or opened.cells)
+    raise UsageError(
+        "several rankings fit" if fits else "no ranking fits",
+        why=listed,
+        hint="name one with --recipe, --benchmark and --protocol",
+    )
+
+
+def write_tables(session: Session, tables: Sequence[Table], format_: str, output: Path | None = None) -> None:
+    """Tables to standard output or into a file; as JSON they are one document."""
+    import json
+
+    from aspectra.lab.reports.tables import render, to_dict
+
+    if format_ == "json":
+        text = json.dumps({"tables": [to_dict(t) for t in tables]}, ensure_ascii=False, indent=1) + "\n"
+    else:
+        text = "\n".join(render(table, format_) for table in tables)
+    session.screen.data(text, output)
+    if output is not None:
+        session.screen.note(f"Wrote {count(len(tables), 'table')} to {output} ({format_}).")
+
+
+def write_run(session: Session, made: Run, format_: str, output: Path | None) -> None:
+    """A run into a file, or to standard output."""
+    if output is not None:
+        try:
+            made.write(output, format_)
+        except OSError as error:
+            raise AspectraError(f"cannot write {output}", why=error.strerror or str(error)) from error
+        session.screen.note(f"Wrote {count(len(made), 'ranking')} to {output} ({format_}).")
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        made.write(Path(folder) / "run", format_)
+        session.screen.data((Path(folder) / "run").read_text("utf-8"))
+
+
+def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
+    """A manifest for people."""
+    from aspectra.app.output.progress import duration
+
+    screen.pairs(
+        [
+            ("made", str(facts.get("created", ""))),
+            ("versions", ", ".join(f"{k} {v}" for k, v in facts.get("versions", {}).items())),
+        ]
+    )
+    for name, held in facts.get("benchmarks", {}).items():
+        screen.line()
+        screen.line(name, style="bold")
+        index = held.get("index", {})
+        views = index.get("views", {})
+        rows = [
+            ("  revision", held.get("revision", "")),
+            ("  licence", held.get("licence", "")),
+            ("  papers", f"{held.get('documents', 0):,}, {held.get('topics', 0):,} topics"),
+            ("  judged", ", ".join(f"{k} {n:,}" for k, n in held.get("judged", {}).items())),
+            ("  library", f"state {index.get('state', '')}"),
+        ]
+        for view, about in views.items():
+            mark = f", fingerprint {about['fingerprint']}" if "fingerprint" in about else ""
+            cut = f", {about['truncated']:,} texts cut" if about.get("truncated") else ""
+            rows.append((f"  {view}", f"{about.get('kind', '')}{mark}{cut}"))
+        screen.pairs([*rows, *(("  problem", problem) for problem in held.get("problems", ()))])
+    for cell in facts.get("cells", ()):
+        screen.line()
+        screen.line(f"{cell['recipe']['name']} on {cell['benchmark']}, {cell['protocol']}", style="bold")
+        cost = ", ".join(f"{name} {value:g}" for name, value in cell.get("cost", {}).items())
+        screen.pairs(
+            [
+                ("  recipe", cell["recipe_hash"]),
+                ("  preset", cell["preset"]),
+                ("  topics", f"{cell['ranked']:,} of {cell['topics']:,} ranked"),
+                ("  ties", f"{cell['ties']:,} neighbours with equal scores, told apart by id"),
+                ("  appended", f"{cell['appended_to_pools']:,} pool documents that were not ranked"),
+                ("  time", duration(float(cell["seconds"]))),
+                ("  cost", cost or "nothing was paid for"),
+            ]
+        )
+    for failure in facts.get("failures", ()):
+        screen.line(f"missing: {failure}")

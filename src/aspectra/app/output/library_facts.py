@@ -1,0 +1,89 @@
+"""The facts that ``status`` prints, read from the same files that a search reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.store import Library
+
+__all__ = ["facts_of"]
+
+
+def facts_of(library: Library) -> dict[str, Any]:
+    """Everything about a library; ``index`` is None before the first ``aspectra index``."""
+    return {**library.summary(), "bytes": _bytes(library.folder), "index": _index(library)}
+
+
+def _bytes(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:  # a writer replaced it just now
+            continue
+    return total
+
+
+def _index(library: Library) -> dict[str, Any] | None:
+    folder = library.generations.current()
+    if folder is None:
+        return None
+    manifest = library.generations.manifest(folder)
+    try:
+        settings = manifest["settings"]
+        lexical = settings["lexical"]
+        views = {
+            name: {
+                "kind": view["kind"],
+                "encoder": view.get("encoder", ""),
+                "fingerprint": view.get("fingerprint", ""),
+                "truncated": view.get("truncated"),
+            }
+            for name, view in sorted(manifest["views"].items())
+        }
+        out = {
+            "generation": folder.name,
+            "created": manifest["created"],
+            "papers": manifest["papers"],
+            "encoders": settings["encoders"],
+            "chunks": settings["chunks"],
+            "bm25": {
+                "k1": lexical["k1"],
+                "b": lexical["b"],
+                "method": lexical["method"],
+                "stemmer": lexical["tokens"]["stemmer"] or "none",
+            },
+            "views": views,
+        }
+        same = manifest["revision"] == library.revision
+    except (KeyError, TypeError) as error:
+        raise LibraryCorrupt(
+            f"the manifest of the index generation {folder.name} is damaged",
+            why=f"no {error}",
+            hint="aspectra index --rebuild",
+        ) from error
+    waiting = {"waiting": 0, "changed": 0, "gone": 0} if same else _waiting(library, folder)
+    return {**out, **waiting}
+
+
+def _waiting(library: Library, folder: Path) -> dict[str, int]:
+    """Papers that a new index would treat otherwise than the one there is."""
+    import numpy as np
+
+    try:
+        ids = json.loads((folder / "ids.json").read_text(encoding="utf-8"))
+        hashes = np.load(folder / "text_hashes.npy", mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise LibraryCorrupt(
+            f"the index generation {folder.name} is damaged", why=str(error), hint="aspectra index --rebuild"
+        ) from error
+    indexed = {paper_id: row.tobytes() for paper_id, row in zip(ids, hashes, strict=True)}
+    new = changed = 0
+    for paper_id, text_hash in library.rows("SELECT id, text_hash FROM papers"):
+        known = indexed.pop(paper_id, None)
+        new += known is None
+        changed += known is not None and known != bytes.fromhex(text_hash)
+    return {"waiting": new, "changed": changed, "gone": len(indexed)}

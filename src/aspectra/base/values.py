@@ -1,0 +1,82 @@
+"""Values that cross a border (files, command line, JSON): frozen, checked when read."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from msgspec.structs import force_setattr, replace
+
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest
+
+__all__ = ["Value", "force_setattr", "replace"]
+
+
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of plans, recipes, queries and the like.
+
+    A subclass declares typed fields and, where a type does not say enough, checks them in ``__post_init__``.
+    Build changed copies with :func:`replace`; within ``__post_init__`` normalise a field with
+    :func:`force_setattr`.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; fields that have their default value are left out."""
+        held: dict[str, Any] = msgspec.to_builtins(self)
+        return held
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of :meth:`to_dict`.
+
+        Raises:
+            UsageError: a field is unknown or has the wrong type; the message names the field.
+        """
+        try:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"the {cls.__name__.lower()} cannot be read", why=str(error)) from error
+
+    @classmethod
+    def loads(cls, text: str) -> Self:
+        """From JSON (where the first character is ``{``) or TOML.
+
+        Raises:
+            UsageError: as :meth:`from_dict`, or the text is neither.
+        """
+        try:
+            loaded = json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(
+                f"the {cls.__name__.lower()} is neither JSON nor TOML", why=str(error)
+            ) from error
+        return cls.from_dict(loaded)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """From a file, see :meth:`loads`."""
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"the {cls.__name__.lower()} {path} cannot be read", why=str(error)) from error
+        return cls.loads(text)
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as indented JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_toml(self) -> str:
+        """:meth:`to_dict` as TOML."""
+        import tomlkit  # slow to import, and only needed to write
+
+        return tomlkit.dumps(self.to_dict())
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that change with any field."""
+        return digest(self.to_dict())[:12]

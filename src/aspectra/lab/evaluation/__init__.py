@@ -1,0 +1,1 @@
+"""Scoring runs: inputs by mode, values per topic, means, presets."""

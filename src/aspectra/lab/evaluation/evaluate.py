@@ -1,0 +1,276 @@
+"""Scoring runs: per-topic values first, means second, and everything that was left out said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from aspectra.base.errors import UsageError
+from aspectra.lab.benchmarks.protocol import Grades
+from aspectra.lab.evaluation.inputs import Inputs, by_mode, some
+from aspectra.lab.evaluation.judged import Array, Judged
+from aspectra.lab.evaluation.outcome import Evaluation, Labels, Score, nested_mean
+from aspectra.lab.evaluation.presets import Preset, get_preset
+from aspectra.lab.measures.gap import Pools
+from aspectra.lab.measures.protocol import Arity, Measure
+
+__all__ = ["evaluate"]
+
+# Whose judgements a measure over modes looks at; of the other modes only the rankings count.
+_JUDGED_MODES = ("original", "instructed")
+
+
+def evaluate(
+    measures: Sequence[str | Measure],
+    qrels: Grades | Mapping[str, Grades] | None = None,
+    runs: Grades | Mapping[str, Grades] | None = None,
+    *,
+    preset: str | Preset = "paper",
+    groups: Mapping[str, str] | None = None,
+    labels: Labels | None = None,
+    average: Sequence[str] | None = None,
+    excluded: Mapping[str, Collection[str]] | None = None,
+    missing: str = "declared",
+    incomplete: bool = False,
+    vectors: Mapping[str, Array] | None = None,
+    pools: Pools | None = None,
+) -> Evaluation:
+    """Score a run, or one run per mode.
+
+    Args:
+        measures: spellings, read under the preset, or measures, taken as they are.
+        qrels: topic -> document -> grade, or mode -> the same.
+        runs: topic -> document -> score, or mode -> the same.
+        preset: see :mod:`aspectra.lab.evaluation.presets`.
+        groups: topic -> core query, for measures of a query's variants.
+        labels: unit -> name -> label, for breakdowns and nested means.
+        average: labels to average within first, finest first; None takes the preset's, where labels exist.
+        excluded: topic -> documents dropped from its ranking and judgements.
+        missing: a judged topic without a ranking scores the measure's ``declared`` value, or is ``skip``-ped.
+        incomplete: let modes cover different topics; a topic that lacks a mode counts as missing.
+        vectors: topic -> (documents, dimensions), for measures of vectors.
+        pools: runs of retrievers and verifiers, for the gap.
+
+    Returns:
+        Scores in the order asked for; measures of one ranking once per mode.
+
+    Raises:
+        UsageError: no such measure or preset, or something that a measure needs was not given.
+        BadInput: empty judgements, scores that are no numbers, modes that cover different topics, no judged
+            topic ranked at all.
+    """
+    chosen = get_preset(preset) if isinstance(preset, str) else preset
+    if missing not in ("declared", "skip"):
+        raise UsageError(f"missing must be declared or skip, not {missing!r}")
+    asked = {text if isinstance(text, str) else str(text): _resolve(text, chosen) for text in measures}
+    wanted = list(dict.fromkeys(asked.values()))
+    if not wanted:
+        raise UsageError("no measure was asked for", hint="as " + " ".join(chosen.measures))
+    job = Inputs(
+        chosen, by_mode(qrels, "judgements"), by_mode(runs, "runs"), excluded or {}, missing, groups, []
+    )
+    _check_needs(wanted, job, vectors, pools)
+    if job.runs:
+        job.check_coverage(incomplete)
+    label_names = {name for unit in (labels or {}).values() for name in unit}
+    keys = tuple(average if average is not None else chosen.average)
+    if average is None and keys and not set(keys) <= label_names:
+        job.remarks.append(
+            f"the preset averages within {', '.join(keys)}, which no labels name: plain mean over topics"
+        )
+        keys = ()
+    values = _all_values(wanted, job, vectors)
+    known_labels = _with_groups(labels or {}, groups)
+    means: dict[tuple[Measure, str], Score] = {}
+
+    def mean_of(measure: Measure, mode: str) -> Score:
+        if (measure, mode) not in means:
+            own, lost = values[measure, mode]
+            defined = {unit: v for unit, v in own.items() if v is not None}
+            undefined = tuple(sorted(unit for unit, v in own.items() if v is None))
+            if measure.family.combine and measure.family.of:
+                parts = tuple(mean_of(part, mode).mean for part in measure.family.of(measure))
+                mean = None if None in parts else measure.family.combine(measure, cast("Any", parts))
+            else:
+                mean = nested_mean(defined, known_labels, keys)
+            means[measure, mode] = Score(measure, mode, defined, mean, undefined, tuple(sorted(lost)))
+        return means[measure, mode]
+
+    scores = []
+    for measure in wanted:
+        if measure.arity is Arity.POOLS:
+            scores.append(_pooled(measure, cast("Pools", pools), job, labels, keys))
+        else:
+            scores += [mean_of(measure, mode) for known, mode in values if known == measure]
+    return Evaluation(
+        preset=chosen.name,
+        scores=tuple(scores),
+        counts=job.counts(),
+        average=keys,
+        labels=known_labels,
+        asked=asked,
+        remarks=tuple(job.remarks),
+    )
+
+
+def _resolve(given: str | Measure, preset: Preset) -> Measure:
+    return given if isinstance(given, Measure) else preset.parse(given)
+
+
+def _check_needs(
+    wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Array] | None, pools: Pools | None
+) -> None:
+    """Everything a measure needs was given."""
+    for measure in wanted:
+        arity = measure.arity
+        if arity is Arity.VECTORS:
+            if vectors is None:
+                raise UsageError(
+                    f"{measure} needs vectors", hint="give the vectors of each topic's documents"
+                )
+            continue
+        if not job.qrels:
+            raise UsageError(f"{measure} needs judgements")
+        if arity is Arity.POOLS:
+            if pools is None:
+                raise UsageError(f"{measure} needs runs of retrievers and of verifiers")
+        elif not job.runs:
+            raise UsageError(f"{measure} needs a run")
+        if arity is Arity.GROUP and job.groups is None:
+            raise UsageError(
+                f"{measure} needs to know which topics are variants of one query", hint="groups=..."
+            )
+        if arity is Arity.MODES:
+            judged = [mode for mode in measure.modes if mode in _JUDGED_MODES]
+            for kind, given, modes in (("a run", job.runs, measure.modes), ("judgements", job.qrels, judged)):
+                if lacking := [mode for mode in modes if mode not in given]:
+                    raise UsageError(
+                        f"{measure} needs {kind} for the modes {', '.join(dict.fromkeys(modes))}",
+                        why=f"there is none for {', '.join(dict.fromkeys(lacking))}",
+                    )
+
+
+def _with_groups(labels: Labels, groups: Mapping[str, str] | None) -> Labels:
+    """Labels of topics, and of core queries where all their variants agree."""
+    out = {unit: dict(named) for unit, named in labels.items()}
+    for topic, group in sorted((groups or {}).items()):
+        if topic in labels and group not in labels:
+            own = dict(labels[topic])
+            known = out.setdefault(group, own)
+            for name in [name for name in known if own.get(name) != known[name]]:
+                del known[name]
+    return out
+
+
+Values = dict[tuple[Measure, str], tuple[dict[str, float | None], set[str]]]
+
+
+def _all_values(wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Array] | None) -> Values:
+    """(measure, mode) -> (unit -> value, units without a ranking)."""
+    every = list(wanted)
+    for measure in wanted:
+        if measure.family.combine and measure.family.of:
+            every += [part for part in measure.family.of(measure) if part not in every]
+    kinds = {arity: [m for m in every if m.arity is arity] for arity in Arity}
+    out: Values = {}
+    if kinds[Arity.RANKING] or kinds[Arity.GROUP]:
+        for mode in [mode for mode in job.runs if mode in job.qrels or "" in job.qrels]:
+            _score_rankings(kinds[Arity.RANKING], kinds[Arity.GROUP], mode, job, out)
+    if kinds[Arity.MODES]:
+        _score_modes(kinds[Arity.MODES], job, out)
+    for measure in kinds[Arity.VECTORS]:
+        out[measure, ""] = ({t: measure.score(v) for t, v in sorted((vectors or {}).items())}, set())
+    return out
+
+
+def _score_rankings(
+    singles: Sequence[Measure], grouped: Sequence[Measure], mode: str, job: Inputs, out: Values
+) -> None:
+    run = job.runs[mode]
+    judged = job.judged_by(mode)
+    slots: list[tuple[Measure, dict[str, float | None]]] = [(m, {}) for m in singles]
+    lost: set[str] = set()
+    members: dict[str, list[Judged]] = {}
+    for topic in sorted(judged):
+        if not judged[topic]:
+            continue
+        absent = not run.get(topic)
+        if absent:
+            lost.add(topic)
+            if job.missing == "skip":
+                continue
+        place = job.judged_topic(mode, topic)
+        if not place.count(np.nextafter(0, 1)):
+            job.without_relevant[mode] = job.without_relevant.get(mode, 0) + 1
+        for measure, values in slots:
+            values[topic] = measure.family.missing if absent else measure.family.score(measure, place)
+        if grouped and job.groups is not None:
+            members.setdefault(job.groups.get(topic, topic), []).append(place)
+    for measure, values in slots:
+        out[measure, mode] = (values, lost)
+    for measure in grouped:
+        out[measure, mode] = (
+            {group: measure.score(places) for group, places in sorted(members.items())},
+            set(),
+        )
+
+
+def _score_modes(measures: Sequence[Measure], job: Inputs, out: Values) -> None:
+    modes = list(dict.fromkeys(mode for measure in measures for mode in measure.modes))
+    judged = [{t for t, docs in job.judged_by(mode).items() if docs} for mode in _JUDGED_MODES]
+    topics = sorted(set.intersection(*judged))
+    if partly := set.union(*judged) - set(topics):
+        job.remarks.append(
+            f"{len(partly):,} topics lack judgements in one of {' and '.join(_JUDGED_MODES)}; measures over "
+            f"modes leave them out: {some(partly)}"
+        )
+    for measure in measures:
+        out[measure, ""] = ({}, set())
+    uneven = 0
+    for topic in topics:
+        dropped = job.excluded.get(topic, ())
+        seen = dict.fromkeys(doc for mode in _JUDGED_MODES for doc in job.judged_by(mode)[topic])
+        docs = [doc for doc in seen if doc not in dropped]
+        places = {mode: job.judged_topic(mode, topic, docs) for mode in modes}
+        uneven += len({place.length for place in places.values()}) > 1
+        for measure in measures:
+            values, lost = out[measure, ""]
+            if any(not places[mode].length for mode in measure.modes):
+                lost.add(topic)
+                if job.missing == "declared":
+                    values[topic] = measure.family.missing
+            else:
+                values[topic] = measure.score(places)
+    if uneven:
+        job.remarks.append(
+            f"{uneven:,} topics have rankings of different length by mode, so that the place of an unranked "
+            "document differs too"
+        )
+
+
+def _pooled(measure: Measure, pools: Pools, job: Inputs, labels: Labels | None, keys: Sequence[str]) -> Score:
+    """A measure of means over several systems."""
+    (inner,) = measure.family.of(measure) if measure.family.of else ()
+    means: dict[str, dict[str, float]] = {}
+    units = {topic: 0.0 for topic, docs in job.judged_by("").items() if docs}
+    for role in ("retrievers", "verifiers", "lower", "agents"):
+        for name, run in sorted(getattr(pools, role).items()):
+            found = evaluate(
+                [inner],
+                job.judged_by(""),
+                run,
+                preset=job.preset,
+                labels=labels,
+                average=keys,
+                excluded=job.excluded,
+                missing=job.missing,
+            )
+            mean = found[inner].mean
+            if mean is not None:
+                means.setdefault(role, {})[name] = mean
+            job.remarks += [
+                f"{role[:-1] if role != 'lower' else role} {name}: {said}" for said in found.remarks
+            ]
+    return Score(measure, "", {}, measure.score(means), systems=means, over=len(units))

@@ -1,0 +1,195 @@
+"""The outcome of scoring: values per topic, their means, breakdowns, and what was left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aspectra.base.errors import UsageError
+from aspectra.lab.measures.protocol import Measure
+
+__all__ = ["Counts", "Evaluation", "Labels", "Score", "nested_mean"]
+
+# Unit -> name of a label -> its value.
+Labels = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a mean stands on.
+
+    Attributes:
+        scored: judged topics with a ranking.
+        judged: topics with judgements.
+        missing: judged topics without a ranking.
+        extra: ranked topics without judgements, which cannot be scored.
+        without_relevant: judged topics none of whose documents has a positive grade.
+    """
+
+    scored: int
+    judged: int
+    missing: int
+    extra: int
+    without_relevant: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """One measure of one run (in one mode).
+
+    Attributes:
+        measure: complete; its spelling needs no preset.
+        mode: whose ranking was scored, or "" for a single run and for measures over several modes.
+        values: unit (topic, or core query) -> value, where it is defined.
+        mean: over the units, or None where there is nothing to average.
+        undefined: units whose value is not defined: not in the mean.
+        missing: units without a ranking.
+        systems: role -> system -> mean, for a measure over several systems.
+        over: topics judged, for such a measure.
+    """
+
+    measure: Measure
+    mode: str
+    values: Mapping[str, float]
+    mean: float | None
+    undefined: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    systems: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    over: int = 0
+
+    @property
+    def units(self) -> int:
+        """How many units the mean is taken over."""
+        return len(self.values) or self.over
+
+    @property
+    def micro(self) -> float | None:
+        """The plain mean over units, whatever the nested mean is."""
+        return nested_mean(self.values, {}, ())
+
+    def macro(self, labels: Labels, *names: str) -> float | None:
+        """Means within labels, finest first, then their plain mean."""
+        return nested_mean(self.values, labels, names)
+
+    def by(self, labels: Labels, name: str) -> dict[str, tuple[float, int]]:
+        """Label -> (mean, units), sorted; units without the label are under ""."""
+        groups: dict[str, list[float]] = {}
+        for unit, value in self.values.items():
+            groups.setdefault(labels.get(unit, {}).get(name, ""), []).append(value)
+        return {label: (_mean(values), len(values)) for label, values in sorted(groups.items())}
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Exactly rounded, so that the order of topics never shows."""
+    return math.fsum(values) / len(values)
+
+
+def nested_mean(values: Mapping[str, float], labels: Labels, names: Sequence[str]) -> float | None:
+    """Means within labels, finest first, then their plain mean; None without values.
+
+    Raises:
+        UsageError: a unit lacks one of the labels.
+
+    >>> labels = {"a": {"fold": "1"}, "b": {"fold": "1"}, "c": {"fold": "2"}}
+    >>> nested_mean({"a": 0.0, "b": 1.0, "c": 1.0}, labels, ["fold"])
+    0.75
+    """
+    if not values:
+        return None
+    lacking = [unit for unit in values if any(name not in labels.get(unit, {}) for name in names)]
+    if lacking:
+        raise UsageError(
+            f"{len(lacking):,} of {len(values):,} topics have no label for {' or '.join(names)}",
+            why="first: " + ", ".join(sorted(lacking)[:5]),
+        )
+    level = [(tuple(labels[unit][name] for name in names) if names else (), v) for unit, v in values.items()]
+    for _ in names:
+        groups: dict[tuple[str, ...], list[float]] = {}
+        for key, value in level:
+            groups.setdefault(key, []).append(value)
+        level = [(key[1:], _mean(group)) for key, group in groups.items()]
+    return _mean([value for _, value in level])
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of one run (all its modes) under one preset.
+
+    Attributes:
+        preset: its name; to be printed with every number.
+        scores: in the order asked for.
+        counts: mode -> what the means stand on.
+        average: labels that means were taken within first.
+        labels: unit -> labels.
+        asked: spelling asked for -> complete measure.
+        remarks: what the reader should know, each one sentence.
+    """
+
+    preset: str
+    scores: tuple[Score, ...]
+    counts: Mapping[str, Counts]
+    average: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=dict)
+    asked: Mapping[str, Measure] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    def __getitem__(self, asked: str | Measure) -> Score:
+        return self.get(asked)
+
+    def get(self, asked: str | Measure, mode: str | None = None) -> Score:
+        """The score of a measure, by the spelling it was asked with or its complete one.
+
+        Raises:
+            UsageError: it was not asked for, or there are several modes and none is named.
+        """
+        measure = self.asked.get(asked, asked) if isinstance(asked, str) else asked
+        found = [s for s in self.scores if str(s.measure) == str(measure) and mode in (None, s.mode)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(
+                f"{asked} was not evaluated" + (f" in mode {mode!r}" if mode else ""),
+                why="there are " + ", ".join(dict.fromkeys(str(s.measure) for s in self.scores)),
+            )
+        raise UsageError(f"{asked} was evaluated in {len(found)} modes", hint="name one of them: mode=...")
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """Spelling (with the mode in brackets, where there is one) -> mean."""
+        return {f"{s.measure}{f' [{s.mode}]' if s.mode else ''}": s.mean for s in self.scores}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per score, for tables: measure, mode, mean, units, undefined, missing, preset."""
+        return [
+            {
+                "measure": str(s.measure),
+                "mode": s.mode,
+                "mean": s.mean,
+                "units": s.units,
+                "undefined": len(s.undefined),
+                "missing": len(s.missing),
+                "preset": self.preset,
+            }
+            for s in self.scores
+        ]
+
+    def to_dict(self, *, per_unit: bool = True) -> dict[str, Any]:
+        """JSON form, with the values of every unit unless told not to."""
+        rows = self.rows()
+        for row, score in zip(rows, self.scores, strict=True):
+            if per_unit:
+                row["values"] = dict(sorted(score.values.items()))
+            if score.systems:
+                row["systems"] = {role: dict(means) for role, means in score.systems.items()}
+        return {
+            "preset": self.preset,
+            "average": list(self.average),
+            "counts": {
+                mode: {name: getattr(c, name) for name in Counts.__dataclass_fields__}
+                for mode, c in self.counts.items()
+            },
+            "scores": rows,
+            "remarks": list(self.remarks),
+        }

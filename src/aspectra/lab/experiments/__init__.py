@@ -1,0 +1,1 @@
+"""Studies: recipes run over benchmarks, recorded, resumed, scored."""

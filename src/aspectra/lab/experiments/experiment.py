@@ -1,0 +1,375 @@
+"""Experiments: recipes run over benchmarks, resumable, every finished ranking kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
+from aspectra.base.hashing import digest
+from aspectra.lab.benchmarks.protocol import Benchmark, Topic
+from aspectra.lab.experiments.records import Record, Records
+from aspectra.llm.budget import Cost
+from aspectra.llm.chat import ChatModel
+from aspectra.papers.library.store import Library
+from aspectra.search.plan import Plan
+from aspectra.search.query import Query
+from aspectra.search.recipe import Recipe
+from aspectra.search.searcher import Searcher
+from aspectra.search.stages.protocol import Step
+from aspectra.views.build.run import build_index
+from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.settings import IndexSettings
+
+__all__ = [
+    "BASE_MODE",
+    "Cell",
+    "Models",
+    "Protocol",
+    "benchmark_library",
+    "library_state",
+    "modes_of",
+    "needs_full_text",
+    "needs_style",
+    "needs_vectors",
+    "run_cells",
+    "topic_query",
+]
+
+Protocol = Literal["collection", "pool"]
+Progress = Callable[[str, int, int], None]
+# The language model that stages ask for a topic of a benchmark in a mode.
+Models = Callable[[Benchmark, Topic, str], ChatModel]
+BASE_MODE = "original"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One recipe on one benchmark under one protocol.
+
+    Attributes:
+        recipe: how to search.
+        benchmark: what is asked.
+        protocol: ``collection`` ranks the whole collection, ``pool`` each topic's pool.
+        depth: papers kept of a collection ranking; pools are kept whole.
+        state: of the library searched: generation and encoder fingerprints.
+        repeats: runs asked for; a deterministic recipe is run once whatever this says.
+        deterministic: whether every run gives the same ranking.
+        model: name of the language model that its stages ask, or "".
+    """
+
+    recipe: Recipe
+    benchmark: Benchmark
+    protocol: Protocol
+    depth: int
+    state: str
+    repeats: int = 1
+    deterministic: bool = True
+    model: str = ""
+
+    @cached_property
+    def key(self) -> str:
+        """Changes with whatever a ranking depends on; options may change what is asked of the same files."""
+        parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol]
+        asked = [self.depth, self.state, _asked(self.benchmark, self.protocol)]
+        return digest([*parts, *asked, *([self.model] if self.model else [])])[:16]
+
+    @property
+    def runs(self) -> int:
+        """How often it is run."""
+        return 1 if self.deterministic else self.repeats
+
+    @property
+    def label(self) -> str:
+        """For people: recipe, benchmark and protocol."""
+        pool = " (pools)" if self.protocol == "pool" else ""
+        return f"{self.recipe.name} on {self.benchmark.name}{pool}"
+
+
+def _asked(benchmark: Benchmark, protocol: Protocol) -> str:
+    """Hash of the questions, and of what may be ranked for them."""
+    rows = []
+    for topic in benchmark.topics:
+        row: list[object] = [
+            topic.id,
+            topic.text,
+            topic.seed,
+            topic.aspect,
+            sorted(topic.instructions.items()),
+        ]
+        row.append(sorted(benchmark.excluded.get(topic.id, ())))
+        if protocol == "pool" and benchmark.pools is not None:
+            row.append(list(benchmark.pools.get(topic.id, ())))
+        rows.append(row)
+    return digest(rows)
+
+
+def needs_vectors(recipe: Recipe) -> bool:
+    """Whether the recipe, or a first stage of it, looks at more than words; True where it is not known.
+
+    >>> needs_vectors(Recipe.parse("bm25")), needs_vectors(Recipe.parse("dense>200>bm25"))
+    (False, True)
+    """
+    if recipe.probes:
+        own = any(not probe.view.endswith("@bm25") for probe in recipe.probes)
+    else:
+        own = recipe.planner not in ("bm25", "hand")
+    return own or (recipe.first is not None and needs_vectors(recipe.first))
+
+
+def needs_full_text(recipe: Recipe) -> bool:
+    """Whether the recipe, or a first stage of it, looks at chunks of full text; True where it is not known.
+
+    >>> needs_full_text(Recipe.parse("hybrid")), needs_full_text(Recipe.parse("fulltext"))
+    (False, True)
+    """
+    if recipe.probes:
+        own = any(probe.view.startswith("chunks") for probe in recipe.probes)
+    else:
+        own = recipe.planner not in ("bm25", "dense", "guided", "hand", "hybrid", "lensed")
+    return own or (recipe.first is not None and needs_full_text(recipe.first))
+
+
+def needs_style(recipe: Recipe) -> bool:
+    """Whether the recipe, or a first stage of it, looks at how texts are written.
+
+    >>> needs_style(Recipe.parse("hybrid")), needs_style(Recipe.parse("bm25>200>hand"))
+    (False, True)
+    """
+    if recipe.probes:
+        own = any(probe.view.startswith("lens-style@") for probe in recipe.probes)
+    else:
+        own = recipe.planner == "hand"
+    return own or (recipe.first is not None and needs_style(recipe.first))
+
+
+def _quiet(stage: str, done: int, total: int) -> None:
+    """No progress shown."""
+
+
+def benchmark_library(
+    benchmark: Benchmark,
+    folder: Path,
+    settings: IndexSettings | None = None,
+    *,
+    progress: Progress = _quiet,
+    load: Callable[[str], Encoder] = load_encoder,
+) -> Searcher:
+    """A searcher over the benchmark's corpus; the library is made once and used again.
+
+    Args:
+        benchmark: whose papers are added.
+        folder: where the library is kept; the same folder serves the same corpus only.
+        settings: what to index; default: as the library was indexed before, else the defaults.
+        progress: called with (step, done, total).
+        load: makes an encoder from its specification.
+
+    Raises:
+        UsageError: the folder holds another corpus.
+    """
+    library = Library.create(folder)
+    mark = f"{benchmark.name} {benchmark.revision}"
+    held = library.meta("benchmark")
+    if held and held != mark:
+        raise UsageError(
+            f"the library at {folder} holds another corpus", why=f"it is of {held}, not of {mark}"
+        )
+    if library.meta("benchmark complete") != "yes":
+        with library.writing("bench") as writer:
+            writer.set_meta("benchmark", mark)
+            report = writer.add(benchmark.papers(), path=benchmark.name, source="benchmark")
+            if report.remarks:
+                # A renamed document could not be matched with its judgements.
+                raise UsageError(
+                    f"the corpus of {benchmark.name} does not fit a library",
+                    why=f"{len(report.remarks)} remarks, the first: {report.remarks[0].reason}",
+                )
+            writer.set_meta("benchmark complete", "yes")
+    build_index(library, settings, progress=progress, load=load)
+    return Searcher(library, load)
+
+
+def library_state(searcher: Searcher) -> str:
+    """What rankings depend on beside recipe and topic: texts and encoders."""
+    return str(searcher.index.manifest["state"])
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    searchers: dict[str, Searcher],
+    records: Records,
+    *,
+    modes: Iterable[str] | None = None,
+    progress: Progress = _quiet,
+    failures: list[str] | None = None,
+    model: Models | None = None,
+) -> int:
+    """Make every ranking that is not yet recorded; returns how many were made.
+
+    Topics are the outer loop: the query is encoded once, and a first stage shared by several recipes is run
+    once.
+
+    Args:
+        cells: what to run.
+        searchers: benchmark name -> searcher over its corpus.
+        records: where finished rankings are kept and looked up.
+        modes: modes to run; default: all of the benchmark.
+        progress: called with (step, done, total).
+        failures: takes one sentence for each topic that could not be ranked; None lets the error through.
+        model: gives the language model that stages ask for a topic in a mode, or None.
+
+    Raises:
+        ModelError: one that no other call can mend (budget, quota, key): the ranking in hand is not recorded.
+        UsageError: a mode that a benchmark does not have, or a protocol that needs pools it does not have.
+        NoSuchPaper: a seed is not in the corpus, and ``failures`` is None.
+        BadInput: a topic asks nothing, and ``failures`` is None.
+    """
+    made = 0
+    for cell in cells:
+        if cell.protocol == "pool" and cell.benchmark.pools is None:
+            raise UsageError(f"{cell.benchmark.name} has no pools", hint="--protocol collection")
+        _known_modes(cell.benchmark, modes)
+    for name in dict.fromkeys(cell.benchmark.name for cell in cells):
+        here = [cell for cell in cells if cell.benchmark.name == name]
+        benchmark = here[0].benchmark
+        searcher = searchers[name]
+        total = len(benchmark.topics)
+        for number, topic in enumerate(benchmark.topics):
+            progress(f"ranking {name}", number, total)
+            shared: dict[tuple[str, int], list[str]] = {}
+            for mode in modes_of(topic, _known_modes(benchmark, modes)):
+                for cell, repeat in [(one, n) for one in here for n in range(one.runs)]:
+                    if records.get(cell.key, topic.id, mode, repeat) is not None:
+                        continue
+                    if model is not None:
+                        searcher.model = model(benchmark, topic, mode)
+                    try:
+                        record = _rank(cell, topic, mode, repeat, searcher, shared)
+                    except (BadInput, NoSuchPaper) as error:
+                        if failures is None:
+                            raise
+                        failures.append(f"{cell.label}, topic {topic.id}: {error.what}")
+                        continue
+                    records.add(record)
+                    made += 1
+        progress(f"ranking {name}", total, total)
+    return made
+
+
+def _known_modes(benchmark: Benchmark, wanted: Iterable[str] | None) -> tuple[str, ...]:
+    """The modes to run."""
+    chosen = tuple(wanted) if wanted is not None else benchmark.modes
+    if unknown := [mode for mode in chosen if mode not in benchmark.modes]:
+        raise UsageError(
+            f"{benchmark.name} has no mode {unknown[0]!r}", why="it has " + ", ".join(benchmark.modes)
+        )
+    return chosen
+
+
+def modes_of(topic: Topic, modes: Iterable[str]) -> list[str]:
+    """Those of ``modes`` that can be asked of a topic: without an instruction there is only the original."""
+    return [mode for mode in modes if mode == BASE_MODE or mode in topic.instructions]
+
+
+def topic_query(topic: Topic, mode: str, limit: int) -> Query:
+    """The query of a topic in a mode."""
+    return Query(
+        text=topic.text,
+        seeds=(topic.seed,) if topic.seed else (),
+        limit=limit,
+        evidence=0,
+        versions="all",
+        instruction=topic.instructions.get(mode, ""),
+        same=(topic.aspect,) if topic.aspect else (),
+    )
+
+
+def _rank(
+    cell: Cell,
+    topic: Topic,
+    mode: str,
+    repeat: int,
+    searcher: Searcher,
+    shared: dict[tuple[str, int], list[str]],
+) -> Record:
+    benchmark = cell.benchmark
+    dropped = benchmark.excluded.get(topic.id, frozenset())
+    pool: tuple[str, ...] = ()
+    if cell.protocol == "pool":
+        held = (benchmark.pools or {}).get(topic.id, ())
+        pool = tuple(i for i in held if i not in dropped and i != topic.seed)
+        if not pool:  # no pool must not mean the whole collection
+            return Record(cell.key, topic.id, mode, repeat, (), (), 0.0, {})
+    depth = len(pool) or cell.depth
+    clock = perf_counter()
+
+    def narrowed(plan: Plan) -> Plan:
+        hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
+        return replace(plan, exclude=hidden)
+
+    steps: list[Step] = []
+
+    def first(plan: Plan) -> list[str]:
+        plan = narrowed(plan)
+        key = (plan.hash, repeat)
+        if key not in shared:
+            shared[key] = _ordered(searcher, plan, repeat, steps)[0]
+        return shared[key]
+
+    try:
+        query = topic_query(topic, mode, depth)
+    except UsageError as error:
+        raise BadInput(f"topic {topic.id} cannot be asked: {error.what}", why=error.why) from error
+    plan = narrowed(cell.recipe.order(query, searcher.view_names, first, pool))
+    ids, values = _ordered(searcher, plan, repeat, steps)
+    missing = 0
+    if pool:
+        # Everything in the pool must have a place: what was not ranked follows, in the one order.
+        rest = sorted(set(pool) - set(ids), reverse=True)
+        missing = len(rest)
+        lowest = min(values, default=0.0)
+        values += [lowest - 1.0 - n for n in range(missing)]
+        ids += rest
+    seconds = perf_counter() - clock
+    cost, facts = _spent(steps)
+    return Record(
+        cell.key, topic.id, mode, repeat, tuple(ids), tuple(values), seconds, cost, missing, facts or None
+    )
+
+
+def _ordered(searcher: Searcher, plan: Plan, repeat: int, steps: list[Step]) -> tuple[list[str], list[float]]:
+    """Ids and scores of a plan's papers, best first; what its stages did is added to ``steps``."""
+    if not plan.stages:
+        positions, scores = searcher.order(plan)
+        return [searcher.index.ids[p] for p in positions], [float(s) for s in scores]
+    staged = searcher.staged(plan, salt=str(repeat) if repeat else "")
+    for step in staged.steps:
+        if step.stopped is not None:
+            raise step.stopped
+    steps += staged.steps
+    return list(staged.ids), [float(len(staged.ids) - place) for place in range(len(staged.ids))]
+
+
+def _spent(steps: Sequence[Step]) -> tuple[dict[str, float], dict[str, float]]:
+    """What stages cost, and counts of what they did; empty where no model was asked."""
+    if not any(step.questions for step in steps):
+        return {}, {}
+    total = sum((step.cost for step in steps), Cost())
+    # An answer from the journal was paid for once; a result's cost is what making it takes.
+    cost = {
+        "calls": float(total.calls + total.recorded),
+        "tokens": float(total.tokens + total.recorded_tokens),
+    }
+    if not total.unpriced and total.calls:
+        cost["money"] = total.money
+    facts = {
+        "questions": sum(step.questions for step in steps),
+        "repairs": sum(step.repairs for step in steps),
+        "degraded": sum(step.degraded for step in steps),
+        "simulated": sum(step.simulated for step in steps),
+    }
+    return cost, {name: float(value) for name, value in facts.items()}

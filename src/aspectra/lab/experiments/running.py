@@ -1,0 +1,269 @@
+"""Running a study in its directory, and scoring what lies there again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import BadInput, LibraryBusy, UsageError
+from aspectra.lab.benchmarks.protocol import Benchmark, Topic
+from aspectra.lab.experiments.experiment import Models, Progress, benchmark_library, library_state, run_cells
+from aspectra.lab.experiments.manifest import manifest, write_json
+from aspectra.lab.experiments.records import Records
+from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
+from aspectra.lab.experiments.study import FILES, Opened, Study, library_folder, read_oracle, save_study
+from aspectra.lab.reports.outcomes import main_table
+from aspectra.lab.reports.tables import Table, render
+from aspectra.lab.runs.run import Run
+from aspectra.llm.chat import ChatModel
+from aspectra.papers.library.lock import WriterLock
+from aspectra.search.searcher import Searcher
+from aspectra.views.encoders.protocol import Encoder, load_encoder
+
+__all__ = ["Finished", "main_tables", "recorded_run", "results", "run_study", "score_study"]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What one run of a study came to.
+
+    Attributes:
+        outcomes: scores of every cell.
+        made: rankings made now.
+        kept: rankings that were there already.
+        failures: topics that could not be ranked, one sentence each.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    made: int
+    kept: int
+    failures: tuple[str, ...]
+
+
+def _quiet(stage: str, done: int, total: int) -> None:
+    """No progress shown."""
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    libraries: Path,
+    *,
+    incomplete: bool = False,
+    progress: Progress = _quiet,
+    load: Callable[[str], Encoder] = load_encoder,
+    model: ChatModel | None = None,
+) -> Finished:
+    """Run a study in its directory; what is recorded there already is not made again.
+
+    Args:
+        study: what is to be measured.
+        folder: the experiment directory; made when it does not exist.
+        libraries: where the benchmarks' libraries are kept.
+        incomplete: average although topics could not be ranked.
+        progress: called with (step, done, total).
+        load: makes an encoder from its specification.
+        model: the language model that stages ask, where the study names no oracle.
+
+    Raises:
+        LibraryBusy: another process runs a study in this directory.
+        BadInput: a benchmark cannot be read, or topics could not be ranked and ``incomplete`` is False.
+        UsageError: the study asks for something that a benchmark does not have.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(WriterLock(folder, "bench run"))
+        except LibraryBusy as error:
+            raise LibraryBusy(
+                f"an experiment is running in {folder}", why=error.why, hint="wait, or use another --out"
+            ) from error
+        benchmarks = study.load()
+        settings = study.settings()
+        searchers: dict[str, Searcher] = {}
+        for name, benchmark in benchmarks.items():
+            place = library_folder(libraries, benchmark, settings)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            searcher = benchmark_library(benchmark, place, settings, progress=progress, load=load)
+            searchers[name] = stack.enter_context(searcher)
+        remote = study.repeats > 1 and any(load(spec).remote for spec in settings.encoders)
+        states = {name: library_state(searcher) for name, searcher in searchers.items()}
+        models, name = _models(study, model)
+        cells = study.cells(benchmarks, states, remote=remote, model=name)
+        save_study(folder, study, cells, remote=remote, model=name)
+        failures: list[str] = []
+        with Records(folder / FILES["records"]) as records:
+            made = run_cells(
+                cells,
+                searchers,
+                records,
+                modes=study.modes or None,
+                progress=progress,
+                failures=failures,
+                model=models,
+            )
+            if failures and not incomplete:
+                raise BadInput(
+                    f"{len(failures):,} rankings could not be made",
+                    why="; ".join(failures[:3]),
+                    hint="say --incomplete to leave them out of the means",
+                )
+            kept = sum(len(records.of(cell.key)) for cell in cells) - made
+            outcomes = _score(cells, records, study, incomplete)
+            write_json(folder / FILES["results"], results(outcomes))
+            facts = manifest(outcomes, records, searchers)
+            write_json(folder / FILES["manifest"], {**facts, "failures": failures})
+        for name, table in main_tables(outcomes).items():
+            _write(folder / FILES["tables"] / f"{name}.md", render(table, "markdown"))
+    return Finished(tuple(outcomes), made, kept, tuple(failures))
+
+
+def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
+    """Who answers for a topic, and the name for cells."""
+    if not study.needs_model:
+        return None, ""
+    if study.oracle is not None:
+        oracle = read_oracle(study.oracle)
+
+        def about(benchmark: Benchmark, topic: Topic, mode: str) -> ChatModel:
+            sets = benchmark.qrels
+            judged = sets[mode] if mode in sets else sets.get("gold", next(iter(sets.values()), {}))
+            return oracle.about(judged.get(topic.id, {}))
+
+        return about, oracle.name
+    if model is None:
+        raise UsageError(
+            "a recipe asks a language model, and none was named",
+            hint="--model NAME --base-url URL, or --oracle error=0.1 for a simulated one",
+        )
+    return lambda *_: model, model.name
+
+
+def score_study(
+    opened: Opened, *, preset: str = "", measures: Sequence[str] = (), incomplete: bool = False
+) -> list[Outcome]:
+    """Score the rankings of a directory again; nothing is ranked.
+
+    Args:
+        opened: the directory.
+        preset: default: the study's.
+        measures: default: the study's.
+        incomplete: average although rankings are missing.
+
+    Raises:
+        BadInput: a benchmark's files are not those of the run, or rankings are missing.
+    """
+    study = replace(
+        opened.study, preset=preset or opened.study.preset, measures=tuple(measures) or opened.study.measures
+    )
+    _, cells = opened.load()
+    with Records(opened.file("records"), write=False) as records:
+        return _score(cells, records, study, incomplete)
+
+
+def _score(cells: Sequence[Any], records: Records, study: Study, incomplete: bool) -> list[Outcome]:
+    return [
+        score_cell(
+            cell,
+            records,
+            preset=study.preset,
+            measures=study.measures,
+            modes=study.modes or None,
+            incomplete=incomplete,
+        )
+        for cell in cells
+    ]
+
+
+def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Everything that was scored, by unit and unrounded, and nothing that changes from run to run."""
+    benchmarks = {o.cell.benchmark.name: o.cell.benchmark for o in outcomes}
+    return {
+        "format": 1,
+        "benchmarks": {
+            name: {
+                "revision": b.revision,
+                "licence": b.licence,
+                "documents": b.audit.documents,
+                "topics": len(b.topics),
+                "problems": list(b.audit.problems),
+                "labels": {topic: held for topic, held in labels_of(b).items() if held},
+            }
+            for name, b in benchmarks.items()
+        },
+        "cells": [_cell(outcome) for outcome in outcomes],
+    }
+
+
+def _cell(outcome: Outcome) -> dict[str, Any]:
+    cell = outcome.cell
+    sets = {}
+    for name, evaluation in outcome.evaluations.items():
+        value = evaluation.to_dict()
+        for row, score in zip(value["scores"], evaluation.scores, strict=True):
+            key = (name, str(score.measure), score.mode)
+            if key in outcome.deviations:
+                row["deviation"] = outcome.deviations[key]
+        sets[name] = value
+    return {
+        "cell": cell.key,
+        "benchmark": cell.benchmark.name,
+        "protocol": cell.protocol,
+        "depth": cell.depth,
+        "recipe": outcome.name,
+        "recipe_hash": cell.recipe.hash,
+        "preset": outcome.preset,
+        "runs": cell.runs,
+        "deterministic": cell.deterministic,
+        "topics": outcome.topics,
+        "ranked": outcome.ranked,
+        "appended_to_pools": outcome.appended,
+        "notes": list(outcome.notes),
+        "sets": sets,
+    }
+
+
+def main_tables(
+    outcomes: Sequence[Outcome], *, baseline: str = "", test: str = "t", correction: str = "none"
+) -> dict[str, Table]:
+    """One table for each benchmark and protocol, under a name that can be a file's."""
+    out: dict[str, Table] = {}
+    for name, protocol in dict.fromkeys((o.cell.benchmark.name, o.cell.protocol) for o in outcomes):
+        here = [o for o in outcomes if (o.cell.benchmark.name, o.cell.protocol) == (name, protocol)]
+        what = "pools" if protocol == "pool" else "collection"
+        file = "".join(c if c.isalnum() else "-" for c in f"{name}-{what}")
+        out[file] = main_table(f"{name} ({what})", here, baseline=baseline, test=test, correction=correction)
+    return out
+
+
+def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "original", repeat: int = 0) -> Run:
+    """The recorded rankings of one cell in one mode, as a run.
+
+    Args:
+        opened: the directory.
+        cell: one of :attr:`Opened.cells`.
+        mode: whose rankings.
+        repeat: of several runs, which.
+
+    Raises:
+        UsageError: nothing is recorded of it.
+    """
+    with Records(opened.file("records"), write=False) as records:
+        held = records.of(cell["cell"])
+    chosen = [r for r in held if r.mode == mode and r.repeat == repeat]
+    if not chosen:
+        modes = ", ".join(sorted({r.mode for r in held})) or "nothing"
+        raise UsageError(
+            f"nothing is recorded of {cell['recipe']} on {cell['benchmark']} in mode {mode}, run {repeat}",
+            why=f"recorded: {modes}",
+        )
+    data = {r.topic: dict(zip(r.ids, r.scores, strict=True)) for r in chosen}
+    return Run(data, cell["recipe"])
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")

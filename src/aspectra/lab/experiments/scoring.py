@@ -1,0 +1,296 @@
+"""From recorded rankings to scores: which judgements, modes and pairs a benchmark asks for."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.benchmarks.protocol import Benchmark, Grades
+from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.outcome import Evaluation, Score
+from aspectra.lab.evaluation.presets import get_preset
+from aspectra.lab.experiments.experiment import BASE_MODE, Cell, modes_of
+from aspectra.lab.experiments.records import Record, Records
+from aspectra.lab.measures.pmrr import pair_up
+from aspectra.lab.measures.protocol import Arity
+
+__all__ = ["Outcome", "labels_of", "runs_of", "score_cell"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A cell's scores.
+
+    Attributes:
+        cell: what was run.
+        preset: under which reading it was scored.
+        evaluations: judgement set (``gold``, ``pooled``, or ``modes``) -> its evaluation; ``pairs`` holds
+            p-MRR over the ordered pairs of aspects of one seed, where the benchmark has aspects.
+        topics, ranked: topics of the benchmark, and those with a recorded ranking.
+        seconds: median time of one ranking.
+        appended: documents of pools that the recipe did not rank and that follow behind.
+        cost: sums over all rankings.
+        deviations: (judgement set, measure, mode) -> standard deviation of the means of the runs, where
+            several runs were asked for: 0 for a deterministic recipe, which is run once. Values and means
+            are then means over the runs.
+        notes: measures that were left out, each one sentence.
+        simulated: whether any answer of a model came from no language model.
+    """
+
+    cell: Cell
+    preset: str
+    evaluations: Mapping[str, Evaluation]
+    topics: int
+    ranked: int
+    seconds: float
+    appended: int
+    cost: Mapping[str, float]
+    deviations: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    simulated: bool = False
+
+    @property
+    def name(self) -> str:
+        """What tables call the recipe: what is simulated says so."""
+        return f"{self.cell.recipe.name} [simulated]" if self.simulated else self.cell.recipe.name
+
+    def scores(self) -> list[tuple[str, Score]]:
+        """(judgement set, score), in order."""
+        return [(name, s) for name, evaluation in self.evaluations.items() for s in evaluation.scores]
+
+    def score(self, measure: str, mode: str | None = None, judgements: str | None = None) -> Score:
+        """The one score of a measure.
+
+        Raises:
+            UsageError: there is none, or more than one.
+        """
+        found = [
+            s
+            for name, s in self.scores()
+            if measure == str(s.measure) and mode in (None, s.mode) and judgements in (None, name)
+        ]
+        if len(found) != 1:
+            raise UsageError(
+                f"{len(found)} scores of {measure} on {self.cell.label}",
+                why="there are " + ", ".join(dict.fromkeys(str(s.measure) for _, s in self.scores())),
+            )
+        return found[0]
+
+
+def runs_of(records: Sequence[Record]) -> dict[str, dict[str, dict[str, float]]]:
+    """Mode -> topic -> document -> score."""
+    out: dict[str, dict[str, dict[str, float]]] = {}
+    for record in records:
+        ranking = dict(zip(record.ids, record.scores, strict=True))
+        out.setdefault(record.mode, {})[record.topic] = ranking
+    return out
+
+
+def score_cell(
+    cell: Cell,
+    records: Records,
+    *,
+    preset: str = "paper",
+    measures: Sequence[str] = (),
+    modes: Sequence[str] | None = None,
+    incomplete: bool = False,
+) -> Outcome:
+    """Score what is recorded of a cell.
+
+    Args:
+        cell: what was run.
+        records: its rankings.
+        preset: see :mod:`aspectra.lab.evaluation.presets`.
+        measures: spellings; default: those the benchmark's paper reports.
+        modes: modes that were to be run; default: all of the benchmark.
+        incomplete: average although rankings are missing.
+
+    Raises:
+        BadInput: rankings are missing and ``incomplete`` is False.
+    """
+    benchmark = cell.benchmark
+    held = records.of(cell.key)
+    judged = _judged(benchmark)
+    wanted_modes = tuple(modes) if modes is not None else benchmark.modes
+    wanted = {(t.id, m) for t in benchmark.topics if t.id in judged for m in modes_of(t, wanted_modes)}
+    runs = [[r for r in held if r.repeat == n and r.mode in wanted_modes] for n in range(cell.runs)]
+    found = [{(r.topic, r.mode) for r in run} & wanted for run in runs]
+    total, made = len(wanted) * cell.runs, sum(map(len, found))
+    if made < total and not incomplete:
+        lost = {topic for run in found for topic, _ in wanted - run}
+        raise BadInput(
+            f"{cell.label}: {total - made:,} of {total:,} rankings are missing, of {len(lost):,} topics",
+            why="a mean over some of the topics would not be the benchmark's",
+            hint="run the experiment again (finished rankings are kept), or say --incomplete",
+        )
+    asked, notes = _asked(cell, list(measures), preset, wanted_modes)
+    if made < total:
+        notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
+    scored = [_score_run(benchmark, run, asked, preset, incomplete) for run in runs if run]
+    evaluations, deviations = _over_runs(scored, cell.repeats)
+    costs: dict[str, float] = {}
+    for record in held:
+        for name, value in record.cost.items():
+            costs[name] = costs.get(name, 0.0) + value
+    return Outcome(
+        cell,
+        preset,
+        evaluations,
+        len(judged),
+        len({topic for run in found for topic, _ in run}),
+        statistics.median(r.seconds for r in held) if held else 0.0,
+        sum(r.missing for r in held),
+        costs,
+        deviations,
+        (*notes, *_degraded(held)),
+        any((r.facts or {}).get("simulated") for r in held),
+    )
+
+
+def _degraded(held: Sequence[Record]) -> list[str]:
+    facts = [r.facts for r in held if r.facts]
+    bad = sum(bool(f.get("degraded")) for f in facts)
+    if not bad:
+        return []
+    repairs, questions = (int(sum(f.get(name, 0) for f in facts)) for name in ("repairs", "questions"))
+    said = f"{repairs:,} of {questions:,} answers were missing or repaired"
+    return [f"{bad:,} of {len(held):,} rankings are degraded: {said}"]
+
+
+def _asked(
+    cell: Cell, measures: Sequence[str], preset: str, modes: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The measures that this cell can be scored by, and a note on each of the others."""
+    benchmark = cell.benchmark
+    chosen = get_preset(preset)
+    asked, notes = [], []
+    for text in measures or benchmark.measures:
+        measure = chosen.parse(text)
+        several = len(benchmark.modes) > 1
+        lacking = [m for m in dict.fromkeys(measure.modes) if m not in modes] if several else []
+        if measure.arity in (Arity.VECTORS, Arity.POOLS):
+            raise UsageError(
+                f"{measure} looks at {measure.arity}, which an experiment does not have",
+                hint="use aspectra.lab.evaluation.evaluate from Python",
+            )
+        if measure.name.endswith("%") and cell.protocol == "collection":
+            notes.append(f"{measure} is of a whole pool: not scored where the whole collection is ranked")
+        elif lacking:
+            notes.append(f"{measure} needs the mode {' and '.join(lacking)}, which was not run")
+        elif measure.arity is Arity.MODES and not several and not any(t.aspect for t in benchmark.topics):
+            notes.append(f"{measure} needs several modes or aspects, which {benchmark.name} does not have")
+        elif measure.arity is Arity.GROUP and not any(t.group for t in benchmark.topics):
+            notes.append(f"{measure} needs variants of one query, which {benchmark.name} does not have")
+        else:
+            asked.append(text)
+    if not asked:
+        raise UsageError(f"{cell.label}: no measure is left", why="; ".join(notes), hint="--measure nDCG@10")
+    return asked, notes
+
+
+def _score_run(
+    benchmark: Benchmark, held: Sequence[Record], asked: Sequence[str], preset: str, incomplete: bool
+) -> dict[str, Evaluation]:
+    """Judgement set -> evaluation of one run over the topics."""
+    runs = runs_of(held)
+    chosen = get_preset(preset)
+    parsed = {text: chosen.parse(text) for text in asked}
+    across = [t for t in asked if parsed[t].arity is Arity.MODES]
+    groups = {t.id: t.group for t in benchmark.topics if t.group}
+    options: dict[str, Any] = {
+        "preset": preset,
+        "excluded": benchmark.excluded,
+        "labels": labels_of(benchmark),
+        "incomplete": incomplete,
+        "missing": "skip" if incomplete else "declared",
+    }
+    if preset == "csfcube" and not benchmark.folds:
+        options["average"] = ()
+    out: dict[str, Evaluation] = {}
+    if len(benchmark.modes) > 1:
+        by_mode = {m: runs[m] for m in benchmark.modes if m in runs}
+        wanted = [t for t in asked if set(parsed[t].modes) <= set(by_mode)]
+        needed = {m for t in wanted for m in parsed[t].modes} | set(by_mode)
+        qrels = {m: q for m, q in benchmark.qrels.items() if m in needed}
+        if wanted and by_mode:
+            out["modes"] = evaluate(wanted, qrels, by_mode, groups=groups, **options)
+        return out
+    single = [t for t in asked if parsed[t].arity in (Arity.RANKING, Arity.GROUP)]
+    for name, grades in benchmark.qrels.items():
+        if single and runs.get(BASE_MODE):
+            out[name] = evaluate(single, grades, runs[BASE_MODE], groups=groups, **options)
+    pairs = _pairs(benchmark, runs.get(BASE_MODE, {}))
+    if pairs is not None:
+        found = evaluate(
+            across or ["p-MRR(rel=2)"],
+            pairs.qrels,
+            pairs.runs,
+            preset=preset,
+            labels=pairs.labels,
+            average=("pair", "aspect"),
+            incomplete=True,
+            missing=options["missing"],
+        )
+        if any(s.values for s in found.scores):
+            out["pairs"] = found
+    return out
+
+
+def _over_runs(
+    scored: Sequence[dict[str, Evaluation]], repeats: int
+) -> tuple[dict[str, Evaluation], dict[tuple[str, str, str], float]]:
+    """Means over runs of values and means, and the standard deviations of the means."""
+    if not scored:
+        return {}, {}
+    out: dict[str, Evaluation] = {}
+    deviations: dict[tuple[str, str, str], float] = {}
+    for name, first in scored[0].items():
+        every = [run[name] for run in scored if name in run]
+        scores = []
+        for number, score in enumerate(first.scores):
+            same = [evaluation.scores[number] for evaluation in every]
+            means = [s.mean for s in same if s.mean is not None]
+            if repeats > 1 and means:
+                spread = statistics.stdev(means) if len(means) > 1 else 0.0
+                deviations[name, str(score.measure), score.mode] = spread
+            if len(same) > 1:
+                units = [u for u in score.values if all(u in s.values for s in same)]
+                values = {u: math.fsum(s.values[u] for s in same) / len(same) for u in units}
+                mean = math.fsum(means) / len(means) if means else None
+                score = replace(score, values=values, mean=mean)  # noqa: PLW2901
+            scores.append(score)
+        remarks = tuple(dict.fromkeys(r for evaluation in every for r in evaluation.remarks))
+        out[name] = replace(first, scores=tuple(scores), remarks=remarks)
+    return out, deviations
+
+
+def _judged(benchmark: Benchmark) -> set[str]:
+    """Topics that some judgement set judges."""
+    known = {t.id for t in benchmark.topics}
+    return {topic for grades in benchmark.qrels.values() for topic, docs in grades.items() if docs} & known
+
+
+def labels_of(benchmark: Benchmark) -> dict[str, dict[str, str]]:
+    """Topic -> label -> value, with its aspect and fold where there are any."""
+    out = {t.id: {**t.labels, **({"aspect": t.aspect} if t.aspect else {})} for t in benchmark.topics}
+    for fold, topics in benchmark.folds.items():
+        for topic in topics:
+            if topic in out:
+                out[topic]["fold"] = fold
+    return out
+
+
+def _pairs(benchmark: Benchmark, run: Grades) -> Any:
+    """p-MRR's input over aspects of one seed, or None where the benchmark has no such pairs."""
+    aspects = {t.id: t.aspect for t in benchmark.topics if t.aspect}
+    groups = {t.id: t.group or t.seed for t in benchmark.topics if t.aspect}
+    sizes: dict[str, int] = {}
+    for group in groups.values():
+        sizes[group] = sizes.get(group, 0) + 1
+    if not run or max(sizes.values(), default=0) < 2 or "gold" not in benchmark.qrels:
+        return None
+    return pair_up(run, benchmark.qrels["gold"], groups, aspects)

@@ -1,0 +1,337 @@
+"""A measure is a value with one spelling: it prints, parses, compares and hashes as one string.
+
+``nDCG@10``, ``nDCG(gain=exp)@10``, ``R-precision``, ``NDCG%20``, ``p-MRR``, ``WISE(rule=fork)@20``: a name,
+the parameters that differ from their defaults, and a cut. To add a measure, write one function decorated with
+``@measure(...)`` in ``lab/measures`` and name it in :data:`MEASURES`; third parties use the entry point group
+``aspectra.measure``. It inherits ``tests/unit/lab/test_measure_parsing.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from aspectra.base.errors import UsageError
+from aspectra.base.registry import Registry
+
+__all__ = ["MEASURES", "Arity", "Family", "Measure", "Param", "measure", "parse"]
+
+Value = str | int | float | bool
+Cut = Literal["required", "optional", "none"]
+
+
+class Arity(StrEnum):
+    """What a measure looks at to score one unit."""
+
+    RANKING = "one ranking"
+    GROUP = "the rankings of one query's variants"
+    MODES = "rankings by mode"
+    VECTORS = "vectors"
+    POOLS = "rankings of retrievers and verifiers"
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A declared parameter.
+
+    Attributes:
+        name: as it is spelled.
+        default: its value where a spelling leaves it out; its type is the parameter's type.
+        help: one line for people.
+        choices: the values there are, or () for any of the type.
+        low: least value of a number.
+        check: turns a given text into its canonical form, or raises UsageError.
+    """
+
+    name: str
+    default: Value
+    help: str
+    choices: tuple[Value, ...] = ()
+    low: float | None = None
+    check: Callable[[str], str] | None = None
+
+    def read(self, given: Value, where: str) -> Value:
+        """``given`` in the parameter's type.
+
+        Raises:
+            UsageError: it is none of the choices, of another type, or too small.
+        """
+        kind = type(self.default)
+        try:
+            value = _convert(given, kind)
+        except ValueError as error:
+            raise UsageError(
+                f"{where}: {self.name} must be of type {kind.__name__}, not {given!r}", why=self.help
+            ) from error
+        if self.choices and value not in self.choices:
+            raise UsageError(
+                f"{where}: {self.name} cannot be {given!r}",
+                why="choices: " + ", ".join(_spell(choice) for choice in self.choices),
+            )
+        if self.low is not None and float(value) < self.low:
+            raise UsageError(f"{where}: {self.name} must be at least {self.low:g}, not {given!r}")
+        if self.check and isinstance(value, str):
+            value = self.check(value)
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """All measures of one name.
+
+    Attributes:
+        name: as it is spelled; a trailing ``%`` makes the cut a percentage of the ranking (``NDCG%20``).
+        arity: what ``score`` is given for one unit.
+        score: (measure, input) -> value, or None where it is undefined.
+        cut: whether ``@k`` must, may or cannot be given.
+        params: declared parameters, in the order of the spelling.
+        missing: value of a judged unit without a ranking; None leaves it out of the mean.
+        bounds: least and greatest value (infinite where there is none).
+        of: spellings of the measures it is computed from, for a measure that is a function of means.
+        combine: (measure, values of those) -> value.
+        modes: the modes that it needs (``Arity.MODES``), beside the one its parameter ``mode`` names.
+    """
+
+    name: str
+    arity: Arity
+    score: Callable[[Measure, Any], float | None]
+    cut: Cut = "none"
+    params: tuple[Param, ...] = ()
+    missing: float | None = 0.0
+    bounds: tuple[float, float] = (0.0, 1.0)
+    of: Callable[[Measure], tuple[Measure, ...]] | None = None
+    combine: Callable[[Measure, tuple[float, ...]], float | None] | None = None
+    modes: tuple[str, ...] = ()
+
+    @property
+    def help(self) -> str:
+        """The first line of the scoring function's docstring."""
+        return (self.score.__doc__ or "").strip().split("\n")[0]
+
+    def __call__(self, cut: int | None = None, /, **given: Value) -> Measure:
+        """A measure of this family.
+
+        Raises:
+            UsageError: a parameter or a cut that the family does not have, or a value it cannot take.
+        """
+        known = {param.name: param for param in self.params}
+        for name in given:
+            if name not in known:
+                raise UsageError(
+                    f"{self.name} has no parameter {name!r}",
+                    why="it has " + (", ".join(known) or "none"),
+                )
+        if self.cut == "required" and cut is None:
+            raise UsageError(f"{self.name} needs a cut", hint=f"write {_example(self)}")
+        if self.cut == "none" and cut is not None:
+            raise UsageError(f"{self.name} has no cut", hint=f"write {_example(self)}")
+        highest = 100 if self.name.endswith("%") else None
+        if cut is not None and (cut < 1 or (highest and cut > highest)):
+            raise UsageError(
+                f"the cut of {self.name} must be at least 1{' and at most 100' if highest else ''}"
+            )
+        values = tuple(
+            param.read(given[param.name], self.name) if param.name in given else param.default
+            for param in self.params
+        )
+        return Measure(self, cut, values)
+
+
+class Measure:
+    """A measure with all its parameters; equal to every measure with the same canonical string.
+
+    >>> parse("ndcg(gain=exp)@10")
+    nDCG(gain=exp)@10
+    >>> parse("nDCG(gain=linear)@10") == parse("nDCG@10")
+    True
+    """
+
+    __slots__ = ("_params", "_text", "cut", "family")
+
+    def __init__(self, family: Family, cut: int | None, values: tuple[Value, ...]) -> None:
+        self.family = family
+        self.cut = cut
+        self._params = {param.name: value for param, value in zip(family.params, values, strict=True)}
+        given = [
+            f"{param.name}={_spell(value)}"
+            for param, value in zip(family.params, values, strict=True)
+            if value != param.default
+        ]
+        percent = family.name.endswith("%")
+        mark = "" if cut is None else f"{'%' if percent else '@'}{cut}"
+        self._text = family.name.rstrip("%") + (f"({','.join(given)})" if given else "") + mark
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a parameter."""
+        return self._params[name]
+
+    @property
+    def params(self) -> Mapping[str, Value]:
+        """All parameters, defaults included."""
+        return dict(self._params)
+
+    @property
+    def name(self) -> str:
+        """The family's name."""
+        return self.family.name
+
+    @property
+    def arity(self) -> Arity:
+        """What it looks at."""
+        return self.family.arity
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The modes it needs (:attr:`Arity.MODES` only)."""
+        own = self._params.get("mode")
+        return self.family.modes if own is None else (*self.family.modes, str(own))
+
+    def score(self, given: Any) -> float | None:
+        """The value of one unit, or None where it is undefined."""
+        return self.family.score(self, given)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Measure) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+MEASURES: Registry[Family] = Registry("measure", __package__)
+_ALIASES = {
+    "recall": "R",
+    "precision": "P",
+    "map": "AP",
+    "rr": "MRR",
+    "recip_rank": "MRR",
+    "rprec": "R-precision",
+    "rprecision": "R-precision",
+    "hit": "Success",
+    "pmrr": "p-MRR",
+}
+_SHAPE = re.compile(r"(?P<name>[^@%()\s]+)\s*(?:\((?P<params>.*)\))?\s*(?:(?P<mark>[@%])(?P<cut>\d+))?")
+
+
+def measure(
+    name: str,
+    arity: Arity = Arity.RANKING,
+    *,
+    cut: Cut = "none",
+    params: tuple[Param, ...] = (),
+    missing: float | None = 0.0,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    of: Callable[[Measure], tuple[Measure, ...]] | None = None,
+    combine: Callable[[Measure, tuple[float, ...]], float | None] | None = None,
+    modes: tuple[str, ...] = (),
+) -> Callable[[Callable[[Measure, Any], float | None]], Family]:
+    """Decorator that makes a family out of a scoring function and registers it; see :class:`Family`."""
+
+    def add(score: Callable[[Measure, Any], float | None]) -> Family:
+        family = Family(name, arity, score, cut, params, missing, bounds, of, combine, modes)
+        return MEASURES.register(name)(family)
+
+    return add
+
+
+def parse(
+    text: str,
+    defaults: Mapping[str, Mapping[str, Value]] | None = None,
+    renames: Mapping[str, str] | None = None,
+) -> Measure:
+    """The measure that ``text`` spells. Names are read without regard to case, and by common aliases.
+
+    Args:
+        text: as ``nDCG(gain=exp)@10``.
+        defaults: family -> parameters that replace the family's defaults where the text leaves them out.
+        renames: family -> family that a preset puts in its place, unless the text gives parameters which that
+            one does not have.
+
+    Raises:
+        UsageError: no such measure, or parameters or a cut it does not have.
+
+    >>> parse("map"), parse("Recall@5"), parse("NDCG%20")
+    (AP, R@5, NDCG%20)
+    >>> parse("R@20", {"R": {"rel": 2}}), parse("R(rel=1)@20", {"R": {"rel": 2}})
+    (R(rel=2)@20, R@20)
+    """
+    shape = _SHAPE.fullmatch(text.strip())
+    if shape is None:
+        raise UsageError(
+            f"{text!r} is not the name of a measure", hint="write NAME, NAME@k or NAME(parameter=value)@k"
+        )
+    name = _name(shape["name"], shape["mark"] == "%")
+    given: dict[str, Value] = {}
+    for part in _split(shape["params"] or ""):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise UsageError(f"{text!r}: {part!r} is not a parameter", hint="write name=value")
+        if key.strip() in given:
+            raise UsageError(f"{text!r} gives {key.strip()!r} twice")
+        given[key.strip()] = value.strip()
+    if name in (renames or {}):
+        other = MEASURES.get((renames or {})[name])
+        # Parameters that only the named family has say that it is meant.
+        if set(given) <= {param.name for param in other.params}:
+            name = other.name
+    cut = int(shape["cut"]) if shape["cut"] else None
+    return MEASURES.get(name)(cut, **{**(defaults or {}).get(name, {}), **given})
+
+
+def _name(given: str, percent: bool) -> str:
+    known = MEASURES.names()
+    if percent:
+        return next((n for n in known if n.lower() == f"{given}%".lower()), f"{given}%")
+    if given in known:
+        return given
+    low = given.lower()
+    return _ALIASES.get(low) or next((n for n in known if n.lower() == low), given)
+
+
+def _split(text: str) -> list[str]:
+    """Parameters apart, at the commas outside parentheses."""
+    parts, depth, last = [], 0, 0
+    for i, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append(text[last:i])
+            last = i + 1
+    parts.append(text[last:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _convert(given: Value, kind: type) -> Value:
+    if kind is bool:
+        if isinstance(given, str):
+            given = {"true": True, "false": False}.get(given.lower(), given)
+        if not isinstance(given, bool):
+            raise ValueError(given)
+        return given
+    if isinstance(given, bool) or (kind is int and isinstance(given, float) and given != int(given)):
+        raise ValueError(given)
+    value: Value = kind(given)
+    if kind is float and not abs(float(value)) < float("inf"):
+        raise ValueError(given)
+    return value
+
+
+def _spell(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(int(value)) if value == int(value) else repr(value)
+    return str(value)
+
+
+def _example(family: Family) -> str:
+    if family.cut == "none":
+        return family.name
+    return family.name.rstrip("%") + ("%20" if family.name.endswith("%") else "@10")

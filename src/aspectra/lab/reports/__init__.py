@@ -1,0 +1,1 @@
+"""Outcomes as tables, comparisons, published results."""

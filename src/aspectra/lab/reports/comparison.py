@@ -1,0 +1,305 @@
+"""Results beside results, and beside the papers' numbers: differences, intervals, tests, wins and losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.benchmarks.protocol import Benchmark
+from aspectra.lab.evaluation.presets import get_preset
+from aspectra.lab.measures.protocol import parse
+from aspectra.lab.reports.outcomes import scale_of
+from aspectra.lab.reports.published import Published
+from aspectra.lab.reports.published import tables as published_numbers
+from aspectra.lab.reports.tables import Number, Table
+from aspectra.lab.statistics.significance import bootstrap, compare, win_tie_loss
+
+__all__ = ["System", "comparison_tables", "published_table", "systems_of"]
+
+Column = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class System:
+    """One recipe's scores on one benchmark under one protocol.
+
+    Attributes:
+        name: as tables call it.
+        benchmark, protocol, revision, preset: what it was scored on, and how.
+        values: (judgement set, measure, mode) -> unit -> value.
+        means: (judgement set, measure, mode) -> mean.
+        ranked, topics: how many of the judged topics have a ranking.
+    """
+
+    name: str
+    benchmark: str
+    protocol: str
+    revision: str
+    preset: str
+    values: Mapping[Column, Mapping[str, float]]
+    means: Mapping[Column, float | None]
+    ranked: int
+    topics: int
+
+
+def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
+    """All systems of one or several ``results.json``; a name that comes twice gets its directory behind it.
+
+    Args:
+        results: name of a directory -> what its file holds.
+
+    Raises:
+        BadInput: a file lacks something, or two of them scored other files of a benchmark, or under
+            other presets.
+    """
+    read = [(where, _system(where, held, cell)) for where, held in results.items() for cell in _cells(held)]
+    seen: dict[tuple[str, str], tuple[str, System]] = {}
+    names: dict[tuple[str, str, str], int] = {}
+    for where, system in read:
+        place = (system.benchmark, system.protocol)
+        first_where, first = seen.setdefault(place, (where, system))
+        for what in ("revision", "preset"):
+            one, other = getattr(first, what), getattr(system, what)
+            if one != other:
+                raise BadInput(
+                    f"{first_where} and {where} have another {what} of {system.benchmark}",
+                    why=f"{one} and {other}: their numbers cannot be compared",
+                    hint="run or score both on the same files under the same preset",
+                )
+        names[(*place, system.name)] = names.get((*place, system.name), 0) + 1
+    out = []
+    for where, system in read:
+        twice = names[system.benchmark, system.protocol, system.name] > 1
+        name = f"{system.name} ({where})" if twice else system.name
+        values = {f: getattr(system, f) for f in System.__dataclass_fields__}
+        out.append(System(**{**values, "name": name}))
+    return out
+
+
+def _cells(held: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    cells = held.get("cells")
+    return list(cells) if isinstance(cells, list) else []
+
+
+def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> System:
+    try:
+        rows = {
+            (name, row["measure"], row["mode"]): row
+            for name, evaluation in cell["sets"].items()
+            for row in evaluation["scores"]
+        }
+        return System(
+            cell["recipe"],
+            cell["benchmark"],
+            cell["protocol"],
+            held["benchmarks"][cell["benchmark"]]["revision"],
+            cell["preset"],
+            {key: row["values"] for key, row in rows.items()},
+            {key: row["mean"] for key, row in rows.items()},
+            cell["ranked"],
+            cell["topics"],
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"the results of {where} are damaged", why=f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _spelled(column: Column) -> str:
+    name, measure, mode = column
+    behind = [mode] if mode else []
+    behind += [name] if name in ("pooled", "pairs") else []
+    return measure + (f" [{', '.join(behind)}]" if behind else "")
+
+
+def _wanted(measures: Sequence[str], preset: str) -> set[str]:
+    """Complete spellings of measures as they were scored."""
+    return {str(get_preset(preset).parse(text)) for text in measures}
+
+
+def comparison_tables(
+    systems: Sequence[System],
+    baseline: str,
+    *,
+    test: str = "t",
+    correction: str = "none",
+    measures: Sequence[str] = (),
+) -> list[Table]:
+    """One table a benchmark and protocol: each system against the baseline, by measure.
+
+    Args:
+        systems: what to compare.
+        baseline: its name.
+        test: ``t``, ``wilcoxon`` or ``randomisation``.
+        correction: ``none``, ``holm`` or ``bonferroni``, over the systems of one measure.
+        measures: only these; default: all there are.
+
+    Raises:
+        UsageError: there is no such baseline anywhere, or no such measure, test or correction.
+    """
+    compare({}, {}, test=test, correction=correction)  # complains about unknown names
+    out = []
+    places = dict.fromkeys((s.benchmark, s.protocol) for s in systems)
+    for benchmark, protocol in places:
+        here = [s for s in systems if (s.benchmark, s.protocol) == (benchmark, protocol)]
+        base = next((s for s in here if s.name == baseline), None)
+        if base is None or len(here) < 2:
+            continue
+        wanted = _wanted(measures, base.preset)
+        rows: list[tuple[Any, ...]] = []
+        notes: list[str] = []
+        for column in dict.fromkeys(c for s in here for c in s.values):
+            if not wanted or column[1] in wanted:
+                _compare_by(column, base, here, test, correction, rows, notes)
+        if not rows:
+            continue
+        corrected = "" if correction == "none" else f", {correction}-corrected over the systems of a measure"
+        notes = [
+            f"differences from {baseline}, with 95 % bootstrap intervals over units; paired test: "
+            f"{test}{corrected}; * p < 0.05; preset {base.preset}; measures x100 except ranks, distances "
+            "and percents",
+            *(
+                f"incomplete: {s.name} ranked {s.ranked:,} of {s.topics:,} topics"
+                for s in here
+                if s.ranked < s.topics
+            ),
+            *notes,
+        ]
+        header = ("measure", "system", "mean", "difference", "wins/ties/losses", "units", "p", "")
+        title = f"{benchmark} ({'pools' if protocol == 'pool' else 'collection'}), against {baseline}"
+        out.append(Table(title, header, tuple(rows), tuple(notes)))
+    if not out:
+        names = ", ".join(dict.fromkeys(s.name for s in systems))
+        if baseline not in {s.name for s in systems}:
+            raise UsageError(f"no system is called {baseline!r}", why=f"there are {names}")
+        raise UsageError(
+            f"there is nothing to compare with {baseline}",
+            why=f"systems: {names}" + (f"; measures asked for: {', '.join(measures)}" if measures else ""),
+        )
+    return out
+
+
+def _compare_by(
+    column: Column,
+    base: System,
+    here: Sequence[System],
+    test: str,
+    correction: str,
+    rows: list[tuple[Any, ...]],
+    notes: list[str],
+) -> None:
+    """Rows of one measure."""
+    own = base.values.get(column, {})
+    scale = scale_of(parse(column[1]).name)
+    mean = base.means.get(column)
+    rows.append(
+        (
+            _spelled(column),
+            base.name,
+            None if mean is None else Number(scale * mean),
+            None,
+            None,
+            len(own),
+            None,
+            "",
+        )
+    )
+    others: dict[str, Mapping[str, float]] = {}
+    for system in here:
+        values = system.values.get(column)
+        if system is base or values is None:
+            continue
+        if set(values) != set(own):
+            notes.append(
+                f"{_spelled(column)}: {system.name} was scored on other units "
+                f"({len(values):,}, the baseline on {len(own):,}): not compared"
+            )
+            continue
+        others[system.name] = values
+    for name, found in compare(own, others, test=test, correction=correction).items():
+        values = others[name]
+        span = bootstrap(values, own)
+        counts = win_tie_loss(values, own)
+        p = found.p if found.adjusted is None else found.adjusted
+        mean = next(s for s in here if s.name == name).means.get(column)
+        rows.append(
+            (
+                _spelled(column),
+                name,
+                None if mean is None else Number(scale * mean),
+                Number(
+                    scale * found.difference,
+                    None if span is None else scale * span.low,
+                    None if span is None else scale * span.high,
+                ),
+                f"{counts.wins}/{counts.ties}/{counts.losses}",
+                found.units,
+                None if p is None else f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}",
+                "*" if found.significant() else "",
+            )
+        )
+
+
+def published_table(
+    benchmark: str | Benchmark, systems: Sequence[System], measures: Sequence[str] = ()
+) -> Table | None:
+    """The papers' numbers beside those of a run; None where no paper's table is held.
+
+    Args:
+        benchmark: better the loaded one, so that its size can be compared with the published.
+        systems: of this benchmark; their means stand first.
+        measures: only these; default: all that the systems were scored by.
+    """
+    name = benchmark if isinstance(benchmark, str) else benchmark.name
+    held = published_numbers(benchmark)
+    if not held:
+        return None
+    here = [s for s in systems if s.benchmark == name]
+    shown = {column[1] for s in here for column in s.values}
+    if measures:
+        shown &= {name for s in here for name in _wanted(measures, s.preset)}
+    chosen = [row for row in held if row.measure in shown and row.value is not None]
+    rows: list[tuple[Any, ...]] = []
+    for system in here:
+        for column, mean in system.means.items():
+            if column[1] in {row.measure for row in chosen} and mean is not None:
+                part = ", ".join(
+                    filter(None, (column[2], column[0] if column[0] in ("gold", "pooled") else ""))
+                )
+                rows.append(
+                    (
+                        column[1],
+                        part,
+                        f"here: {system.name}, {system.protocol}",
+                        "",
+                        Number(scale_of(parse(column[1]).name) * mean),
+                        "",
+                    )
+                )
+    titles = {title: n for n, title in enumerate(dict.fromkeys(row.title for row in chosen), 1)}
+    rows += [_published_row(row, titles[row.title]) for row in chosen]
+    rows.sort(key=lambda row: (row[0], not row[2].startswith("here: ")))
+    left = len(held) - len(chosen)
+    notes = [f"[{n}] {title}" for title, n in titles.items()]
+    if left:
+        notes.append(f"{left:,} published numbers by other measures, or lost in print, are not shown")
+    if isinstance(benchmark, str):
+        notes.append("the benchmark's files were not read: its size could not be compared with the papers'")
+    header = ("measure", "of", "system", "source", "value", "comparable")
+    return Table(f"{name}: published results", header, tuple(rows), tuple(notes))
+
+
+def _published_row(row: Published, number: int) -> tuple[Any, ...]:
+    part = [row.mode, row.judgements, *(f"{k} {v}" for k, v in row.labels.items())]
+    scale = scale_of(parse(row.measure).name)
+    spread = None if row.deviation is None else scale * row.deviation
+    return (
+        row.measure,
+        ", ".join(filter(None, part)),
+        f"{row.system}, {row.setup}" if row.setup else row.system,
+        f"[{number}] table {row.table}",
+        Number(scale * (row.value or 0.0), deviation=spread),
+        "comparable" if row.comparable else f"not comparable: {row.why_not}",
+    )

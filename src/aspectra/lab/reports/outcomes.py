@@ -1,0 +1,248 @@
+"""Outcomes as tables: one row a recipe, measures with intervals, marks against a baseline."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from aspectra.base.errors import UsageError
+from aspectra.lab.evaluation.outcome import Score
+from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.reports.tables import Cell as TableCell
+from aspectra.lab.reports.tables import Number, Table
+from aspectra.lab.statistics.significance import bootstrap, compare
+
+__all__ = ["breakdown_table", "breakdown_tables", "main_table", "scale_of"]
+
+_RAW = ("GoldRank", "NegativeRank", "RankGap", "HullVolume", "CentroidDistance", "CosineDistance", "Per")
+
+
+def scale_of(measure: str) -> float:
+    """Measures between -1 and 1 are printed x100, as the papers do; ranks and percents as they are.
+
+    >>> scale_of("nDCG"), scale_of("GoldRank")
+    (100.0, 1.0)
+    """
+    return 1.0 if measure in _RAW else 100.0
+
+
+def _scale(score: Score) -> float:
+    return scale_of(score.measure.name)
+
+
+def _columns(outcomes: Sequence[Outcome]) -> list[tuple[str, str, str]]:
+    """(judgement set, measure, mode) of every score, in order of first appearance."""
+    seen: dict[tuple[str, str, str], None] = {}
+    for outcome in outcomes:
+        for name, score in outcome.scores():
+            seen.setdefault((name, str(score.measure), score.mode))
+    return list(seen)
+
+
+def _heading(column: tuple[str, str, str], sets: set[str]) -> str:
+    name, measure, mode = column
+    shown = [measure]
+    if mode:
+        shown.append(mode[:3])
+    if name == "pooled" or (name == "gold" and "pooled" in sets):
+        shown.append(name)
+    return " ".join(shown)
+
+
+def _find(outcome: Outcome, column: tuple[str, str, str]) -> Score | None:
+    for name, score in outcome.scores():
+        if (name, str(score.measure), score.mode) == column:
+            return score
+    return None
+
+
+def main_table(
+    title: str,
+    outcomes: Sequence[Outcome],
+    *,
+    baseline: str = "",
+    test: str = "t",
+    correction: str = "none",
+    intervals: bool = True,
+) -> Table:
+    """One row a recipe, one column a measure, with what the means stand on.
+
+    Args:
+        title: of the table.
+        outcomes: of one benchmark under one protocol.
+        baseline: name of the recipe that others are tested against; "" for no test.
+        test: ``t``, ``wilcoxon`` or ``randomisation``.
+        correction: ``none``, ``holm`` or ``bonferroni``, over the recipes of one measure.
+        intervals: also print 95 % bootstrap intervals over units.
+
+    Raises:
+        UsageError: there is no such baseline.
+    """
+    if not outcomes:
+        raise UsageError("there is nothing to print")
+    columns = _columns(outcomes)
+    sets = {name for name, _, _ in columns}
+    names = [o.cell.recipe.name for o in outcomes]
+    if baseline and baseline not in names:
+        raise UsageError(f"no recipe is called {baseline!r}", why="there are " + ", ".join(names))
+    header = ["recipe", *(_heading(c, sets) for c in columns), "ms/query"]
+    paid = sorted({name for o in outcomes for name in o.cost})
+    header += paid
+    rows: list[tuple[TableCell, ...]] = []
+    marks: dict[tuple[int, int], str] = {}
+    best: set[tuple[int, int]] = set()
+    for outcome in outcomes:
+        cells: list[TableCell] = [outcome.name]
+        for column in columns:
+            score = _find(outcome, column)
+            if score is None or score.mean is None:
+                cells.append(None)
+                continue
+            scale = _scale(score)
+            spread = outcome.deviations.get(column)
+            span = bootstrap(score.values) if intervals and len(score.values) > 1 else None
+            cells.append(
+                Number(
+                    scale * score.mean,
+                    None if span is None else scale * span.low,
+                    None if span is None else scale * span.high,
+                    None if spread is None else scale * spread,
+                )
+            )
+        cells.append(round(1000 * outcome.seconds, 1))
+        cells += [_paid(name, outcome.cost.get(name, 0.0)) for name in paid]
+        rows.append(tuple(cells))
+    for j, column in enumerate(columns, start=1):
+        scores = [_find(o, column) for o in outcomes]
+        means = [s.mean if s is not None else None for s in scores]
+        known = [m for m in means if m is not None]
+        # Nothing is best where all are equal, nor where lower or nearer may be better.
+        raw = any(s is not None and s.measure.name in _RAW for s in scores)
+        if not raw and len(set(known)) > 1:
+            best.update((i, j) for i, m in enumerate(means) if m == max(known))
+        if baseline and not raw:
+            marks.update(_marks(names, scores, baseline, j, test, correction))
+    notes = _notes(outcomes, columns)
+    if baseline:
+        corrected = "" if correction == "none" else f", {correction}-corrected"
+        notes.append(f"+ / - : better / worse than {baseline}, paired test ({test}{corrected}), p < 0.05")
+    if intervals:
+        notes.append("in brackets: 95 % bootstrap intervals over units")
+    return Table(title, tuple(header), tuple(rows), tuple(notes), 2, marks, frozenset(best))
+
+
+def _marks(
+    names: Sequence[str], scores: Sequence[Score | None], baseline: str, j: int, test: str, correction: str
+) -> dict[tuple[int, int], str]:
+    base = scores[names.index(baseline)]
+    if base is None or len(base.values) < 2:
+        return {}
+    others = {
+        n: s.values
+        for n, s in zip(names, scores, strict=True)
+        if s is not None and n != baseline and set(s.values) == set(base.values)
+    }
+    out = {}
+    for name, found in compare(base.values, others, test=test, correction=correction).items():
+        p = found.p if found.adjusted is None else found.adjusted
+        if p is not None and p < 0.05:
+            out[names.index(name), j] = "+" if found.difference > 0 else "-"
+    return out
+
+
+def _paid(name: str, value: float) -> str | float:
+    """Money with its parts, counts without."""
+    return round(value, 4) if name == "money" else f"{value:,.0f}"
+
+
+def _notes(outcomes: Sequence[Outcome], columns: Sequence[tuple[str, str, str]]) -> list[str]:
+    first = outcomes[0]
+    benchmark = first.cell.benchmark
+    units: dict[int, list[str]] = {}
+    for column in columns:
+        score = _find(first, column)
+        if score is not None:
+            units.setdefault(score.units, []).append(column[1])
+    counted = "; ".join(f"{n} units: {', '.join(dict.fromkeys(m))}" for n, m in units.items())
+    what = (
+        "each topic's pool is ranked" if first.cell.protocol == "pool" else "the whole collection is ranked"
+    )
+    notes = [
+        f"{benchmark.name}, revision {benchmark.revision[:12]}, {benchmark.audit.documents:,} documents; "
+        f"{what}",
+        f"preset {first.preset}; {counted}; measures x100 except ranks, distances and percents",
+    ]
+    notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
+    if any(o.appended for o in outcomes):
+        late = ", ".join(f"{o.cell.recipe.name} {o.appended}" for o in outcomes if o.appended)
+        notes.append(f"pool documents that the recipe did not rank, placed last: {late}")
+    if any(o.deviations for o in outcomes):
+        several = ", ".join(
+            o.cell.recipe.name if o.cell.deterministic else f"{o.cell.recipe.name} ({o.cell.runs} runs)"
+            for o in outcomes
+            if o.deviations
+        )
+        notes.append(
+            f"mean ± standard deviation over runs: {several}; a deterministic recipe is run once, its "
+            "deviation is 0"
+        )
+    notes += list(dict.fromkeys(n for o in outcomes for n in o.notes))
+    notes += list(dict.fromkeys(r for o in outcomes for e in o.evaluations.values() for r in e.remarks))[:6]
+    notes += [f"on load: {problem}" for problem in benchmark.audit.problems[:6]]
+    return notes
+
+
+def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label: str) -> Table:
+    """One row a recipe, one column a value of a label: facets, dimensions, kinds of question.
+
+    Args:
+        title: of the table.
+        outcomes: of one benchmark under one protocol.
+        measure: canonical spelling, with the mode in brackets where there are several.
+        label: name of the label.
+    """
+    rows: list[tuple[TableCell, ...]] = []
+    found: list[dict[str, tuple[float, int]]] = []
+    names: list[str] = []
+    for outcome in outcomes:
+        for held, score in outcome.scores():
+            spelled = f"{score.measure}{f' [{score.mode}]' if score.mode else ''}"
+            if spelled == measure and score.values:
+                labels = outcome.evaluations[held].labels
+                scale = _scale(score)
+                parts = {k: (scale * v, n) for k, (v, n) in score.by(labels, label).items() if k}
+                found.append(parts)
+                names.append(outcome.cell.recipe.name)
+                break
+    values = list(dict.fromkeys(v for parts in found for v in parts))
+    if not values:
+        raise UsageError(f"no topic has the label {label!r} under {measure}")
+    for recipe, parts in zip(names, found, strict=True):
+        means = [parts[v][0] if v in parts else None for v in values]
+        known = [m for m in means if m is not None]
+        rows.append((recipe, *means, sum(known) / len(known) if known else None))
+    counts = ", ".join(f"{v} {found[0][v][1]}" for v in values if v in found[0])
+    header = ("recipe", *values, f"mean of {label}s")
+    return Table(title, header, tuple(rows), (f"{measure}; units: {counts}",))
+
+
+def breakdown_tables(outcomes: Sequence[Outcome], label: str) -> list[Table]:
+    """:func:`breakdown_table` for every benchmark, protocol and measure whose units have the label.
+
+    Raises:
+        UsageError: none of them has it.
+    """
+    out = []
+    for name, protocol in dict.fromkeys((o.cell.benchmark.name, o.cell.protocol) for o in outcomes):
+        here = [o for o in outcomes if (o.cell.benchmark.name, o.cell.protocol) == (name, protocol)]
+        scores = [score for outcome in here for _, score in outcome.scores()]
+        for measure in dict.fromkeys(f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for s in scores):
+            with contextlib.suppress(UsageError):
+                title = f"{name} ({protocol}): {measure} by {label}"
+                out.append(breakdown_table(title, here, measure, label))
+    if not out:
+        known = {n for o in outcomes for e in o.evaluations.values() for u in e.labels.values() for n in u}
+        raise UsageError(
+            f"no topic has the label {label!r}", why="labels: " + (", ".join(sorted(known)) or "none")
+        )
+    return out

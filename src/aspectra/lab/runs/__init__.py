@@ -1,0 +1,1 @@
+"""Runs and judgements as values, and the files they come in."""

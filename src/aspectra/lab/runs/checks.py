@@ -1,0 +1,97 @@
+"""What is odd about a run or a set of judgements: counted, with examples, never repaired in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from aspectra.lab.benchmarks.protocol import Grades
+
+__all__ = ["Checks", "check_run"]
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Counts of what was found, in the words a person reads.
+
+    Attributes:
+        counts: what -> how often; findings that do not occur are absent.
+        examples: what -> the first few places.
+
+    >>> Checks.of({"documents twice": ["q1 a", "q2 b"]}).lines()
+    ('2 documents twice (q1 a, q2 b)',)
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Mapping[str, Collection[str]]) -> Checks:
+        """Checks from all places of each finding."""
+        kept = {what: list(places) for what, places in found.items() if places}
+        return cls(
+            {what: len(places) for what, places in kept.items()},
+            {what: tuple(places[:_EXAMPLES]) for what, places in kept.items()},
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __add__(self, other: Checks) -> Checks:
+        counts = dict(self.counts)
+        examples = dict(self.examples)
+        for what, count in other.counts.items():
+            counts[what] = counts.get(what, 0) + count
+            examples[what] = (*examples.get(what, ()), *other.examples.get(what, ()))[:_EXAMPLES]
+        return Checks(counts, examples)
+
+    def lines(self) -> tuple[str, ...]:
+        """One line per finding."""
+        return tuple(
+            f"{count:,} {what}" + (f" ({', '.join(self.examples[what])})" if self.examples.get(what) else "")
+            for what, count in self.counts.items()
+        )
+
+
+def check_run(
+    run: Grades,
+    qrels: Grades | None = None,
+    *,
+    corpus: Collection[str] | None = None,
+    topics: Iterable[str] | None = None,
+) -> Checks:
+    """What of a run does not fit the judgements, the corpus or the list of topics.
+
+    Args:
+        run: topic -> document -> score.
+        qrels: topic -> document -> grade.
+        corpus: all document ids.
+        topics: all topic ids.
+    """
+    found: dict[str, list[str]] = {"topics with an empty ranking": [t for t, docs in run.items() if not docs]}
+    tied = 0
+    for docs in run.values():
+        tied += len(docs) - len(set(docs.values()))
+    if corpus is not None:
+        known = corpus if isinstance(corpus, (set, frozenset, dict)) else frozenset(corpus)
+        found["ranked documents outside the corpus"] = [
+            f"{topic} {doc}" for topic, docs in run.items() for doc in docs if doc not in known
+        ]
+        found["judged documents outside the corpus"] = [
+            f"{topic} {doc}" for topic, docs in (qrels or {}).items() for doc in docs if doc not in known
+        ]
+    if topics is not None:
+        every = list(topics)
+        listed = set(every)
+        found["topics without a ranking"] = [topic for topic in every if topic not in run]
+        found["ranked topics that are not in the list"] = [topic for topic in run if topic not in listed]
+    if qrels is not None:
+        found["judged topics without a ranking"] = [t for t, docs in qrels.items() if docs and not run.get(t)]
+        found["ranked topics without judgements"] = [t for t in run if not qrels.get(t)]
+        found["topics judged without a relevant document"] = [
+            t for t, docs in qrels.items() if docs and not any(grade > 0 for grade in docs.values())
+        ]
+    out = Checks.of(found)
+    return out + Checks({"documents with the score of another": tied}) if tied else out

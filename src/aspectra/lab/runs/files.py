@@ -1,0 +1,356 @@
+"""The files that runs and judgements come in: TREC, BEIR and JSON Lines, compressed or not.
+
+Reading is strict: a line that cannot be understood is an error that names it, since leaving it out would
+change a number.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.evaluation.judged import Order, order_ids
+from aspectra.lab.runs.checks import Checks
+from aspectra.papers.sources.files import open_bytes
+from aspectra.search.trec import trec_lines, trec_token
+
+__all__ = [
+    "DOCUMENT_KEYS",
+    "QRELS",
+    "RUN",
+    "TOPIC_KEYS",
+    "read_table",
+    "trec_run",
+    "write_qrels",
+    "write_run",
+]
+
+Data = dict[str, dict[str, float]]
+
+TOPIC_KEYS = ("query-id", "query_id", "qid", "query", "topic", "topic_id", "q_id", "query id")
+DOCUMENT_KEYS = ("corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id")
+_NUMBER_KEYS = ("score", "grade", "relevance", "rel", "label", "sim")
+_BLOCK = 1 << 19  # small enough for its words to stay in the cache
+_DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a file holds: words for messages, and the columns of a TREC line."""
+
+    name: str
+    number: str
+    columns: int
+    place: int
+
+
+RUN = Kind("run", "score", 6, 4)
+QRELS = Kind("judgements", "grade", 4, 3)
+
+
+class _Filling:
+    """Collects (topic, document, number), minding duplicates and numbers that are none."""
+
+    def __init__(self, path: Path, kind: Kind, duplicates: str) -> None:
+        if duplicates not in ("error", "first"):
+            raise UsageError(f"duplicates must be error or first, not {duplicates!r}")
+        self.path = path
+        self.kind = kind
+        self.duplicates = duplicates
+        self.data: Data = {}
+        self.twice: list[str] = []
+
+    def fail(self, place: str, what: str, hint: str = "") -> BadInput:
+        return BadInput(f"{self.path}, {place}: {what}", why=f"read as {self.kind.name}", hint=hint)
+
+    def add(self, place: str, topic: str, doc: str, number: Any) -> None:
+        if not topic or not doc:
+            raise self.fail(place, "a topic or document without an id")
+        try:
+            value = float(number)
+        except (TypeError, ValueError) as error:
+            raise self.fail(place, f"the {self.kind.number} {number!r} is not a number") from error
+        if not math.isfinite(value):
+            raise self.fail(
+                place,
+                f"the {self.kind.number} of {doc!r} for {topic!r} is {value}",
+                "drop such documents, or give them a score below all others",
+            )
+        docs = self.data.setdefault(topic, {})
+        if doc in docs:
+            if self.duplicates == "error":
+                raise self.fail(
+                    place,
+                    f"topic {topic!r} has {doc!r} twice",
+                    "keep one of them, or read with duplicates=first",
+                )
+            self.twice.append(f"{topic} {doc}")
+            return
+        docs[doc] = value
+
+    def done(self) -> tuple[Data, Checks]:
+        if not any(self.data.values()):
+            raise BadInput(f"{self.path} holds no {self.kind.name}", hint="check the file and its format")
+        return self.data, Checks.of({"documents listed twice, the first kept": self.twice})
+
+
+def read_table(path: Path, kind: Kind, duplicates: str = "error") -> tuple[Data, Checks]:
+    """Topic -> document -> number, in the order of the file, and what was odd.
+
+    Raises:
+        BadInput: the file cannot be read as this kind, or holds nothing.
+    """
+    filling = _Filling(path, kind, duplicates)
+    with open_bytes(path) as stream:
+        try:
+            head = stream.read(4096)
+            start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+            blocks = _blocks(stream, head)
+            if start.startswith(b"{"):
+                _read_json(b"".join(blocks), filling)
+            elif _header(start.split(b"\n")[0].decode("utf-8", "replace")):
+                _read_tsv(b"".join(blocks), filling)
+            else:
+                _read_trec(blocks, filling)
+        except _DAMAGE as error:
+            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch or export it again") from error
+    return filling.done()
+
+
+def _blocks(stream: Any, head: bytes) -> Iterator[bytes]:
+    """The file in blocks of whole lines."""
+    rest = head
+    while block := stream.read(_BLOCK):
+        rest += block
+        cut = rest.rfind(b"\n") + 1
+        if cut:
+            yield rest[:cut]
+            rest = rest[cut:]
+    if rest:
+        yield rest
+
+
+def _text(raw: bytes, filling: _Filling) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{filling.path} is not UTF-8", why=str(error), hint="convert it to UTF-8") from error
+
+
+def _read_trec(blocks: Iterator[bytes], filling: _Filling) -> None:
+    kind = filling.kind
+    number = 0
+    for raw in blocks:
+        text = _text(raw, filling)
+        lines = text.count("\n") + (not text.endswith("\n"))
+        if not _read_even(text, number, lines, filling):
+            for i, line in enumerate(text.split("\n"), number + 1):
+                words = line.split()
+                if not words:
+                    continue
+                if len(words) != kind.columns:
+                    raise filling.fail(
+                        f"line {i}",
+                        f"{len(words)} columns instead of {kind.columns}",
+                        "TREC lines are: " + _LAYOUT[kind.name],
+                    )
+                filling.add(f"line {i}", words[0], words[2], words[kind.place])
+        number += lines
+
+
+_LAYOUT = {"run": "topic Q0 document rank score name", "judgements": "topic 0 document grade"}
+
+
+def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
+    """Many lines of a run at once; False (and nothing kept) where each must be looked at.
+
+    Uneven lines would shift some other column into the second one.
+    """
+    words = text.split()
+    if filling.kind is not RUN or len(words) != lines * 6 or not set(words[1::6]) <= {"Q0", "q0"}:
+        return False
+    try:
+        scores = list(map(float, words[4::6]))
+    except ValueError:
+        return False
+    if not math.isfinite(math.fsum(map(abs, scores))):
+        return False
+    docs = words[2::6]
+    start = 0
+    for topic, group in groupby(words[::6]):
+        end = start + len(list(group))
+        found = dict(zip(docs[start:end], scores[start:end], strict=True))
+        known = filling.data.setdefault(topic, {})
+        if len(found) == end - start and known.keys().isdisjoint(found):
+            known.update(found)
+        else:
+            for i in range(start, end):
+                filling.add(f"line {number + i + 1}", topic, docs[i], scores[i])
+        start = end
+    return True
+
+
+def _header(line: str) -> list[str] | None:
+    """Column names of a tsv, when the line is a header."""
+    names = [name.strip().lower() for name in line.strip().split("\t")]
+    return names if len(names) >= 3 and names[0] in TOPIC_KEYS else None
+
+
+def _column(names: list[str], known: tuple[str, ...], filling: _Filling) -> int:
+    for name in known:
+        if name in names:
+            return names.index(name)
+    raise filling.fail("line 1", "no column is called " + " or ".join(known[:4]))
+
+
+def _read_tsv(raw: bytes, filling: _Filling) -> None:
+    lines = _text(raw, filling).split("\n")
+    names = _header(lines[0]) or []
+    at = [_column(names, known, filling) for known in (TOPIC_KEYS, DOCUMENT_KEYS, _NUMBER_KEYS)]
+    for i, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.rstrip("\r").split("\t")]
+        if len(cells) != len(names):
+            raise filling.fail(f"line {i}", f"{len(cells)} columns instead of {len(names)}")
+        filling.add(f"line {i}", cells[at[0]], cells[at[1]], cells[at[2]])
+
+
+def _read_json(raw: bytes, filling: _Filling) -> None:
+    text = _text(raw, filling)
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        whole = None
+    if isinstance(whole, dict) and not any(key in whole for key in (*TOPIC_KEYS, "_id")):
+        for topic, docs in whole.items():
+            _add_docs(f"topic {topic}", str(topic), docs, filling)
+        return
+    for i, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise filling.fail(f"line {i}", "no JSON object", str(error)) from error
+            if not isinstance(row, dict):
+                raise filling.fail(f"line {i}", "no JSON object")
+            _add_row(f"line {i}", row, filling)
+
+
+def _add_row(place: str, row: dict[str, Any], filling: _Filling) -> None:
+    """A JSON line: one document, or all of a topic's under ``docs``, ``results``, ``scores`` or ``qrels``."""
+    topic = next((row[key] for key in (*TOPIC_KEYS, "_id") if key in row), None)
+    if topic is None or isinstance(topic, (dict, list)):
+        raise filling.fail(place, "no topic", "name it query_id")
+    for key in ("docs", "results", "scores", "qrels", "ranking", "retrieved"):
+        if isinstance(row.get(key), (dict, list)):
+            _add_docs(place, str(topic), row[key], filling)
+            return
+    doc = next((row[key] for key in DOCUMENT_KEYS if key in row), None)
+    value = next((row[key] for key in _NUMBER_KEYS if key in row), None)
+    if doc is None or value is None:
+        raise filling.fail(place, f"no document or no {filling.kind.number}", "name them doc_id and score")
+    filling.add(place, str(topic), str(doc), value)
+
+
+def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
+    """Document -> number; or a list of [document, number] or, in a run, of documents in order."""
+    filling.data.setdefault(topic, {})
+    if isinstance(docs, dict):
+        pairs = list(docs.items())
+    elif isinstance(docs, list) and all(isinstance(x, (list, tuple)) and len(x) == 2 for x in docs):
+        pairs = [(x[0], x[1]) for x in docs]
+    elif isinstance(docs, list) and all(isinstance(x, (str, int)) for x in docs):
+        worth: Callable[[int], float] = (
+            (lambda rank: -float(rank)) if filling.kind is RUN else (lambda _: 1.0)
+        )
+        pairs = [(doc, worth(rank)) for rank, doc in enumerate(docs, 1)]
+    else:
+        raise filling.fail(place, f"documents with a {filling.kind.number} each were expected")
+    for doc, value in pairs:
+        filling.add(place, topic, str(doc), value)
+
+
+def _write(path: Path, chunks: Iterator[str]) -> None:
+    raw: Any
+    if path.name.endswith(".gz"):
+        raw = gzip.GzipFile(filename="", mode="wb", fileobj=path.open("wb"), mtime=0)
+        raw.myfileobj = raw.fileobj
+    elif path.name.endswith(".zst"):
+        raw = zstandard.ZstdCompressor().stream_writer(path.open("wb"), closefd=True)
+    else:
+        raw = path.open("wb")
+    with io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as out:
+        for chunk in chunks:
+            out.write(chunk)
+
+
+def trec_run(data: Mapping[str, Mapping[str, float]], name: str, order: Order) -> Iterator[str]:
+    """TREC run lines, a topic at a time, tie-free."""
+    topics: dict[str, str] = {}
+    for topic, docs in data.items():
+        _one_word({"topic": topic}, topics, topic)
+        ids = order_ids(docs, order)
+        words: dict[str, str] = {}
+        for doc in ids:
+            _one_word({"document": doc}, words, doc)
+        if not all(map(math.isfinite, docs.values())):
+            raise BadInput(f"topic {topic!r} has a score that is NaN or infinite")
+        yield trec_lines(topic, ids, [docs[doc] for doc in ids], name)
+
+
+def _one_word(what: dict[str, str], seen: dict[str, str], text: str) -> None:
+    word = trec_token(text)
+    if seen.setdefault(word, text) != text or not word:
+        (kind,) = what
+        raise BadInput(
+            f"the {kind} ids {seen[word]!r} and {text!r} are one word in TREC format",
+            why="white space in ids is written as _",
+            hint="write beir or jsonl instead",
+        )
+
+
+def write_run(
+    path: Path, data: Mapping[str, Mapping[str, float]], name: str, form: str, order: Order
+) -> None:
+    """Write a run as ``trec``, ``beir`` (JSON) or ``jsonl``."""
+    best = ((topic, {doc: docs[doc] for doc in order_ids(docs, order)}) for topic, docs in data.items())
+    if form == "trec":
+        _write(path, trec_run(data, name, order))
+    elif form == "beir":
+        _write(path, iter((json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n",)))
+    elif form == "jsonl":
+        _write(path, _jsonl(best))
+    else:
+        raise UsageError(f"there is no format {form!r} for runs", why="known: trec, beir, jsonl")
+
+
+def write_qrels(path: Path, data: Mapping[str, Mapping[str, float]], form: str) -> None:
+    """Write judgements as ``trec``, ``beir`` (tsv with a header) or ``jsonl``."""
+    rows = ((t, doc, f"{grade:g}") for t, docs in data.items() for doc, grade in docs.items())
+    if form == "trec":
+        _write(path, (f"{trec_token(t)} 0 {trec_token(doc)} {grade}\n" for t, doc, grade in rows))
+    elif form == "beir":
+        head = iter(("query-id\tcorpus-id\tscore\n",))
+        _write(path, (line for part in (head, ("\t".join(row) + "\n" for row in rows)) for line in part))
+    elif form == "jsonl":
+        _write(path, _jsonl((topic, dict(docs)) for topic, docs in data.items()))
+    else:
+        raise UsageError(f"there is no format {form!r} for judgements", why="known: trec, beir, jsonl")
+
+
+def _jsonl(topics: Iterator[tuple[str, dict[str, float]]]) -> Iterator[str]:
+    for topic, docs in topics:
+        row = {"query_id": topic, "docs": docs}
+        yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"

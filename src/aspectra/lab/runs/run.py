@@ -1,0 +1,186 @@
+"""Runs and judgements: thin values over topic -> document -> number, read from and written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.lab.evaluation.judged import Order, order_ids
+from aspectra.lab.runs import files as run_files
+from aspectra.lab.runs.checks import Checks, check_run
+
+__all__ = ["Checks", "Qrels", "Run", "check_run"]
+
+
+@dataclass(frozen=True)
+class _Table(Mapping[str, Mapping[str, float]]):
+    """Topic -> document -> number, with a name and what was odd about its file."""
+
+    data: Mapping[str, Mapping[str, float]]
+    name: str = ""
+    checks: Checks = field(default_factory=Checks)
+
+    def __getitem__(self, topic: str) -> Mapping[str, float]:
+        return self.data[topic]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __contains__(self, topic: object) -> bool:
+        return topic in self.data
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @property
+    def pairs(self) -> int:
+        """Documents over all topics."""
+        return sum(len(docs) for docs in self.data.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Run(_Table):
+    """The rankings of one system: topic -> document -> score, higher is better.
+
+    Attributes:
+        data: the scores; documents keep the order they were read in.
+        name: of the system.
+        checks: what was odd about the file.
+
+    >>> Run({"q": {"a": 1.0, "b": 2.0, "c": 1.0}}).ranking("q")
+    ['b', 'c', 'a']
+    """
+
+    @classmethod
+    def from_rankings(cls, rankings: Mapping[str, Sequence[str]], name: str = "") -> Run:
+        """A run out of plain lists, whose order is final: the score is minus the rank.
+
+        Raises:
+            BadInput: a list has a document twice.
+
+        >>> Run.from_rankings({"q": ["a", "b"]})["q"]
+        {'a': -1.0, 'b': -2.0}
+        """
+        data = {}
+        for topic, docs in rankings.items():
+            data[topic] = {doc: -float(rank) for rank, doc in enumerate(docs, 1)}
+            if len(data[topic]) != len(docs):
+                twice = next(doc for i, doc in enumerate(docs) if doc in docs[:i])
+                raise BadInput(
+                    f"topic {topic!r} ranks {twice!r} twice",
+                    why="a document has one place in a ranking",
+                    hint="keep the better place",
+                )
+        return cls(data, name)
+
+    @classmethod
+    def read(cls, path: Path, *, duplicates: str = "error") -> Run:
+        """A run from a file: TREC, BEIR (JSON or tsv with a header) or JSON Lines, compressed or not.
+
+        The format is told by content.
+
+        Args:
+            path: the file.
+            duplicates: what a document listed twice for one topic is: an ``error``, or the ``first`` (in the
+                file) counts and the others are remarked on.
+
+        Raises:
+            BadInput: the file cannot be read, or a line, score or document in it cannot stand.
+        """
+        data, checks = run_files.read_table(path, run_files.RUN, duplicates)
+        return cls(data, _stem(path), checks)
+
+    def ranking(self, topic: str, order: Order = "id-descending") -> list[str]:
+        """Documents of a topic, best first; equal scores by ``order``."""
+        return order_ids(self.data.get(topic, {}), order)
+
+    def top(self, k: int, order: Order = "id-descending") -> Run:
+        """The first k documents of every topic."""
+        if k < 1:
+            raise UsageError(f"a run cannot be cut at {k}")
+        data = {t: {doc: docs[doc] for doc in order_ids(docs, order)[:k]} for t, docs in self.data.items()}
+        return Run(data, self.name, self.checks)
+
+    def without(self, excluded: Mapping[str, Collection[str]]) -> Run:
+        """The run without each topic's excluded documents."""
+        data = {
+            topic: {doc: score for doc, score in docs.items() if doc not in excluded.get(topic, ())}
+            for topic, docs in self.data.items()
+        }
+        return Run(data, self.name, self.checks)
+
+    def write(self, path: Path, format: str = "trec", *, order: Order = "id-descending") -> None:  # noqa: A002
+        """Write the run, best first; ``trec`` with scores that strictly fall, so that all tools agree.
+
+        Args:
+            path: the file; a name ending in ``.gz`` or ``.zst`` is compressed.
+            format: ``trec``, ``beir`` (JSON, scores as they are) or ``jsonl``.
+            order: how equal scores are told apart.
+
+        Raises:
+            BadInput: two ids become one word in TREC format, or a score is no number. UsageError: no such
+                format.
+        """
+        run_files.write_run(path, self.data, self.name or "aspectra", format, order)
+
+    def to_trec(self, *, order: Order = "id-descending") -> str:
+        """The lines of :meth:`write`."""
+        return "".join(run_files.trec_run(self.data, self.name or "aspectra", order))
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels(_Table):
+    """Relevance judgements: topic -> document -> grade. Negative grades gain nothing.
+
+    Attributes:
+        data: the grades.
+        name: of the set: ``gold``, ``pooled``, or a mode.
+        checks: what was odd about the file.
+    """
+
+    @classmethod
+    def read(cls, path: Path, *, duplicates: str = "error") -> Qrels:
+        """Judgements from a file: TREC, BEIR (tsv with a header, or JSON) or JSON Lines, compressed or not.
+
+        Raises:
+            BadInput: the file cannot be read or holds no judgement, or a line or grade in it cannot stand.
+        """
+        data, checks = run_files.read_table(path, run_files.QRELS, duplicates)
+        return cls(data, _stem(path), checks)
+
+    def without(self, excluded: Mapping[str, Collection[str]]) -> Qrels:
+        """The judgements without each topic's excluded documents."""
+        data = {
+            topic: {doc: grade for doc, grade in docs.items() if doc not in excluded.get(topic, ())}
+            for topic, docs in self.data.items()
+        }
+        return Qrels(data, self.name, self.checks)
+
+    def pooled_lacks(self, gold: Mapping[str, Mapping[str, float]], rel: float = 1.0) -> dict[str, list[str]]:
+        """Topic -> gold documents that this pooled set lacks as relevant; empty when it contains gold.
+
+        >>> Qrels({"q": {"a": 1}}).pooled_lacks({"q": {"a": 1, "b": 1}})
+        {'q': ['b']}
+        """
+        out = {}
+        for topic, docs in gold.items():
+            own = self.data.get(topic, {})
+            if lacking := [doc for doc, grade in docs.items() if grade >= rel and own.get(doc, 0) < rel]:
+                out[topic] = lacking
+        return out
+
+    def write(self, path: Path, format: str = "trec") -> None:  # noqa: A002
+        """Write as ``trec``, ``beir`` (tsv with a header) or ``jsonl``; see :meth:`Run.write`."""
+        run_files.write_qrels(path, self.data, format)
+
+
+def _stem(path: Path) -> str:
+    name = path.name
+    for ending in (".gz", ".zst", ".txt", ".tsv", ".json", ".jsonl", ".run", ".trec", ".qrels"):
+        name = name.removesuffix(ending)
+    return name or path.name

@@ -1,0 +1,1 @@
+"""Simulated models that answer from relevance judgements."""

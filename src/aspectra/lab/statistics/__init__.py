@@ -1,0 +1,1 @@
+"""Significance tests, intervals and the distributions they need."""

@@ -1,0 +1,123 @@
+"""CSL-JSON, readable by Zotero, Pandoc and citeproc: one array.
+
+A paper that came from CSL-JSON is written with its own variables as long as they still say what the paper
+holds. Lost: sections, references, sentence spans, metadata outside the shared names, ``date`` beyond
+the year, identifiers other than DOI, PMID, PMCID, ISBN and arXiv.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aspectra.papers.export.protocol import WRITERS, name_parts, tidy
+from aspectra.papers.kinds import SHARED, shared_list, shared_text
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.json.csl_record import VARIABLES_OF, item_paper
+from aspectra.papers.sources.protocol import ReadOptions
+
+__all__ = ["CslJsonWriter"]
+
+_NO_LIMIT = ReadOptions(max_text_chars=2**62)
+_SHARED_VARIABLES = {
+    "volume": "volume",
+    "issue": "issue",
+    "pages": "page",
+    "publisher": "publisher",
+    "issn": "ISSN",
+    "note": "note",
+}
+
+
+class CslJsonWriter:
+    """CSL-JSON items."""
+
+    name = "csl-json"
+    suffix = ".json"
+
+    def write(self, papers: Iterable[Paper]) -> str:
+        """An array of items, indented by two, real Unicode."""
+        items = [_item(paper) for paper in map(tidy, papers)]
+        return json.dumps(items, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _item(paper: Paper) -> dict[str, Any]:
+    kept = paper.metadata.get("csl")
+    item: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
+    kind = shared_text(paper.metadata, "type") or ("article-journal" if paper.venue else "document")
+    item = {"id": paper.id, **{k: v for k, v in item.items() if k != "id"}}
+    item.setdefault("type", kind)
+    if paper.abstract:
+        item.setdefault("abstract", _escaped(paper.abstract, "abstract"))
+    said = _read_back(item)
+    for attribute, names in VARIABLES_OF.items():
+        if said is None or getattr(said, attribute) != getattr(paper, attribute):
+            for name in (*names, *(("subtitle",) if attribute == "title" else ())):
+                item.pop(name, None)
+            item.update(_written(paper, attribute))
+    known = said.identifiers if said else {}
+    for scheme in ("doi", "pmid", "pmcid", "isbn"):
+        value = paper.identifiers.get(scheme)
+        if value and known.get(scheme) != value:
+            item[scheme.upper()] = value
+    arxiv = paper.identifiers.get("arxiv")
+    if arxiv and known.get("arxiv") != arxiv:
+        item.setdefault("number", f"arXiv:{arxiv}")
+    _add_shared(paper, said, item)
+    again = _read_back(item)
+    if again is not None and again.id != paper.id:
+        item["citation-key"] = paper.id  # it counts before any other key that the item carries
+    return item
+
+
+def _read_back(item: Mapping[str, Any]) -> Paper | None:
+    try:
+        return next((p for p in item_paper(item, "", _NO_LIMIT) if isinstance(p, Paper)), None)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _escaped(text: str, variable: str) -> str:
+    """Text as it stands, or with < and & escaped where a reader would take it for markup."""
+    said = _read_back({"id": "x", "title": "x", variable: text})
+    attribute = next(name for name, names in VARIABLES_OF.items() if variable in names)
+    return text if said and getattr(said, attribute) == text else html.escape(text, quote=False)
+
+
+def _written(paper: Paper, attribute: str) -> dict[str, Any]:
+    match attribute:
+        case "authors":
+            return {"author": [_person(name) for name in paper.authors]} if paper.authors else {}
+        case "year":
+            return {"issued": {"date-parts": [[paper.year]]}} if paper.year is not None else {}
+    variable = VARIABLES_OF[attribute][0]
+    value = getattr(paper, attribute)
+    return {variable: _escaped(value, variable)} if value else {}
+
+
+def _person(name: str) -> dict[str, str]:
+    parts = name_parts(name)
+    if parts is None:
+        return {"literal": name}
+    given, particle, family, suffix = parts
+    person = {"family": family, "given": given, "non-dropping-particle": particle, "suffix": suffix}
+    return {key: value for key, value in person.items() if value}
+
+
+def _add_shared(paper: Paper, said: Paper | None, item: dict[str, Any]) -> None:
+    known: Mapping[str, Any] = said.metadata if said else {}
+    for name in SHARED:
+        if not paper.metadata.get(name) or known.get(name) == paper.metadata.get(name):
+            continue
+        if name == "keywords":
+            words = shared_list(paper.metadata, name)
+            item["keyword"] = ", ".join(word.replace(",", " ") for word in words)
+        elif name == "editors":
+            item["editor"] = [_person(editor) for editor in shared_list(paper.metadata, name)]
+        elif name in _SHARED_VARIABLES:
+            item[_SHARED_VARIABLES[name]] = shared_text(paper.metadata, name)
+
+
+WRITERS.register("csl-json")(CslJsonWriter())

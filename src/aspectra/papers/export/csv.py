@@ -1,0 +1,58 @@
+"""CSV for spreadsheets: one row a paper, a header line, UTF-8.
+
+Lost: sections, references, sentence spans, metadata other than keywords, identifiers other than DOI, arXiv
+and PubMed. A cell that a spreadsheet would run as a formula gets an apostrophe in front.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+
+from aspectra.papers.export.protocol import WRITERS, tidy
+from aspectra.papers.kinds import shared_list
+from aspectra.papers.paper import Paper
+
+__all__ = ["COLUMNS", "CsvWriter"]
+
+COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
+_FORMULA = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+class CsvWriter:
+    """Comma-separated values, quoted where needed."""
+
+    name = "csv"
+    suffix = ".csv"
+
+    def write(self, papers: Iterable[Paper]) -> str:
+        """Header and one row a paper; authors and keywords are joined by ``"; "``."""
+        out = io.StringIO(newline="")
+        rows = csv.writer(out, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for paper in map(tidy, papers):
+            ids = paper.identifiers
+            row = (
+                paper.id,
+                paper.title,
+                "; ".join(paper.authors),
+                "" if paper.year is None else str(paper.year),
+                paper.venue,
+                ids.get("doi", ""),
+                ids.get("arxiv", ""),
+                ids.get("pmid", ""),
+                paper.url,
+                paper.language,
+                "; ".join(shared_list(paper.metadata, "keywords")),
+                paper.abstract,
+            )
+            rows.writerow([_safe(cell) for cell in row])
+        return out.getvalue()
+
+
+def _safe(cell: str) -> str:
+    return "'" + cell if cell.lstrip().startswith(_FORMULA) else cell
+
+
+WRITERS.register("csv")(CsvWriter())

@@ -1,0 +1,1 @@
+"""The library's directory: database, generations, locks, links."""

@@ -1,0 +1,329 @@
+"""Everything that changes ``library.db``: adding, removing, caching vectors."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from aspectra.base.errors import NoSuchPaper
+from aspectra.papers.identifiers import normalise
+from aspectra.papers.library import linking
+from aspectra.papers.library.rows import (
+    PAPER_COLUMNS,
+    author_keys,
+    paper_from_row,
+    paper_row,
+    reference_record,
+)
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.papers.sources.protocol import Remark
+
+__all__ = ["AddReport", "Writer"]
+
+_BATCH = 1000  # papers per transaction: what a kill can undo
+_LONGEST_ID = 500
+_UNLINKED = "unlinked"  # "1" while papers came or went since citations were linked
+
+
+@dataclass
+class AddReport:
+    """What one ``add`` did.
+
+    Attributes:
+        added, updated, unchanged: papers by outcome.
+        skipped: records left out, each with a remark.
+        remarks: every remark, skipped records and notes, in file order.
+        with_abstract, with_full_text: among the papers read.
+    """
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    with_abstract: int = 0
+    with_full_text: int = 0
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> int:
+        return sum(remark.skipped for remark in self.remarks)
+
+    @property
+    def read(self) -> int:
+        """Papers read, whatever became of them."""
+        return self.added + self.updated + self.unchanged
+
+
+class Writer:
+    """Writes to a library; made by :meth:`Library.writing`, which holds the lock.
+
+    Args:
+        connection: a writing connection in autocommit mode.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            # After "disk full" SQLite has already rolled back.
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Store one value of the library's own small key-value table."""
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def add(self, records: Iterable[Paper | Remark], *, path: str = "", source: str = "") -> AddReport:
+        """Add papers; idempotent by content hash, committed in batches.
+
+        A record whose id the library already holds is left alone when its content is the same, replaces
+        the old one when it is the same paper with other content, and is kept beside it under ``id~2``
+        when it is a different paper, so that nothing is lost.
+
+        Args:
+            records: papers and remarks, as a source yields them.
+            path: the file they came from, for ``status``.
+            source: name of the source that read it.
+        """
+        report = AddReport()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._transaction():
+            cursor = self._db.execute(
+                "INSERT INTO additions (path, source, at, added, updated, unchanged) "
+                "VALUES (?, ?, ?, 0, 0, 0)",
+                (path, source, now),
+            )
+            addition = cursor.lastrowid
+        seen: dict[str, str] = {}
+        batch: list[Paper | Remark] = []
+        stored = 0
+        iterator = iter(records)
+        while True:
+            batch.clear()
+            failure: BaseException | None = None
+            try:
+                for record in iterator:
+                    batch.append(record)
+                    if len(batch) == _BATCH:
+                        break
+            except BaseException as error:  # what was read before the failure is kept
+                failure = error
+            if batch:
+                with self._transaction():
+                    changed = report.added + report.updated
+                    for record in batch:
+                        self._add_one(record, report, seen)
+                    for remark in report.remarks[stored:]:
+                        self._db.execute(
+                            "INSERT INTO remarks VALUES (?, ?, ?, ?)",
+                            (addition, remark.place, remark.reason, int(remark.skipped)),
+                        )
+                    stored = len(report.remarks)
+                    self._db.execute(
+                        "UPDATE additions SET added = ?, updated = ?, unchanged = ? WHERE id = ?",
+                        (report.added, report.updated, report.unchanged, addition),
+                    )
+                    if report.added + report.updated > changed:
+                        self._bump()
+                        self.set_meta(_UNLINKED, "1")
+            if failure is not None:
+                raise failure
+            if len(batch) < _BATCH:
+                break
+        # Asked of the database: the process that added the papers may have been killed before it came here.
+        if self._db.execute("SELECT 1 FROM meta WHERE key = ? AND value = '1'", (_UNLINKED,)).fetchone():
+            with self._transaction():
+                linking.resolve_citations(self._db)
+                self.set_meta(_UNLINKED, "0")
+        return report
+
+    def _add_one(self, record: Paper | Remark, report: AddReport, seen: dict[str, str]) -> None:
+        if isinstance(record, Remark):
+            report.remarks.append(record)
+            return
+        paper, note = self._place(record, seen)
+        if note:
+            report.remarks.append(note)
+        seen[paper.id] = paper.content_hash
+        report.with_abstract += bool(paper.abstract)
+        report.with_full_text += paper.has_full_text
+        old = self._db.execute("SELECT pos, content_hash FROM papers WHERE id = ?", (paper.id,)).fetchone()
+        if old is None:
+            self._insert(paper, None)
+            report.added += 1
+            return
+        if old[1] == paper.content_hash:
+            report.unchanged += 1
+            return
+        paper, kept = self._filled(paper, old[0])
+        if old[1] == paper.content_hash:
+            report.unchanged += 1
+            return
+        if kept:
+            why = f"the new record has no {' and no '.join(kept)}: kept from the one before"
+            report.remarks.append(Remark(f"id {paper.id}", why, skipped=False))
+        self._insert(paper, old[0])
+        report.updated += 1
+
+    def _filled(self, paper: Paper, pos: int) -> tuple[Paper, list[str]]:
+        """The paper with what only the stored record has, and the names of what was kept.
+
+        A poorer record of the same paper (a bibliography entry after its PDF) must not take its texts away.
+        """
+        row = self._db.execute(f"SELECT {PAPER_COLUMNS} FROM papers WHERE pos = ?", (pos,)).fetchone()
+        sections = self._db.execute(
+            "SELECT heading, text FROM sections WHERE pos = ? ORDER BY ordinal", (pos,)
+        ).fetchall()
+        cited = self._db.execute("SELECT record FROM citations WHERE pos = ? ORDER BY ordinal", (pos,))
+        stored = paper_from_row(row, sections, [c[0] for c in cited])
+        kept = []
+        if stored.abstract.strip() and not paper.abstract.strip():
+            paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
+            kept.append("abstract")
+        if stored.has_full_text and not paper.has_full_text:
+            paper = replace(paper, sections=stored.sections)
+            kept.append("full text")
+        if stored.references and not paper.references:
+            paper = replace(paper, references=stored.references)
+            kept.append("references")
+        return paper, kept
+
+    def _place(self, paper: Paper, seen: dict[str, str]) -> tuple[Paper, Remark | None]:
+        """The paper under the id it is stored as, and a remark when that is not its own."""
+        own = "".join(c for c in paper.id if c.isprintable()).strip()[:_LONGEST_ID] or "unnamed"
+        candidate, number = own, 1
+        while True:
+            row = self._db.execute(
+                "SELECT content_hash, title_key, pos FROM papers WHERE id = ?", (candidate,)
+            ).fetchone()
+            here_already = candidate in seen
+            if row is None or row[0] == paper.content_hash:
+                break
+            if not here_already and self._same_paper(paper, row[1], row[2]):
+                break
+            number += 1
+            candidate = f"{own}~{number}"
+        if candidate == paper.id:
+            return paper, None
+        why = (
+            f"another paper has the id {own!r}; this one is kept as {candidate!r}"
+            if candidate != own
+            else f"the id {paper.id[:60]!r} was shortened to printable text"
+        )
+        return paper.with_id(candidate), Remark(f"id {own}", why, skipped=False)
+
+    def _same_paper(self, paper: Paper, title_key: str, pos: int) -> bool:
+        """Whether a record that shares an id with a stored paper is that paper with other content."""
+        key = normalise_title(paper.title)
+        if key == title_key or not key or not title_key:
+            return True
+        stored = dict(self._db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
+        if any(stored.get(s) == normalise(s, v) for s, v in paper.identifiers.items()):
+            return True
+        return difflib.SequenceMatcher(None, key, title_key).ratio() >= 0.7
+
+    def _insert(self, paper: Paper, pos: int | None) -> None:
+        row = paper_row(paper)
+        before, group = None, None
+        if pos is None:
+            marks = ",".join("?" * len(row))
+            names = (
+                "id, content_hash, text_hash, full_hash, title, abstract, year, venue, language, "
+                "title_key, record"
+            )
+            cursor = self._db.execute(f"INSERT INTO papers ({names}) VALUES ({marks})", row)
+            pos = int(cursor.lastrowid or 0)
+        else:
+            before = linking.version_keys(self._db, pos)
+            group = self._db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
+            self._db.execute(
+                "UPDATE papers SET content_hash = ?, text_hash = ?, full_hash = ?, title = ?, abstract = ?, "
+                "year = ?, venue = ?, language = ?, title_key = ?, record = ? WHERE pos = ?",
+                (*row[1:], pos),
+            )
+            for table in ("sections", "identifiers", "authors", "citations"):
+                self._db.execute(f"DELETE FROM {table} WHERE pos = ?", (pos,))
+        self._db.executemany(
+            "INSERT INTO sections VALUES (?, ?, ?, ?)",
+            [(pos, number, s.heading, s.text) for number, s in enumerate(paper.sections)],
+        )
+        identifiers = {(s, value, pos) for s, v in paper.identifiers.items() if (value := normalise(s, v))}
+        self._db.executemany("INSERT OR IGNORE INTO identifiers VALUES (?, ?, ?)", sorted(identifiers))
+        names_of = {(*author_keys(name), pos) for name in paper.authors}
+        self._db.executemany("INSERT OR IGNORE INTO authors VALUES (?, ?, ?)", sorted(names_of))
+        self._db.executemany(
+            "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
+            [(pos, number, reference_record(r)) for number, r in enumerate(paper.references)],
+        )
+        if before is None:
+            linking.group_versions(self._db, pos)
+        elif before != linking.version_keys(self._db, pos):
+            linking.regroup(self._db, group, pos)
+            # What cited the paper as it was may mean another one.
+            self._db.execute("UPDATE citations SET target = NULL WHERE target = ?", (pos,))
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Remove papers and the cached vectors nobody else needs; returns how many there were.
+
+        Raises:
+            NoSuchPaper: an id is not in the library; then nothing is removed.
+        """
+        with self._transaction():
+            for paper_id in ids:
+                row = self._db.execute(
+                    "SELECT pos, text_hash, full_hash, content_hash, version_group FROM papers WHERE id = ?",
+                    (paper_id,),
+                ).fetchone()
+                if row is None:
+                    raise NoSuchPaper(
+                        f"there is no paper {paper_id!r}", why="nothing was removed", hint="aspectra status"
+                    )
+                self._db.execute("DELETE FROM papers WHERE pos = ?", row[:1])
+                for value in row[1:4]:
+                    self._db.execute(
+                        "DELETE FROM vectors WHERE text_hash = ?1 AND NOT EXISTS (SELECT 1 FROM papers "
+                        "WHERE text_hash = ?1 OR full_hash = ?1 OR content_hash = ?1)",
+                        (value,),
+                    )
+                if row[4] is not None:
+                    linking.regroup(self._db, row[4])
+            self._bump()
+            self.set_meta(_UNLINKED, "1")
+        return len(ids)
+
+    def put_vectors(self, rows: Sequence[tuple[str, str, str, bytes]]) -> None:
+        """Cache (text_hash, kind, fingerprint, data) rows in one transaction."""
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
+
+    def drop_vectors(self, kind: str) -> int:
+        """Remove cached rows of a kind, ``%`` at its end standing for anything; returns how many."""
+        exact = not kind.endswith("%")
+        with self._transaction():
+            # No LIKE: an underscore would stand for any letter.
+            found = self._db.execute(
+                "DELETE FROM vectors WHERE kind = ?1"
+                if exact
+                else "DELETE FROM vectors WHERE substr(kind, 1, length(?1)) = ?1",
+                (kind if exact else kind[:-1],),
+            )
+        return found.rowcount
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database, so that readers need not scan it."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _bump(self) -> None:
+        self._db.execute(
+            "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE key = 'revision'"
+        )

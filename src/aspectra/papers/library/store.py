@@ -1,0 +1,332 @@
+"""The library: a directory whose ``library.db`` is the only source of truth."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import AspectraError, NoSuchPaper, UsageError
+from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.library import schema
+from aspectra.papers.library.generations import Generations
+from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.rows import PAPER_COLUMNS, author_keys, paper_from_row
+from aspectra.papers.paper import Paper, normalise_title
+
+__all__ = ["Library"]
+
+_MANY = 500  # bound variables per statement
+# A file added again replaces what was said about it before.
+_NEWEST = "SELECT max(id) FROM additions GROUP BY path"
+
+
+class Library:
+    """A library opened for reading; :meth:`writing` takes the single writer's place for a while.
+
+    Args:
+        folder: the library's directory.
+
+    Raises:
+        LibraryNotFound: there is no library there.
+        LibraryCorrupt: it is damaged or was written by a newer version.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder).expanduser()
+        self.database = self.folder / "library.db"
+        self._connection = schema.connect(self.database, write=False)
+        self.generations = Generations(self.folder)
+
+    @classmethod
+    def create(cls, folder: Path | str) -> Library:
+        """A new, empty library; opening one that exists is not an error.
+
+        Raises:
+            UsageError: the folder holds other things.
+        """
+        path = Path(folder).expanduser()
+        database = path / "library.db"
+        if not database.exists():
+            if path.is_file():
+                raise UsageError(f"{path} is a file", why="a library is a folder")
+            if path.is_dir() and any(p.name != "writer.lock" for p in path.iterdir()):
+                raise UsageError(
+                    f"{path} is not empty and holds no library",
+                    why="a library needs a folder of its own",
+                    hint=f"aspectra init --library {path / 'library'}",
+                )
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+                with WriterLock(path, "init"):
+                    schema.create(database).close()
+            except OSError as error:
+                raise AspectraError(
+                    f"cannot make a library at {path}", why=error.strerror or str(error)
+                ) from error
+            except sqlite3.Error as error:
+                raise schema.translate(error, database) from error
+        return cls(path)
+
+    def close(self) -> None:
+        """Release the database; the object cannot be used afterwards."""
+        self._connection.close()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def writing(self, purpose: str) -> Iterator[Writer]:
+        """The single writer, under the lock.
+
+        Args:
+            purpose: shown to whoever finds the library busy.
+
+        Raises:
+            LibraryBusy: somebody else is writing.
+        """
+        with WriterLock(self.folder, purpose):
+            connection = schema.connect(self.database, write=True)
+            try:
+                yield Writer(connection)
+            except sqlite3.Error as error:
+                raise schema.translate(error, self.database) from error
+            finally:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a reading statement, at once; for few of them: it spares a connection of its own."""
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise schema.translate(error, self.database) from error
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Rows of a reading statement, streaming, on a connection of their own."""
+        connection = schema.connect(self.database, write=False)
+        try:
+            yield from connection.execute(statement, values)
+        except sqlite3.Error as error:
+            raise schema.translate(error, self.database) from error
+        finally:
+            connection.close()
+
+    def __len__(self) -> int:
+        return int(self.fetch("SELECT count(*) FROM papers")[0][0])
+
+    def __contains__(self, paper_id: object) -> bool:
+        return bool(self.fetch("SELECT 1 FROM papers WHERE id = ?", (paper_id,)))
+
+    @property
+    def revision(self) -> int:
+        """Counts committed changes of papers."""
+        return int(self.meta("revision", "0"))
+
+    def meta(self, key: str, default: str = "") -> str:
+        """A value of the library's own small key-value table."""
+        found = self.fetch("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else default
+
+    def get(self, paper_id: str) -> Paper:
+        """The paper with this id, whole.
+
+        Raises:
+            NoSuchPaper: there is none.
+        """
+        found = self.get_many([paper_id])
+        if not found:
+            raise NoSuchPaper(f"there is no paper {paper_id!r} in {self.folder}", hint="aspectra status")
+        return found[paper_id]
+
+    def get_many(self, ids: Iterable[str], *, full: bool = True) -> dict[str, Paper]:
+        """Id -> paper for those ids that exist.
+
+        Args:
+            ids: ids of the library.
+            full: with sections and references; without, both are empty (quicker).
+        """
+        wanted = list(dict.fromkeys(ids))
+        out: dict[str, Paper] = {}
+        for start in range(0, len(wanted), _MANY):
+            part = wanted[start : start + _MANY]
+            marks = ",".join("?" * len(part))
+            for row in self.fetch(f"SELECT {PAPER_COLUMNS} FROM papers WHERE id IN ({marks})", part):
+                out[row[1]] = self._complete(row) if full else paper_from_row(row)
+        return {i: out[i] for i in wanted if i in out}
+
+    def _complete(self, row: Sequence[Any]) -> Paper:
+        sections = self.fetch("SELECT heading, text FROM sections WHERE pos = ? ORDER BY ordinal", row[:1])
+        cited = self.fetch("SELECT record FROM citations WHERE pos = ? ORDER BY ordinal", row[:1])
+        return paper_from_row(row, sections, [c[0] for c in cited])
+
+    def papers(self) -> Iterator[Paper]:
+        """Every paper, whole, in the order in which they were added; streaming."""
+        for row in self.rows(f"SELECT {PAPER_COLUMNS} FROM papers ORDER BY pos"):
+            yield self._complete(row)
+
+    def ids(self) -> list[str]:
+        """Every id, in the order in which they were added."""
+        return [row[0] for row in self.fetch("SELECT id FROM papers ORDER BY pos")]
+
+    def resolve(self, seed: str) -> str:
+        """The id of the paper that ``seed`` names: an id, DOI, arXiv id, another identifier or exact title.
+
+        Raises:
+            NoSuchPaper: nothing matches; near titles are suggested.
+            UsageError: several different papers match.
+        """
+        seed = seed.strip()
+        if not seed:
+            raise UsageError("the seed is empty", hint="give an id, a DOI, an arXiv id or an exact title")
+        if seed in self:
+            return seed
+        key = normalise_title(seed)
+        if parsed := parse_identifier(seed):
+            found = self.fetch(
+                "SELECT p.id, p.version_group, p.pos FROM identifiers i JOIN papers p USING (pos) "
+                "WHERE i.scheme = ? AND i.value = ? ORDER BY p.pos",
+                parsed,
+            )
+        else:
+            found = self.fetch(
+                "SELECT id, version_group, pos FROM papers WHERE title_key = ? ORDER BY pos LIMIT 20", (key,)
+            )
+        groups = {("group", row[1]) if row[1] is not None else ("paper", row[2]) for row in found}
+        if len(groups) == 1:
+            return str(found[0][0])
+        if found:
+            raise UsageError(
+                f"{seed!r} names {len(found)} papers",
+                why="their ids: " + ", ".join(row[0] for row in found),
+                hint="give one of these ids",
+            )
+        raise NoSuchPaper(
+            f"no paper in the library is called {seed!r}",
+            why="looked for an id, a DOI, an arXiv or other identifier and an exact title",
+            hint=self._suggest(seed, key),
+        )
+
+    def _suggest(self, seed: str, key: str) -> str:
+        words = sorted(set(key.split()), key=len, reverse=True)[:3]
+        if words and len(words[0]) > 3:
+            where = " AND ".join("title_key LIKE ?" for _ in words)
+            rows = self.fetch(
+                f"SELECT id, title FROM papers WHERE {where} LIMIT 3",
+                [f"%{word}%" for word in words],
+            )
+            if rows:
+                return "did you mean " + " or ".join(f"{i} ({t[:60]})" for i, t in rows) + "?"
+        return f'aspectra search "{seed}"'
+
+    def versions(self, ids: Iterable[str]) -> dict[str, list[str]]:
+        """Id -> ids of its other versions (preprint, journal), for those that have any."""
+        wanted = list(dict.fromkeys(ids))
+        out: dict[str, list[str]] = {}
+        for start in range(0, len(wanted), _MANY):
+            part = wanted[start : start + _MANY]
+            marks = ",".join("?" * len(part))
+            rows = self.fetch(
+                "SELECT a.id, b.id FROM papers a JOIN papers b ON a.version_group = b.version_group "
+                f"AND a.pos != b.pos WHERE a.id IN ({marks}) ORDER BY a.pos, b.pos",
+                part,
+            )
+            for one, other in rows:
+                out.setdefault(one, []).append(other)
+        return out
+
+    def cited_by(self, paper_id: str) -> list[str]:
+        """Ids of papers in the library that cite this one."""
+        rows = self.fetch(
+            "SELECT DISTINCT c.id FROM citations x JOIN papers c ON c.pos = x.pos "
+            "JOIN papers p ON p.pos = x.target WHERE p.id = ? ORDER BY c.id",
+            (paper_id,),
+        )
+        return [row[0] for row in rows]
+
+    def cites(self, paper_id: str) -> list[str]:
+        """Ids of papers in the library that this one cites."""
+        rows = self.fetch(
+            "SELECT DISTINCT t.id FROM citations x JOIN papers t ON t.pos = x.target "
+            "JOIN papers p ON p.pos = x.pos WHERE p.id = ? ORDER BY t.id",
+            (paper_id,),
+        )
+        return [row[0] for row in rows]
+
+    def ids_by_author(self, name: str) -> set[str]:
+        """Ids of papers with an author of this family name, or whole name when given more than one word."""
+        last, comma, given = name.partition(",")
+        if comma and given.strip():  # as bibliographies have it: "Lovelace, Ada"
+            name = f"{given} {last}"
+        key, family = author_keys(name)
+        if " " in key:
+            first = key.split(" ", 1)[0]
+            rows = self.fetch(
+                "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
+            )
+            # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
+            return {
+                i
+                for i, n in rows
+                if n == key or n.endswith(f" {key}") or _same_given(n.split(" ", 1)[0], first)
+            }
+        rows = self.fetch(
+            "SELECT p.id FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
+        )
+        return {row[0] for row in rows}
+
+    def summary(self) -> dict[str, Any]:
+        """Truthful counts of what the database holds."""
+        papers, abstracts, full, texts = self.fetch(
+            "SELECT count(*), coalesce(sum(abstract != ''), 0), coalesce(sum(full_hash != ''), 0), "
+            "coalesce(sum(abstract = '' AND full_hash = ''), 0) FROM papers"
+        )[0]
+        groups, members = self.fetch(
+            "SELECT count(DISTINCT version_group), count(*) FROM papers WHERE version_group IS NOT NULL"
+        )[0]
+        citations, resolved = self.fetch("SELECT count(*), count(target) FROM citations")[0]
+        skipped, noted = self.fetch(
+            "SELECT coalesce(sum(skipped), 0), coalesce(sum(1 - skipped), 0) FROM remarks "
+            f"WHERE addition IN ({_NEWEST})"
+        )[0]
+        return {
+            "folder": str(self.folder),
+            "revision": self.revision,
+            "papers": papers,
+            "with_abstract": abstracts,
+            "with_full_text": full,
+            "title_only": texts,
+            "version_groups": groups,
+            "papers_in_groups": members,
+            "citations": citations,
+            "citations_resolved": resolved,
+            "records_skipped": skipped,
+            "records_noted": noted,
+        }
+
+    def remarks(self, limit: int = 100) -> list[dict[str, Any]]:
+        """What was skipped or noted while adding, newest file first."""
+        rows = self.fetch(
+            "SELECT a.path, a.source, r.place, r.reason, r.skipped FROM remarks r "
+            f"JOIN additions a ON a.id = r.addition WHERE a.id IN ({_NEWEST}) "
+            "ORDER BY a.id DESC, r.rowid LIMIT ?",
+            (limit,),
+        )
+        names = ("file", "source", "place", "reason", "skipped")
+        return [dict(zip(names, (*row[:4], bool(row[4])), strict=True)) for row in rows]
+
+    def check(self) -> list[str]:
+        """Problems that SQLite finds in the database; empty when all is well."""
+        found = [row[0] for row in self.fetch("PRAGMA integrity_check(20)")]
+        return [] if found == ["ok"] else found
+
+
+def _same_given(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) == 1 and long.startswith(short)

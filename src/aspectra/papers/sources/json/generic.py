@@ -1,0 +1,386 @@
+"""A paper out of one JSON record, whatever names its fields have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from aspectra.papers.paper import Paper, Reference, Section, Sentence
+from aspectra.papers.sources.fields import (
+    assemble,
+    given_first,
+    identifiers_of,
+    json_value,
+    language_of,
+    one_line,
+    role_of,
+    split_names,
+    year_in,
+)
+from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.protocol import ReadOptions, Remark
+
+__all__ = ["OWN_KEYS", "papers_in_record"]
+
+OWN_KEYS = frozenset(
+    {"id", "title", "abstract", "authors", "year", "venue", "identifiers", "url", "language"}
+    | {"sections", "references", "sentences", "metadata"}
+)
+
+_ID = ("_id", "paper_id", "corpusid", "corpus_id", "id", "paperId", "docid", "doc_id", "key")
+_TITLE = ("title", "Title", "paper_title", "display_name")
+_ABSTRACT = ("abstract", "Abstract", "paper_abstract", "summary")
+_TEXT = ("text", "contents", "content")
+_FULL = ("full_text", "full_paper", "fulltext", "body")
+_AUTHORS = ("authors", "author", "Authors")
+_YEAR = ("year", "publication_year", "Year", "pub_year")
+_DATE = ("date", "publication_date", "publicationDate", "published", "update_date", "created")
+_VENUE = ("venue", "journal", "booktitle", "conference", "publicationVenue", "container-title")
+_URL = ("url", "link", "URL")
+_LANGUAGE = ("language", "lang")
+_SECTIONS = ("sections", "body_text")
+_SENTENCES = ("sentences",)
+_LABELS = ("pred_labels", "labels", "roles", "sentence_labels")
+_REFERENCES = ("references", "outbound_citations", "outCitations", "cited_ids", "referenced_works")
+_SCHEME_OF = {
+    "doi": "doi",
+    "DOI": "doi",
+    "arxiv": "arxiv",
+    "arxiv_id": "arxiv",
+    "arxivId": "arxiv",
+    "ArXiv": "arxiv",
+    "acl": "acl",
+    "acl_id": "acl",
+    "ACL": "acl",
+    "s2": "s2",
+    "corpusid": "s2",
+    "corpus_id": "s2",
+    "CorpusId": "s2",
+    "s2_id": "s2",
+    "openalex": "openalex",
+    "openalex_id": "openalex",
+    "pmid": "pmid",
+    "PubMed": "pmid",
+    "pubmed_id": "pmid",
+    "pmcid": "pmcid",
+    "PubMedCentral": "pmcid",
+    "isbn": "isbn",
+}
+_NESTED_IDS = ("identifiers", "externalIds", "external_ids", "externalids", "ids")
+
+
+class _Record:
+    """A record whose fields are taken one by one; what nobody took is metadata."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.data = data
+        self.taken: set[str] = set()
+
+    def first(self, names: Iterable[str], kinds: type | tuple[type, ...] = object) -> Any:
+        for name in names:
+            value = self.data.get(name)
+            if value is not None and value != "" and isinstance(value, kinds):
+                self.taken.add(name)
+                return value
+        return None
+
+    def rest(self) -> dict[str, Any]:
+        nested = self.data.get("metadata")
+        inner = dict(nested) if isinstance(nested, Mapping) else {}
+        outer = {k: v for k, v in self.data.items() if k not in self.taken and v is not None and v != ""}
+        if inner:
+            outer.pop("metadata", None)
+            clash = {k: inner.pop(k) for k in list(inner) if k in outer}
+            outer = {**inner, **outer}
+            if clash:
+                outer["metadata"] = clash
+        result: dict[str, Any] = json_value(outer)
+        return result
+
+
+def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    """The paper of one record, with remarks; our own layout is read back exactly.
+
+    Raises:
+        ValueError: the record is nested too deeply to be one.
+    """
+    if "id" in record and OWN_KEYS.issuperset(record):
+        yield from _own(record, place, options)
+        return
+    data = _Record(record)
+    inner = record.get("metadata")
+    meta: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {}
+
+    own_id = data.first(_ID, (str, int, float))
+    title = one_line(data.first(_TITLE, (str, int, float)))
+    abstract, sentences, remark = _abstract(data, place)
+    if remark:
+        yield remark
+    sections = list(_sections(data.first(_SECTIONS, (list, dict))))
+    if text := data.first(_TEXT, str):
+        if not abstract:
+            abstract = clean(text)
+        elif clean(text) != abstract:
+            sections.append(Section("", clean(text)))
+    if text := data.first(_FULL, str):
+        sections.append(Section("", clean(text)))
+
+    year = year_in(data.first(_YEAR, (str, int, float)))
+    if year is None:
+        data.taken.difference_update(_YEAR)  # unreadable: kept as it stands
+        year = _year_elsewhere(record, meta)
+
+    yield from assemble(
+        place,
+        options,
+        own_id=own_id,
+        title=title,
+        abstract=abstract,
+        authors=_authors(data),
+        year=year,
+        venue=_venue(data),
+        identifiers=_identifiers(data, meta),
+        url=one_line(data.first(_URL, str)),
+        language=_language(data),
+        sections=sections,
+        references=_references(data),
+        sentences=sentences,
+        metadata=data.rest(),
+    )
+
+
+def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    """Our own layout: nothing renamed, turned round or moved."""
+    abstract_raw = record.get("abstract")
+    sentences: list[Sentence] = []
+    if isinstance(abstract_raw, list):
+        abstract, sentences = _joined(abstract_raw, [])
+    else:
+        abstract = clean(abstract_raw)
+        if spans := record.get("sentences"):
+            sentences, problem = _spans(spans, abstract, moved=abstract != abstract_raw)
+            if problem:
+                yield Remark(place, f"sentence spans left out: {problem}", skipped=False)
+    authors = record.get("authors")
+    names: list[str] = []
+    if isinstance(authors, str):
+        names = split_names(authors)
+    elif isinstance(authors, list):
+        names = [name for name in (_author(a, turn=False) for a in authors) if name]
+    given = record.get("identifiers")
+    identifiers = {}
+    if isinstance(given, Mapping):
+        identifiers = {clean(k): clean(v) for k, v in given.items() if clean(k) and clean(v)}
+    meta = record.get("metadata")
+    yield from assemble(
+        place,
+        options,
+        own_id=record["id"],
+        title=clean(record.get("title")),
+        abstract=abstract,
+        authors=names,
+        year=year_in(record.get("year")),
+        venue=_name(record.get("venue")),
+        identifiers=identifiers,
+        url=clean(record.get("url")),
+        language=clean(record.get("language")),
+        sections=list(_sections(record.get("sections"))),
+        references=[r for r in map(_reference, record.get("references") or ()) if r],
+        sentences=sentences,
+        metadata=json_value(meta) if isinstance(meta, Mapping) else {},
+    )
+
+
+def _spans(spans: object, abstract: str, *, moved: bool) -> tuple[list[Sentence], str]:
+    if moved:
+        return [], "the abstract had to be cleaned, so that offsets moved"
+    out: list[Sentence] = []
+    if not isinstance(spans, list):
+        return [], "not a list"
+    for span in spans:
+        match span:
+            case [int(start), int(end), str(role)] if 0 <= start < end <= len(abstract):
+                out.append(Sentence(start, end, clean(role)))
+            case _:
+                return [], "not of the form [start, end, role] within the abstract"
+    return out, ""
+
+
+def _joined(sentences: list[Any], labels: list[Any]) -> tuple[str, list[Sentence]]:
+    """Sentences joined by a blank, with the offset of each in the whole."""
+    text: list[str] = []
+    spans: list[Sentence] = []
+    at = 0
+    for number, raw in enumerate(sentences):
+        sentence = clean(raw) if isinstance(raw, str | int | float) else ""
+        if not sentence:
+            continue
+        start = at + 1 if text else 0
+        at = start + len(sentence)
+        text.append(sentence)
+        spans.append(Sentence(start, at, role_of(labels[number]) if labels else ""))
+    return " ".join(text), spans
+
+
+def _abstract(data: _Record, place: str) -> tuple[str, list[Sentence], Remark | None]:
+    abstract = data.first(_ABSTRACT, (str, list))
+    if isinstance(abstract, str):
+        return clean(abstract), [], None
+    listed = data.data.get("sentences")
+    if abstract is None and isinstance(listed, list) and all(isinstance(s, str) for s in listed):
+        data.taken.add("sentences")
+        abstract = listed
+    if not abstract:
+        return "", [], None
+    labels = data.first(_LABELS, list) or []
+    remark = None
+    if labels and len(labels) != len(abstract):
+        reason = f"{len(labels)} labels for {len(abstract)} sentences: roles left out"
+        remark = Remark(place, reason, skipped=False)
+        data.taken.difference_update(_LABELS)
+        labels = []
+    text, spans = _joined(abstract, labels)
+    return text, spans, remark
+
+
+def _year_elsewhere(record: Mapping[str, Any], meta: Mapping[str, Any]) -> int | None:
+    """The year out of the nested metadata or a date; both stay in the metadata."""
+    for source in (meta, record):
+        for name in (*_YEAR, *_DATE):
+            value = source.get(name)
+            if isinstance(value, str | int | float) and (year := year_in(value)):
+                return year
+    return None
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, Mapping):
+        value = value.get("name") or value.get("display_name") or value.get("title") or ""
+    if isinstance(value, list):
+        value = value[0] if value else ""
+    return one_line(value) if isinstance(value, str | int) else ""
+
+
+def _venue(data: _Record) -> str:
+    for name in _VENUE:
+        value = data.data.get(name)
+        if text := _name(value):
+            if isinstance(value, str):
+                data.taken.add(name)
+            return text
+    return ""
+
+
+def _author(value: Any, *, turn: bool = True) -> str:
+    if isinstance(value, str):
+        return given_first(value) if turn else one_line(value)
+    if isinstance(value, Mapping):
+        inner = value.get("author")
+        if isinstance(inner, Mapping):
+            value = inner
+        for key in ("name", "display_name", "full_name", "literal"):
+            if isinstance(value.get(key), str):
+                return given_first(value[key]) if turn else one_line(value[key])
+        parts: list[str] = []
+        for keys in (
+            ("first", "given", "firstName", "first_name", "forename"),
+            ("middle",),
+            ("last", "family", "lastName", "last_name", "surname"),
+            ("suffix",),
+        ):
+            part = next((value[key] for key in keys if value.get(key)), "")
+            parts.extend(map(str, part) if isinstance(part, list) else [str(part)])
+        return one_line(" ".join(part for part in parts if part))
+    return ""
+
+
+_NAME_PARTS = frozenset(["name", "first", "middle", "last", "suffix", "given", "family"])
+
+
+def _authors(data: _Record) -> list[str]:
+    value = data.first(_AUTHORS, (str, list))
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return split_names(value)
+    names = [name for name in map(_author, value) if name]
+    if any(isinstance(a, Mapping) and not _NAME_PARTS.issuperset(a) for a in value):
+        data.taken.difference_update(_AUTHORS)  # affiliations, ids: kept as they stand
+    return names
+
+
+def _identifiers(data: _Record, meta: Mapping[str, Any]) -> dict[str, str]:
+    pairs: list[tuple[str, object]] = []
+    sources: list[Mapping[str, Any]] = [data.data, meta]
+    sources += [n for name in _NESTED_IDS if isinstance(n := data.data.get(name), Mapping)]
+    for source in sources:
+        pairs += [(_SCHEME_OF[key], source[key]) for key in source if key in _SCHEME_OF]
+    found = identifiers_of(pairs)
+    for key in ("doi", "arxiv_id", "acl_id", "pmid", "pmcid"):
+        if data.data.get(key) == found.get(_SCHEME_OF[key]):
+            data.taken.add(key)
+    return found
+
+
+def _language(data: _Record) -> str:
+    value = data.first(_LANGUAGE, str)
+    tag = language_of(value)
+    if tag != value:
+        data.taken.difference_update(_LANGUAGE)
+    return tag
+
+
+def _sections(value: Any, depth: int = 0) -> Iterator[Section]:
+    if isinstance(value, Mapping):
+        value = [{"heading": heading, "text": text} for heading, text in value.items()]
+    if not isinstance(value, list) or depth > 8:
+        return
+    for item in value:
+        if isinstance(item, str):
+            yield Section("", clean(item))
+        elif isinstance(item, Mapping):
+            heading = item.get("heading") or item.get("title") or item.get("section") or item.get("name")
+            text = item.get("text") or item.get("content") or item.get("paragraphs")
+            if isinstance(text, list):
+                parts = [p.get("text", "") if isinstance(p, Mapping) else p for p in text]
+                text = "\n\n".join(clean(p) for p in parts if isinstance(p, str))
+            shown = one_line(heading) if isinstance(heading, str | int) else ""
+            body = clean(text) if isinstance(text, str) else ""
+            if shown or body:
+                yield Section(shown, body)
+            yield from _sections(item.get("subsections") or item.get("sections"), depth + 1)
+
+
+def _reference(value: Any) -> Reference | None:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        text = one_line(value)
+        return Reference(identifiers={"id": text}) if text else None
+    if not isinstance(value, Mapping):
+        return None
+    given = value.get("identifiers")
+    ids = {clean(k): clean(v) for k, v in given.items() if clean(v)} if isinstance(given, Mapping) else {}
+    if not ids:
+        ids = identifiers_of((_SCHEME_OF[key], value[key]) for key in value if key in _SCHEME_OF)
+        own = next((value[k] for k in ("id", "paper_id", "paperId") if value.get(k)), None)
+        if isinstance(own, str | int):
+            ids["id"] = one_line(own)
+    raw, key, title = (
+        one_line(value[name]) if isinstance(value.get(name), str) else "" for name in ("raw", "key", "title")
+    )
+    return Reference(raw, key, title, ids) if (raw or key or title or ids) else None
+
+
+def _references(data: _Record) -> list[Reference]:
+    value = data.first(_REFERENCES, list)
+    cited = data.data.get("citations")
+    # LitSearch names the papers a record cites "citations"; elsewhere those are the citing ones.
+    plain = isinstance(cited, list) and all(isinstance(c, int | str) for c in cited)
+    if value is None and plain and "corpusid" in data.data:
+        data.taken.add("citations")
+        value = cited
+    if not value:
+        return []
+    found = [_reference(item) for item in value]
+    if any(isinstance(item, Mapping) or item is None for item in value):
+        data.taken.difference_update(_REFERENCES)
+    return [reference for reference in found if reference is not None]

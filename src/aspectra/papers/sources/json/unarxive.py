@@ -1,0 +1,189 @@
+"""unarXive: full text of arXiv papers with linked citations, as JSON Lines.
+
+Two layouts are read: the published one (unarXive 2022: ``metadata``, ``body_text`` in paragraphs,
+``bib_entries`` with ``ids``) and a flat one (``title``, ``abstract``, ``sections``, ``bib_entries``).
+
+The citation markers of the text, ``{{cite:KEY}}``, stay where they are, and :attr:`Reference.key` is that
+``KEY``, so that a citation context can be linked to its reference by looking up the marker; so do markers
+of figures and tables, whose captions are in ``metadata["ref_entries"]``. A formula marker is replaced by
+its LaTeX, without which the sentence cannot be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.paper import Paper, Reference, Section
+from aspectra.papers.sources.fields import assemble, identifiers_of, one_line, year_in
+from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.json._records import as_dict, as_list, first_keys, read_records, rest
+from aspectra.papers.sources.json.arxiv import arxiv_year, authors_of
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.latex import latex_to_text
+from aspectra.papers.text.references import cited_title
+
+__all__ = ["UnarXive"]
+
+_FORMULA = re.compile(r"\{\{formula:([^{}\s]{1,80})\}\}")
+_USED = (
+    "paper_id",
+    "title",
+    "abstract",
+    "authors",
+    "year",
+    "sections",
+    "body_text",
+    "bib_entries",
+    "metadata",
+)
+_USED_INNER = ("id", "title", "authors", "authors_parsed", "abstract", "journal-ref", "doi")
+_PUBLISHED = {"_source_hash", "_source_name", "body_text.sec_number", "body_text.sec_type"}
+_IDS = (
+    ("doi", "doi"),
+    ("arxiv", "arxiv_id"),
+    ("arxiv", "arxiv"),
+    ("openalex", "open_alex_id"),
+    ("openalex", "sem_open_alex_id"),
+    ("openalex", "openalex"),
+    ("pmid", "pubmed_id"),
+    ("pmcid", "pmc_id"),
+)
+
+
+class UnarXive:
+    """unarXive JSON Lines."""
+
+    name = "unarxive"
+
+    def sniff(self, path: Path, head: bytes) -> float:
+        """0.97 for the keys that only unarXive records have, else 0."""
+        keys = first_keys(head)
+        if "paper_id" not in keys:
+            return 0.0
+        published = "body_text" in keys and keys & _PUBLISHED
+        flat = "sections" in keys and "discipline" in keys
+        return 0.97 if published or flat else 0.0
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+        """Papers in file order.
+
+        Raises:
+            BadInput: the file holds no JSON record.
+        """
+        yield from read_records(path, options, _paper)
+
+
+def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    inner = as_dict(record.get("metadata"))
+    arxiv = record.get("paper_id") or inner.get("id")
+    identifiers = identifiers_of([("arxiv", arxiv), ("doi", inner.get("doi"))])
+    formulas = _formulas(as_dict(record.get("ref_entries")))
+    abstract = record.get("abstract")
+    if isinstance(abstract, dict):
+        abstract = abstract.get("text")
+    sections, numbers = _sections(record, formulas)
+    metadata = rest(inner, _USED_INNER) | rest(record, _USED)
+    if formulas and "ref_entries" in metadata:
+        shown = {k: v for k, v in metadata["ref_entries"].items() if k not in formulas}
+        metadata["ref_entries"] = shown
+    if any(numbers):
+        metadata["section_numbers"] = numbers
+    yield from assemble(
+        place,
+        options,
+        own_id=arxiv,
+        title=one_line(record.get("title") or inner.get("title")),
+        abstract=_with_formulas(clean(abstract or inner.get("abstract")), formulas),
+        authors=tuple(
+            latex_to_text(name)
+            for name in authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed"))
+        ),
+        year=year_in(record.get("year")) or _year(inner) or arxiv_year(identifiers.get("arxiv", "")),
+        venue=one_line(inner.get("journal-ref")),
+        identifiers=identifiers,
+        url=f"https://arxiv.org/abs/{identifiers['arxiv']}" if "arxiv" in identifiers else "",
+        sections=sections,
+        references=_references(as_dict(record.get("bib_entries"))),
+        metadata=metadata,
+    )
+
+
+def _year(inner: Mapping[str, Any]) -> int | None:
+    versions = as_list(inner.get("versions"))
+    first = as_dict(versions[0]).get("created") if versions else None
+    return year_in(first)
+
+
+def _formulas(entries: Mapping[str, Any]) -> dict[str, str]:
+    found = {}
+    for key, entry in entries.items():
+        latex = as_dict(entry).get("latex")
+        if isinstance(latex, str) and latex.strip():
+            found[key] = clean(latex)
+    return found
+
+
+def _with_formulas(text: str, formulas: Mapping[str, str]) -> str:
+    if "{{formula:" not in text:
+        return text
+    return _FORMULA.sub(lambda m: f"${formulas[m[1]]}$" if m[1] in formulas else m[0], text)
+
+
+def _sections(record: Mapping[str, Any], formulas: Mapping[str, str]) -> tuple[list[Section], list[str]]:
+    """Sections and, beside them, their numbers; paragraphs of one section are joined by a blank line."""
+    sections: list[Section] = []
+    numbers: list[str] = []
+    for entry in as_list(record.get("sections")):
+        part = as_dict(entry)
+        sections.append(
+            Section(one_line(part.get("heading")), _with_formulas(clean(part.get("text")), formulas))
+        )
+        numbers.append(one_line(part.get("number")))
+    last: tuple[str, str] | None = None
+    parts: list[list[str]] = []
+    for entry in as_list(record.get("body_text")):
+        part = as_dict(entry)
+        text = _with_formulas(clean(part.get("text")), formulas)
+        here = (one_line(part.get("section")), one_line(part.get("sec_number")))
+        if here != last:
+            sections.append(Section(here[0], ""))
+            numbers.append(here[1])
+            parts.append([])
+            last = here
+        parts[-1].append(text)
+    offset = len(sections) - len(parts)
+    for number, texts in enumerate(parts):
+        heading = sections[offset + number].heading
+        sections[offset + number] = Section(heading, "\n\n".join(text for text in texts if text))
+    return sections, numbers
+
+
+def _references(entries: Mapping[str, Any]) -> list[Reference]:
+    found = []
+    for key, value in entries.items():
+        entry = as_dict(value)
+        raw = one_line(entry.get("bib_entry_raw") or entry.get("raw"))
+        ids = as_dict(entry.get("ids")) or entry
+        pairs = [(scheme, ids.get(name)) for scheme, name in _IDS]
+        pairs += [("arxiv", as_dict(item).get("id")) for item in as_list(entry.get("contained_arXiv_ids"))]
+        identifiers = identifiers_of(pairs)
+        for scheme, name in identifiers_in(raw).items():
+            identifiers.setdefault(scheme, name)
+        if own := one_line(entry.get("papers_corpus_id")):
+            identifiers["id"] = own
+        found.append(
+            Reference(
+                raw=raw,
+                key=clean(key),
+                title=one_line(entry.get("title")) or cited_title(raw),
+                identifiers=identifiers,
+            )
+        )
+    return found
+
+
+SOURCES.register("unarxive")(UnarXive())

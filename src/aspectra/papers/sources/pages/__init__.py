@@ -1,0 +1,1 @@
+"""Sources that read pages: PDF, Markdown, plain text, folders."""

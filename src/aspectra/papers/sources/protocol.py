@@ -1,0 +1,77 @@
+"""The protocol of a source: something that reads papers out of a file or folder, one at a time.
+
+To add a source, write one module in ``papers/sources`` with a class that has ``name``, ``sniff`` and
+``read``, decorate it with ``@SOURCES.register(name)``, and name it in :data:`SOURCES` (a third party
+uses the entry point group ``aspectra.source`` instead). It inherits the conformance test in
+``tests/unit/papers/test_source_conformance.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from aspectra.base.registry import Registry
+from aspectra.papers.paper import Paper
+
+__all__ = ["SOURCES", "ReadOptions", "Remark", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something the reader of the file should know about one record.
+
+    Attributes:
+        place: where, for a person: ``line 12``, ``entry smith2020``, ``record 3``, ``file``.
+        reason: what is wrong and what was done about it.
+        skipped: True when the record was left out, False when it was kept all the same.
+    """
+
+    place: str
+    reason: str
+    skipped: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """Limits that every source honours.
+
+    Attributes:
+        max_text_chars: longest abstract or section kept; a longer one is cut and remarked.
+        pdf_seconds: wall-clock limit for one PDF, in seconds.
+        pdf_pages: most pages read from one PDF.
+        pdf_memory_mb: address-space limit of the PDF child process, in MiB.
+    """
+
+    max_text_chars: int = 2_000_000
+    pdf_seconds: float = 30.0
+    pdf_pages: int = 400
+    pdf_memory_mb: int = 1024
+
+
+class Source(Protocol):
+    """A reader of one format."""
+
+    name: str
+
+    def sniff(self, path: Path, head: bytes) -> float:
+        """How surely this source can read the file, 0 (no) to 1 (certain).
+
+        Args:
+            path: the file or folder; its name may be a hint, but content decides.
+            head: the first 64 KiB, decompressed where the file is compressed; b"" for a folder.
+        """
+        ...
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+        """Papers and remarks in file order, streaming; one bad record never stops the rest.
+
+        Raises:
+            BadInput: nothing in the file can be read.
+        """
+        ...
+
+
+SOURCES: Registry[Source] = Registry("source", __package__)

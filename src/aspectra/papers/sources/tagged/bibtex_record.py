@@ -1,0 +1,203 @@
+"""What the fields of one BibTeX or BibLaTeX entry say about a paper.
+
+The reader and the writer share this: a writer may keep a raw field as long as it still reads as what the
+paper holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
+
+from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.kinds import BIBTEX_TYPES
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.fields import (
+    assemble,
+    given_first,
+    identifiers_of,
+    json_value,
+    language_of,
+    one_line,
+    year_in,
+)
+from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.latex import latex_to_text
+
+__all__ = ["FIELDS_OF", "entry_paper", "names_of"]
+
+FIELDS_OF = {
+    "title": ("title", "subtitle"),
+    "abstract": ("abstract",),
+    "authors": ("author",),
+    "year": ("year", "date", "issued"),
+    "venue": ("journaltitle", "journal", "booktitle", "eventtitle"),
+    "url": ("url", "link"),
+    "language": ("langid", "language"),
+}
+"""Attribute of :class:`Paper` -> the raw fields it is read from."""
+
+_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+_EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"]*\"|[^,]*)", re.I)
+_ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
+
+
+def names_of(raw: str) -> list[str]:
+    r"""Authors of a raw ``author`` field, as printed; ``and others`` is left out.
+
+    >>> names_of(r"Knuth, Donald E. and G{\"o}del, Kurt and {ACME, Inc.} and others")
+    ['Donald E. Knuth', 'Kurt Gödel', 'ACME, Inc.']
+    """
+    line = " ".join(raw.split())
+    if not line:
+        return []
+    if ";" in line and " and " not in line and "\\" not in line:
+        pieces = [piece.strip() for piece in line.split(";")]
+    else:
+        pieces = split_multiple_persons_names(line)
+    return [name for piece in pieces if piece.casefold() != "others" and (name := _name(piece))]
+
+
+@lru_cache(maxsize=50_000)
+def _name(raw: str) -> str:
+    if extended := {k.casefold(): v.strip('{}" ') for k, v in _EXTENDED.findall(raw)}:
+        parts = [extended.get(part, "") for part in ("given", "prefix", "family", "suffix")]
+        return one_line(latex_to_text(" ".join(part for part in parts if part)))
+    try:
+        name = parse_single_name_into_parts(raw, strict=False)
+        words = [*name.first, *name.von, *name.last, *name.jr]
+    except (ValueError, LookupError):
+        return given_first(latex_to_text(raw))
+    return one_line(latex_to_text(" ".join(words)))
+
+
+def _text(raw: str | None) -> str:
+    return one_line(latex_to_text(raw)) if raw else ""
+
+
+def _long_text(raw: str | None) -> str:
+    """Line ends are layout in a .bib file; blank lines part paragraphs."""
+    if not raw:
+        return ""
+    return clean("\n\n".join(_text(part) for part in _PARAGRAPH.split(clean(raw))))
+
+
+def _address(raw: str | None) -> str:
+    """A URL or identifier: escapes undone, but nothing taken for LaTeX markup."""
+    if not raw:
+        return ""
+    text = raw.strip()
+    wrapped = re.match(r"\\(?:url|href)\s*\{([^{}]*)\}", text)
+    if wrapped:
+        text = wrapped.group(1)
+    text = re.sub(r"\\(?:textunderscore|_)(?:\{\})?\s?", "_", text) if "\\" in text else text
+    text = re.sub(r"\{?\\(?:textasciitilde|~)(?:\{\})?\}?", "~", text) if "\\" in text else text
+    text = re.sub(r"\\([%&#$])", r"\1", text)
+    return one_line(text.replace("{", "").replace("}", "")).replace(" ", "")
+
+
+def _identifiers(fields: Mapping[str, str]) -> dict[str, str]:
+    pairs: list[tuple[str, object]] = [("doi", _address(fields.get("doi")))]
+    eprint = _address(fields.get("eprint"))
+    kind = (fields.get("eprinttype") or fields.get("archiveprefix") or "").strip("{} ").casefold()
+    if eprint and kind in ("arxiv", ""):
+        pairs.append(("arxiv", eprint))
+    elif eprint and kind in ("pubmed", "pmid"):
+        pairs.append(("pmid", eprint))
+    pairs += [("arxiv", _address(fields.get("arxivid"))), ("arxiv", _address(fields.get("arxiv")))]
+    for name in ("pmid", "pmcid", "isbn", "openalex"):
+        pairs.append((name, _address(fields.get(name))))
+    pairs.append(("s2", _address(fields.get("corpusid"))))
+    for name in ("url", "link", "howpublished", "ee"):
+        if (address := _address(fields.get(name))) and (found := parse_identifier(address)):
+            pairs.append(found)
+    for name in ("journal", "journaltitle", "note", "howpublished", "number"):
+        value = fields.get(name, "")
+        if _ARXIV_VENUE.search(value):
+            pairs.append(("arxiv", _text(value)))
+    return identifiers_of(pairs)
+
+
+def _venue(fields: Mapping[str, str]) -> str:
+    for name in FIELDS_OF["venue"]:
+        if value := _text(fields.get(name)):
+            return value
+    return ""
+
+
+def _title(fields: Mapping[str, str], kind: str) -> str:
+    title, subtitle = _text(fields.get("title")), _text(fields.get("subtitle"))
+    if title and subtitle:
+        return f"{title}{'' if title.endswith(('?', '!', ':')) else ':'} {subtitle}"
+    if not title and kind in ("proceedings", "collection", "book"):
+        return _text(fields.get("booktitle"))
+    return title or subtitle
+
+
+def _shared(kind: str, fields: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Metadata under the names that all bibliographic formats share."""
+    yield "type", BIBTEX_TYPES.get(kind, "document")
+    yield "volume", _text(fields.get("volume"))
+    yield "issue", _text(fields.get("number") or fields.get("issue"))
+    yield "pages", _text(fields.get("pages")).replace("–", "-")
+    publisher = fields.get("publisher") or fields.get("institution") or fields.get("school")
+    yield "publisher", _text(publisher or fields.get("organization"))
+    yield "issn", _text(fields.get("issn"))
+    yield "date", _text(fields.get("date"))
+    yield "note", _text(fields.get("note"))
+    words = _text(fields.get("keywords") or fields.get("keyword"))
+    yield "keywords", [w for w in (k.strip() for k in re.split(r"[;,]", words)) if w]
+    yield "editors", names_of(fields.get("editor", ""))
+
+
+def entry_paper(
+    key: str,
+    kind: str,
+    fields: Mapping[str, str],
+    place: str,
+    options: ReadOptions,
+    *,
+    inherited: Mapping[str, str] | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> Iterator[Paper | Remark]:
+    """The paper of one entry, with remarks.
+
+    Args:
+        key: citation key, never taken for LaTeX.
+        kind: entry type, lower case.
+        fields: the entry's own fields, names in lower case, values raw but without enclosing.
+        place: for remarks.
+        options: limits.
+        inherited: fields from ``crossref`` and ``xdata`` parents, for what the entry lacks itself.
+        extra: more to keep beside type and fields in ``metadata["bibtex"]``.
+    """
+    seen = {**(inherited or {}), **fields}
+    year = year_in(fields.get("year")) or year_in(fields.get("date")) or year_in(seen.get("issued"))
+    if year is None:
+        year = year_in(seen.get("year")) or year_in(seen.get("date"))
+    metadata: dict[str, Any] = {name: value for name, value in _shared(kind, seen) if value}
+    abstract = _long_text(seen.get("abstract"))
+    # An abstract without markup is written back from the paper; keeping it twice would double the library.
+    plain = one_line(fields.get("abstract")) == one_line(abstract)
+    raw = {name: value for name, value in fields.items() if not (plain and name == "abstract")}
+    metadata["bibtex"] = json_value({"type": kind, "fields": raw, **(extra or {})})
+    url = next((found for name in FIELDS_OF["url"] if (found := _address(seen.get(name)))), "")
+    yield from assemble(
+        place,
+        options,
+        own_id=key,
+        title=_title(seen, kind),
+        abstract=abstract,
+        authors=names_of(seen.get("author", "")),
+        year=year,
+        venue=_venue(seen),
+        identifiers=_identifiers(seen),
+        url=url,
+        language=language_of(seen.get("langid")) or language_of(seen.get("language")),
+        metadata=metadata,
+    )

@@ -1,0 +1,177 @@
+"""XML of unknown origin: parsed without entities, network or DTD, and as plain text."""
+
+from __future__ import annotations
+
+import html.entities
+import re
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import zstandard
+from lxml import etree
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.ids import distinct_ids
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.fields import one_line
+from aspectra.papers.sources.files import clean, open_bytes
+from aspectra.papers.sources.protocol import ReadOptions, Remark
+
+__all__ = ["Element", "attribute", "found", "parse", "read_elements", "root_name", "text_of"]
+
+Element = etree._Element
+
+_MAX_BYTES = 128 * 1024 * 1024
+_ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,40}:)?([A-Za-z_][\w.-]{0,60})([^<>]{0,2000})")
+_BEFORE_ROOT = re.compile(
+    rb"\s*+(?:<\?.*?\?>\s*+|<!--.*?-->\s*+|<!DOCTYPE[^\[>]*+(?:\[[^\]]*+\]\s*+)?>\s*+)*+", re.S
+)
+_SPACE = re.compile(r"\s+")
+_XML_NS = "{http://www.w3.org/XML/1998/namespace}"
+
+
+def root_name(head: bytes) -> tuple[str, str]:
+    """(local name, attributes) of the first element in ``head``; two empty texts when it is not XML."""
+    head = head.replace(b"\x00", b"").removeprefix(b"\xef\xbb\xbf").lstrip(b"\xff\xfe")
+    if not head.lstrip().startswith(b"<"):
+        return "", ""
+    before = _BEFORE_ROOT.match(head)
+    match = _ROOT.match(head, before.end() if before else 0)
+    if not match:
+        return "", ""
+    return match.group(1).decode("latin-1"), match.group(2).decode("latin-1")
+
+
+def parse(path: Path) -> Element:
+    """The root element, with namespaces taken off the names.
+
+    Raises:
+        BadInput: no well-formed XML, too large, or a document type that declares entities.
+    """
+    with open_bytes(path) as stream:
+        try:
+            raw = stream.read(_MAX_BYTES + 1)
+        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch the file again") from error
+    if len(raw) > _MAX_BYTES:
+        raise BadInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint="split the file")
+    if not raw.strip():
+        raise BadInput(f"{path} is empty", hint="check that the download finished")
+    # Zero bytes out, so that a declaration in UTF-16 or UTF-32 is seen as well.
+    if b"<!ENTITY" in raw.replace(b"\x00", b""):
+        raise _entities(path)
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        huge_tree=False,
+        collect_ids=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(raw, parser)
+    except (etree.XMLSyntaxError, ValueError, LookupError) as error:
+        raise BadInput(
+            f"{path} is not well-formed XML", why=str(error)[:300], hint="fetch or export the file again"
+        ) from error
+    declared: Any = root.getroottree().docinfo.internalDTD
+    if declared is not None and next(iter(declared.entities()), None) is not None:
+        raise _entities(path)
+    for element in root.iter(etree.Element):
+        if isinstance(element.tag, str) and "}" in element.tag:
+            element.tag = element.tag.rpartition("}")[2]
+    return root
+
+
+def _entities(path: Path) -> BadInput:
+    return BadInput(
+        f"{path} declares entities of its own",
+        why="entity declarations can expand without end or read other files",
+        hint="remove the <!DOCTYPE ...[...]> part and try again",
+    )
+
+
+def read_elements(
+    path: Path,
+    options: ReadOptions,
+    name: str,
+    convert: Callable[[Element, str, ReadOptions], Iterator[Paper | Remark]],
+) -> Iterator[Paper | Remark]:
+    """Papers of all outermost elements called ``name``, each through ``convert``; ids are made distinct.
+
+    Raises:
+        BadInput: the file cannot be parsed, or holds no such element.
+    """
+    root = parse(path)
+    elements = [root] if root.tag == name else [e for e in root.iter(name) if not _inside(e, name)]
+    if not elements:
+        raise BadInput(
+            f"{path} holds no <{name}>",
+            why=f"its root element is <{root.tag}>",
+            hint="name the format with --as NAME",
+        )
+
+    def items() -> Iterator[Paper | Remark]:
+        for number, element in enumerate(elements, 1):
+            place = f"record {number}"
+            try:
+                made = list(convert(element, place, options))
+            except (ValueError, RecursionError) as error:
+                yield Remark(place, f"record cannot be kept: {error}")
+            else:
+                yield from made
+
+    yield from distinct_ids(items())
+
+
+def _inside(element: Element, name: str) -> bool:
+    return any(parent.tag == name for parent in element.iterancestors())
+
+
+def attribute(element: Element | None, name: str) -> str:
+    """An attribute on one line, or ""; ``xml:id`` and ``xml:lang`` by that name."""
+    if element is None:
+        return ""
+    key = _XML_NS + name[4:] if name.startswith("xml:") else name
+    return one_line(element.get(key))
+
+
+def found(element: Element | None, path: str) -> Iterator[Element]:
+    """Elements under ``element`` on a simple path such as ``a/b`` or ``.//c[@d='e']``."""
+    if element is not None:
+        yield from element.iterfind(path)
+
+
+def text_of(element: Element | None, skip: Collection[str] = ()) -> str:
+    """All text inside an element on one line, without the elements named in ``skip``.
+
+    Entities that only an external DTD would define are taken from HTML's names (``&nbsp;``), else dropped.
+    """
+    if element is None:
+        return ""
+    parts: list[str] = []
+    # A stack instead of recursion: depth is the document's to choose.
+    stack: list[tuple[Element | None, str]] = [(element, "")]
+    first = True
+    while stack:
+        node, tail = stack.pop()
+        if node is None:
+            parts.append(tail)
+            continue
+        if not first and node.tail:
+            stack.append((None, node.tail))
+        first = False
+        if node.tag is etree.Entity:
+            parts.append(html.entities.html5.get(f"{getattr(node, 'name', '')};", ""))
+            continue
+        if not isinstance(node.tag, str) or node.tag in skip:
+            parts.append(" ")
+            continue
+        parts.append(node.text or "")
+        stack.extend((child, "") for child in reversed(node))
+    return _SPACE.sub(" ", clean("".join(parts))).strip()

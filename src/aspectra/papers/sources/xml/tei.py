@@ -1,0 +1,165 @@
+"""GROBID TEI: full text that GROBID made out of a PDF.
+
+Read are title, authors, identifiers, venue and year of the header, the abstract (with its sentences where
+GROBID marked them), the sections of the body and of the back matter, and the reference list. Figures,
+tables and formulas' numbers are left out of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.paper import Paper, Reference, Section, Sentence
+from aspectra.papers.sources.fields import assemble, identifiers_of, language_of, one_line, year_in
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.xml._parsing import Element, attribute, found, read_elements, root_name, text_of
+from aspectra.papers.text.references import cited_title
+
+__all__ = ["Tei"]
+
+_SCHEMES = {"doi": "doi", "arxiv": "arxiv", "pmid": "pmid", "pmcid": "pmcid", "pmc": "pmcid", "isbn": "isbn"}
+_SKIP = ("figure", "table", "note")
+
+
+class Tei:
+    """TEI documents as GROBID writes them."""
+
+    name = "tei"
+
+    def sniff(self, path: Path, head: bytes) -> float:
+        """0.98 when the root element is ``TEI`` or ``teiCorpus``."""
+        return 0.98 if root_name(head)[0] in ("TEI", "teiCorpus", "TEI.2") else 0.0
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+        """One paper for each ``TEI`` element.
+
+        Raises:
+            BadInput: no well-formed XML, entity declarations, or no ``TEI`` element.
+        """
+        yield from read_elements(path, options, "TEI", _paper)
+
+
+def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    source = next(found(tei, "teiHeader/fileDesc/sourceDesc/biblStruct"), None)
+    title = text_of(next(found(tei, "teiHeader/fileDesc/titleStmt/title"), None))
+    title = title or text_of(next(found(source, "analytic/title"), None))
+    abstract, sentences = _abstract(next(found(tei, "teiHeader/profileDesc/abstract"), None))
+    sections, numbers = _sections(tei)
+    dates = [attribute(date, "when") or text_of(date) for date in found(source, "monogr/imprint/date")]
+    dates += [
+        attribute(date, "when") or text_of(date)
+        for date in found(tei, "teiHeader/fileDesc/publicationStmt/date")
+    ]
+    metadata: dict[str, Any] = {}
+    keywords = [text_of(term) for term in found(tei, "teiHeader/profileDesc/textClass/keywords//term")]
+    if keywords := [word for word in keywords if word]:
+        metadata["keywords"] = keywords
+    application = next(found(tei, "teiHeader/encodingDesc/appInfo/application"), None)
+    if application is not None:
+        metadata["extractor"] = one_line(
+            f"{attribute(application, 'ident')} {attribute(application, 'version')}"
+        )
+    md5 = next((i for i in found(source, "idno") if attribute(i, "type").upper() == "MD5"), None)
+    if md5 is not None:
+        metadata["pdf_md5"] = text_of(md5)
+    affiliations = {text_of(a): None for a in found(source, "analytic/author/affiliation") if text_of(a)}
+    if affiliations:
+        metadata["affiliations"] = list(affiliations)
+    if any(numbers):
+        metadata["section_numbers"] = numbers
+    yield from assemble(
+        place,
+        options,
+        title=title,
+        abstract=abstract,
+        authors=[name for a in found(source, "analytic/author") if (name := _person(a))],
+        year=next((year for date in dates if (year := year_in(date))), None),
+        venue=text_of(next(found(source, "monogr/title"), None)),
+        identifiers=_identifiers(source),
+        language=language_of(attribute(next(found(tei, "text"), None), "xml:lang")),
+        sections=sections,
+        references=_references(tei),
+        sentences=sentences,
+        metadata=metadata,
+    )
+
+
+def _person(author: Element) -> str:
+    names = next(found(author, "persName"), None)
+    if names is None:
+        return text_of(author, skip=("affiliation", "email", "idno")) if author.tag != "author" else ""
+    parts = [text_of(part) for part in [*found(names, "forename"), *found(names, "surname")]]
+    parts += [text_of(part) for part in found(names, "genName")]
+    return one_line(" ".join(parts)) or text_of(names)
+
+
+def _identifiers(bibl: Element | None) -> dict[str, str]:
+    pairs: list[tuple[str, object]] = []
+    for idno in found(bibl, ".//idno"):
+        scheme = _SCHEMES.get(attribute(idno, "type").casefold())
+        if scheme:
+            pairs.append((scheme, text_of(idno)))
+    return identifiers_of(pairs)
+
+
+def _abstract(element: Element | None) -> tuple[str, list[Sentence]]:
+    """The abstract, and its sentences where every paragraph consists of ``s`` elements."""
+    if element is None:
+        return "", []
+    blocks = list(element.iter("p", "ab")) or [element]
+    text = ""
+    sentences: list[Sentence] = []
+    marked = all(next(found(block, "s"), None) is not None for block in blocks)
+    for block in blocks:
+        pieces = [text_of(s) for s in found(block, "s")] if marked else [text_of(block)]
+        for number, piece in enumerate(piece for piece in pieces if piece):
+            text += (" " if number else "\n\n") if text else ""
+            sentences.append(Sentence(len(text), len(text) + len(piece)))
+            text += piece
+    return text, sentences if marked else []
+
+
+def _sections(tei: Element) -> tuple[list[Section], list[str]]:
+    sections: list[Section] = []
+    numbers: list[str] = []
+    divs = [*found(tei, "text/body//div")]
+    divs += [d for d in found(tei, "text/back//div") if attribute(d, "type") != "references"]
+    for div in divs:
+        head = next(found(div, "head"), None)
+        blocks = [
+            text_of(block, _SKIP) for block in div if block.tag in ("p", "formula", "list", "ab", "quote")
+        ]
+        text = "\n\n".join(block for block in blocks if block)
+        if text_of(head) or text:
+            sections.append(Section(text_of(head), text))
+            numbers.append(attribute(head, "n"))
+    return sections, numbers
+
+
+def _references(tei: Element) -> list[Reference]:
+    references = []
+    for bibl in found(tei, "text/back//listBibl/biblStruct"):
+        note = next((n for n in found(bibl, "note") if attribute(n, "type") == "raw_reference"), None)
+        titles = [text_of(t) for t in [*found(bibl, "analytic/title"), *found(bibl, "monogr/title")]]
+        title = next((t for t in titles if t), "")
+        raw = text_of(note) or _printed(bibl, titles)
+        identifiers = _identifiers(bibl)
+        for scheme, value in identifiers_in(raw).items():
+            identifiers.setdefault(scheme, value)
+        references.append(Reference(raw, attribute(bibl, "xml:id"), title or cited_title(raw), identifiers))
+    return references
+
+
+def _printed(bibl: Element, titles: list[str]) -> str:
+    """The entry put together again where GROBID did not keep it as printed."""
+    people = [_person(a) for a in found(bibl, ".//author")]
+    date = next(found(bibl, "monogr/imprint/date"), None)
+    year = year_in(attribute(date, "when") or text_of(date))
+    parts = [", ".join(p for p in people if p), str(year or ""), *titles]
+    return ". ".join(part for part in parts if part)
+
+
+SOURCES.register("tei")(Tei())

@@ -1,0 +1,1 @@
+"""Text of papers: sentences, LaTeX, structure, citation marks, reference lists."""

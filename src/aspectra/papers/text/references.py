@@ -1,0 +1,298 @@
+"""Reference lists in plain text: where they begin and end, one entry at a time, and what an entry cites.
+
+The text may come from a PDF (one printed line per line), from Markdown or from a plain file. Everything
+here works by layout and punctuation; an entry that cannot be taken apart stays whole as ``raw``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.paper import Reference
+from aspectra.papers.sources.fields import one_line
+
+__all__ = ["cited_title", "cut_references", "join_lines", "read_reference", "split_references"]
+
+_HEADING = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]*)?\**(?:(?:\d{1,2}|[IVX]{1,5})[.)]?[ \t]+)?"
+    r"(?:references(?: and notes| cited)?|bibliography|literature cited|works cited|reference list)"
+    r"\**[ \t]*[:.]?[ \t]*$",
+    re.I | re.M,
+)
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d[a-z]?(?!\d)")
+_MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+\S.*$", re.M)
+_APPENDIX = re.compile(
+    r"^[ \t]*(?:(?:Appendix|Appendices|APPENDIX|APPENDICES|Supplementary|SUPPLEMENTARY|Supplemental)\b.{0,80}"
+    r"|A(?:\.1)?[.:]?[ \t]+[A-Z][^.,;\n]{2,80}[^.,;:\n\d])$",
+    re.M,
+)
+_BRACKET = re.compile(
+    r"^[ \t]*(?:[-*•][ \t]+)?\[(?=[^\[\]\n]{0,39}\d)[^\[\]\n]{1,40}\](?!\()[ \t]*(?=\S)", re.M
+)
+_NUMBER = re.compile(r"^[ \t]*(?:[-*•][ \t]+)?\(?(\d{1,4})[.)]?[ \t]+(?=\S)", re.M)
+_BULLET = re.compile(r"^[ \t]*[-*•][ \t]+(?=\S)", re.M)
+_INLINE_BRACKET = re.compile(r"(?:^|(?<=\s))\[(\d{1,4})\][ \t]*(?=\S)", re.M)
+_BLANK = re.compile(r"\n[ \t]*\n")
+_ENTRY_END = re.compile(r"(?:[.)\]>]|\d|https?://\S+|10\.\d{4,9}/\S+)[ \t]*$")
+_AUTHOR_START = re.compile(
+    r"^(?:\W{0,2})(?:(?:van|von|de|del|der|den|di|da|la|le|al|el|ten|ter)[ \t]+)*"
+    r"[A-Z\u00c0-\u024f\u0370-\u04ff]"
+)
+_NOT_AUTHOR = re.compile(
+    r"^(?:In\b|Proceedings|Proc\.|Advances|Association|Conference|Journal|Springer|Transactions|Lecture|"
+    r"Technical|Preprint|Available|Accessed|Curran|Press|University|ACM\b|IEEE\b|Volume|Vol\.|URL|DOI|ArXiv|"
+    r"CoRR|Pages?\b|PMLR|Version|Springer|Elsevier|Cambridge|Oxford|Online)"
+)
+_LINK = re.compile(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
+_BROKEN_LINK = re.compile(r"(?:://|doi\.org/|\b10\.\d{4,9}/)\S*[/._=-]$")
+_MOST_HEADINGS = 20  # at either end of the text: more are no headings
+_MOST_BEFORE = 200  # characters of a running head that may stand before the first entry
+_LONGEST = 4000  # characters of one entry; a longer run is no reference
+
+
+def cut_references(text: str) -> tuple[str, str, str]:
+    """(text before the reference list, the list without its heading, text after it, such as appendices).
+
+    Without a reference heading the whole text is the first part.
+    """
+    headings = list(_HEADING.finditer(text))
+    if not headings:
+        return text, "", ""
+    # A list is dense with years; a line "References" in a table of contents is not followed by them.
+    headings = headings[:_MOST_HEADINGS] + headings[_MOST_HEADINGS:][-_MOST_HEADINGS:]
+    limits = [m.start() for m in headings[1:]] + [len(text)]
+    dense = [
+        m
+        for m, limit in zip(headings, limits, strict=True)
+        if len(_YEAR.findall(text, m.end(), min(m.end() + 2000, limit))) >= 2
+    ]
+    chosen = dense[0] if dense else headings[-1]
+    before, after = text[: chosen.start()].rstrip(), text[chosen.end() :]
+    end = _list_end(after)
+    return before, after[:end].strip("\n"), after[end:].strip("\n")
+
+
+def _list_end(text: str) -> int:
+    found = _MARKDOWN_HEADING.search(text)
+    end = found.start() if found else len(text)
+    for match in _APPENDIX.finditer(text, 0, end):
+        line = match.group()
+        if _YEAR.search(line) or not _starts_fresh(text, match.start()):
+            continue
+        # A wrapped title such as "A Survey of ..." is followed by its year, an appendix by prose.
+        if not _YEAR.search(text, match.end(), min(len(text), match.end() + 400)):
+            return match.start()
+    return end
+
+
+def _starts_fresh(text: str, at: int) -> bool:
+    """Whether what stands before ``at`` could be the end of an entry."""
+    before = text[:at].rstrip(" \t\n")
+    return not before or bool(_ENTRY_END.search(before[-300:].rpartition("\n")[2]))
+
+
+def split_references(text: str) -> tuple[str, list[str]]:
+    """Full text without its reference list, and the raw entries of the list.
+
+    Understands bracketed labels (``[1]``, ``[ABC20]``), numbers (``1.``), bullets, entries separated by
+    blank lines, and author-year lists in printed lines. What follows the list (an appendix) stays in the
+    text.
+    """
+    before, block, after = cut_references(text)
+    return (f"{before}\n\n{after}" if after else before), entries_of(block)
+
+
+def entries_of(block: str) -> list[str]:
+    """The entries of a reference list, each on one line without its label or bullet."""
+    if not block.strip():
+        return []
+    starts = _starts(block)
+    ends = [start for start, _ in starts[1:]] + [len(block)]
+    entries = (join_lines(block[body:end]) for (_, body), end in zip(starts, ends, strict=True))
+    return [entry[:_LONGEST] for entry in entries if len(entry) >= 10]
+
+
+def _starts(block: str) -> list[tuple[int, int]]:
+    """(start, start of the text behind the label) of every entry."""
+    bracketed = _spans(_BRACKET, block)
+    inline = _counted(_INLINE_BRACKET, block)
+    if len(inline) > len(bracketed):
+        bracketed = inline
+    numbered = _counted(_NUMBER, block)
+    if len(bracketed) >= 2 and len(bracketed) >= len(numbered):
+        return bracketed
+    if len(numbered) >= 2:
+        return numbered
+    bullets = _spans(_BULLET, block)
+    if len(bullets) >= 2:
+        return bullets
+    paragraphs = [0, *(match.end() for match in _BLANK.finditer(block))]
+    if len(paragraphs) >= 3 and len(_YEAR.findall(block)) >= len(paragraphs) // 2:
+        return _merge_yearless(block, paragraphs)
+    return _by_author(block)
+
+
+def _spans(pattern: re.Pattern[str], block: str) -> list[tuple[int, int]]:
+    """All labels, if the list begins with one; else they are something else, such as ``[cs.CL]``."""
+    found = [match.span() for match in pattern.finditer(block)]
+    return found if found and found[0][0] <= _MOST_BEFORE else []
+
+
+def _counted(pattern: re.Pattern[str], block: str) -> list[tuple[int, int]]:
+    """Labels that count up from 1; one that was lost on the way is forgiven, a stray number passed over."""
+    found: list[tuple[int, int]] = []
+    last = 0
+    for match in pattern.finditer(block):
+        number = int(match.group(1))
+        if last < number <= last + 2 and (last or number == 1):
+            found.append(match.span())
+            last = number
+    return found if found and found[0][0] <= _MOST_BEFORE else []
+
+
+def _merge_yearless(block: str, starts: list[int]) -> list[tuple[int, int]]:
+    """Paragraphs as entries; one without a year continues the entry before it (a page break)."""
+    merged: list[tuple[int, int]] = []
+    ends = [*starts[1:], len(block)]
+    for start, end in zip(starts, ends, strict=True):
+        previous = block[merged[-1][0] : start] if merged else ""
+        if merged and not (_YEAR.search(previous) and _YEAR.search(block, start, end)):
+            continue
+        merged.append((start, start))
+    return merged
+
+
+def _by_author(block: str) -> list[tuple[int, int]]:
+    """A line begins an entry when the one before looks finished, has its year, and a name may follow."""
+    starts: list[tuple[int, int]] = []
+    at = 0
+    previous, has_year = "", False
+    for line in block.splitlines(keepends=True):
+        text = line.strip()
+        fresh = not starts or (has_year and _ENTRY_END.search(previous) and _looks_like_author(text))
+        if text and fresh:
+            starts.append((at, at))
+            has_year = False
+        if text:
+            has_year = has_year or bool(_YEAR.search(text))
+            previous = text[-300:]
+        at += len(line)
+    return starts
+
+
+def _looks_like_author(line: str) -> bool:
+    if not _AUTHOR_START.match(line) or _NOT_AUTHOR.match(line):
+        return False
+    # A name is followed by a comma, an initial, "and", or a stop before the year or title.
+    return bool(re.match(r"^[^\d:]{2,80}?(?:,|\.| and | et al| &)", line))
+
+
+def join_lines(text: str) -> str:
+    """Printed lines as one, hyphens at line ends mended, links that were broken put together."""
+    out = ""
+    for raw in text.split("\n"):
+        line = one_line(raw)
+        if not line:
+            continue
+        if not out:
+            out = line
+        elif _BROKEN_LINK.search(out[-200:]):
+            out += line
+        elif out.endswith("-") and out[-2:-1].islower() and line[0].islower():
+            out = out[:-1] + line
+        else:
+            out = f"{out} {line}"
+        if len(out) > _LONGEST * 2:
+            break
+    return out
+
+
+def read_reference(raw: str, key: str = "") -> Reference:
+    """An entry with the identifiers it names and its title where that can be told."""
+    links: list[str] = []
+
+    def unlink(match: re.Match[str]) -> str:
+        links.append(match.group(2).strip("<>"))
+        return match.group(1)
+
+    shown = one_line(_LINK.sub(unlink, raw)) if "](" in raw else raw
+    identifiers = identifiers_in(shown)
+    for link in links:
+        for scheme, value in identifiers_in(link).items():
+            identifiers.setdefault(scheme, value)
+    return Reference(raw=shown, key=key, title=cited_title(shown), identifiers=identifiers)
+
+
+_QUOTED = re.compile(r"[“\"‘']{1,2}([^“”\"]{12,300}?)[,.?!]?[”\"]")
+_AFTER_YEAR = re.compile(r"[.,]?\s*\(?(?:1[89]|20)\d\d[a-z]?(?:,[^()]{0,20})?\)?\s*[.:]\s+")
+_STOP = re.compile(
+    r"(?<![A-Z])[.?!](?=\s+(?:[“\"'A-Z\d*(<]|arXiv|doi|https?:|pp?\.)|\s*$)|(?<=\w\w[A-Z])\.(?=\s)"
+)
+_COLON = re.compile(r"^(?:[^:]{0,300}?\b[A-Z]\.|[^:]{0,300}? et al\.?):\s+")
+_INITIALS = re.compile(r"(?:^|[\s.-])[A-Z]\.|,|\band\b|&|et al")
+_NAME = re.compile(r"^(?:[A-Z][\w'’-]*[ .]+){2,4}$")
+_VENUE = re.compile(
+    r"^(?:In\b|arXiv|Proceedings|Proc\.|Advances in|Journal of|https?:|doi|Available|pp?\.)", re.I
+)
+
+
+def cited_title(raw: str) -> str:
+    """The title inside a printed entry, or "" when it cannot be told.
+
+    >>> cited_title("A. Lee and B. Roy. 2020. Maps of soft rooms. In Proceedings of X.")
+    'Maps of soft rooms'
+    >>> cited_title("Ann Lee, Bo Roy, et al. Maps of soft rooms. arXiv preprint, 2020.")
+    'Maps of soft rooms'
+    >>> cited_title('A. Lee, "Maps of soft rooms," J. Rooms, 2020.')
+    'Maps of soft rooms'
+    """
+    text = raw[:1500].replace("*", "")
+    if (found := _QUOTED.search(text)) and len(found.group(1).split()) >= 3:
+        return found.group(1).strip(" ,.")
+    if found := _COLON.match(text):
+        return _first_sentence(text[found.end() :])
+    # Author-year: the year stands before the title, so within the first part of the entry.
+    for found in _AFTER_YEAR.finditer(text):
+        head = text[: found.start()]
+        if found.start() > 600 or (not _INITIALS.search(head) and len(head.split()) > 6):
+            break
+        if title := _first_sentence(text[found.end() :]):
+            return title
+        break
+    # Year at the end: authors, full stop, title, full stop.
+    parts = _sentences(text, 3)
+    if (
+        len(parts) >= 3
+        and (_INITIALS.search(parts[0]) or _NAME.match(parts[0]))
+        and not _VENUE.match(parts[1])
+    ):
+        return _title_like(parts[1])
+    return ""
+
+
+def _sentences(text: str, most: int) -> list[str]:
+    parts, at = [], 0
+    for match in _STOP.finditer(text):
+        parts.append(text[at : match.end()].strip())
+        at = match.end()
+        if len(parts) == most:
+            return parts
+    if tail := text[at:].strip():
+        parts.append(tail)
+    return parts
+
+
+def _first_sentence(text: str) -> str:
+    parts = _sentences(text, 1)
+    return _title_like(parts[0]) if parts and not _VENUE.match(parts[0]) else ""
+
+
+def _title_like(text: str) -> str:
+    title = text.strip().rstrip(".,").strip('“”" ')
+    words = title.split()
+    return (
+        title
+        if 2 <= len(words) <= 40 and len(title) >= 8 and sum(c.isalpha() for c in title) > len(title) / 2
+        else ""
+    )

@@ -1,0 +1,309 @@
+"""The structure of a paper in plain text: title, abstract, sections, reference list.
+
+For text without any markup of its own: the text layer of a PDF, a ``.txt`` file. A heading is a line that
+carries a known name (Introduction, Related Work ...) or the next number in a sequence; anything doubtful
+stays text, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import dataclass
+
+from aspectra.papers.paper import Reference, Section
+from aspectra.papers.sources.fields import one_line
+from aspectra.papers.text.references import cut_references, entries_of, read_reference
+
+__all__ = ["Outline", "bare_heading", "mend_hyphens", "outline", "reflow", "strip_invisible"]
+
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+# Zero-width, bidirectional controls, invisible operators, byte order marks, language tags.
+_INVISIBLE = re.compile(
+    "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+# Joiners shape Arabic and Indic words; between other letters they only hide things.
+_JOINER = re.compile("(?<![\u0600-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u0600-\u0dff])")
+
+_NAMES = (
+    r"introduction(?: and .{3,40})?|background(?: and .{3,40})?|preliminar(?:y|ies)|motivation|"
+    r"related works?(?: and .{3,40})?|prior work|previous work|literature review|"
+    r"problem (?:statement|definition|formulation|setup)|notation|theory|overview|"
+    r"methods?|methodology|materials? and methods?|methods? and materials?|approach|our approach|"
+    r"proposed (?:method|approach|model)|models?|data|datasets?|data and methods?|"
+    r"experiments?|experimental (?:setup|settings?|results|evaluation|design)|evaluation|setup|"
+    r"implementation(?: details)?|results?|main results?|results and (?:discussion|analysis)|findings|"
+    r"analysis|ablation(?: stud(?:y|ies))?|discussions?|discussion and .{3,40}|limitations?|"
+    r"ethics(?: statement)?|ethical considerations?|broader impacts?(?: statement)?|"
+    r"conclusions?(?: and .{3,40})?|concluding remarks|summary|future work|"
+    r"acknowledge?ments?|funding|author contributions?|competing interests|conflicts? of interest|"
+    r"data availability(?: statement)?|code availability|reproducibility statement|"
+    r"appendix|appendices|supplementary (?:material|information)s?"
+)
+_KNOWN = re.compile(
+    rf"(?P<number>(?:\d{{1,2}}(?:\.\d{{1,2}}){{0,3}}|[IVX]{{1,5}}|[A-Z])[.:)]?)?\s*(?P<name>{_NAMES})[.:]?",
+    re.I,
+)
+_NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+(?P<name>[^\W\d_].{1,98})")
+_LETTERED = re.compile(r"(?:Appendix\s+)?(?P<number>[A-Z](?:\.\d{1,2}){0,3})[.:]?\s+(?P<name>[A-Z].{1,98})")
+_ROMAN = re.compile(r"(?P<number>[IVX]{1,5})\.\s+(?P<name>[A-Z][^a-z]{2,80})")
+_MARKDOWN = re.compile(r"#{1,6}\s+(?P<name>.{1,300}?)\s*#*")
+_ABSTRACT = re.compile(r"(?:#{1,6}\s*)?\**(?:abstract|summary)\**\s*(?:[.:—–-]+\s*(?P<text>\S.*)?)?", re.I)
+_ABSTRACT_ROMAN = re.compile(r"(?:Abstract|ABSTRACT)\s*[—–]+\s*(?P<text>\S.*)")
+_AFTER_ABSTRACT = re.compile(
+    r"(?:#{1,6}\s*)?\**(?:key ?-?words(?: and phrases)?|index terms|ccs concepts|acm reference format|"
+    r"general terms|categories and subject descriptors|jel classification|pacs)\b",
+    re.I,
+)
+_HYPHEN = re.compile(r"(\w*[^\W\d_])[-\u2010\u00ad]\n[ \t]*([^\W\d_]\w*)")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_LONGEST_ABSTRACT = 6000  # characters; a longer one means that the first heading was missed
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What was found in a text. ``front`` is what stands between the title and the abstract."""
+
+    title: str
+    front: str
+    abstract: str
+    sections: tuple[Section, ...]
+    references: tuple[Reference, ...]
+
+
+def strip_invisible(text: str) -> tuple[str, int]:
+    r"""``text`` with ligatures spelt out and without invisible characters, and how many those were.
+
+    >>> strip_invisible("e\ufb03cient \u200btext")
+    ('efficient text', 1)
+    """
+    text, first = _INVISIBLE.subn("", text.translate(_LIGATURES))
+    text, second = _JOINER.subn("", text)
+    return text, first + second
+
+
+def mend_hyphens(text: str) -> str:
+    r"""Words broken at line ends put together.
+
+    The hyphen stays where the text elsewhere writes the word with it (``self-supervised``), or where a
+    capital follows.
+
+    >>> mend_hyphens("a re-\ntrieval of state-of-the-\nart")
+    'a retrieval of state-of-the-art'
+    """
+    words = {word.casefold() for word in _WORD.findall(text)}
+
+    def mend(match: re.Match[str]) -> str:
+        left, right = match.groups()
+        before = text[max(0, match.start() - 40) : match.start()].rpartition(" ")[2]
+        joined, hyphened = (left + right).casefold(), f"{left}-{right}".casefold()
+        keep = not right[0].islower() or (hyphened in words and joined not in words)
+        return f"{left}-{right}" if keep or before.endswith("-") else left + right
+
+    return _HYPHEN.sub(mend, text)
+
+
+def reflow(lines: list[str]) -> str:
+    """Printed lines as paragraphs: one line each, with a blank line between."""
+    lengths = [len(line) for line in lines if len(line) > 30]
+    short = 0.75 * statistics.median(lengths) if len(lengths) >= 4 else 0.0
+    paragraphs: list[list[str]] = [[]]
+    for line in lines:
+        text = one_line(line)
+        if not text:
+            paragraphs.append([])
+            continue
+        paragraphs[-1].append(text)
+        if len(text) < short and text.endswith((".", "!", "?", ":")):
+            paragraphs.append([])
+    return "\n\n".join(" ".join(paragraph) for paragraph in paragraphs if paragraph)
+
+
+class _Headings:
+    """Recognises heading lines; numbers must follow one another."""
+
+    def __init__(self, appendix: bool, markdown: bool) -> None:
+        self._last: tuple[int, ...] = ()
+        self._markdown = markdown
+        self._appendix = appendix
+
+    def name(self, line: str) -> str | None:
+        """The heading without its number, or None when ``line`` is text."""
+        if not 2 < len(line) <= 310 or "\t" in line:
+            return None
+        if self._markdown and (found := _MARKDOWN.fullmatch(line)):
+            name = found["name"].strip("* ")
+            return bare_heading(name)
+        if len(line) > 110:
+            return None
+        if (known := _KNOWN.fullmatch(line)) and (known["name"][0].isupper()):
+            self._note(known["number"])
+            return known["name"]
+        if found := _NUMBERED.fullmatch(line):
+            number = tuple(int(part) for part in found["number"].split("."))
+            if self._follows(number) and _title_shaped(found["name"]):
+                self._last = number
+                return found["name"]
+            return None
+        if found := _ROMAN.fullmatch(line):
+            return found["name"]
+        if self._appendix and (found := _LETTERED.fullmatch(line)):
+            head, *tail = found["number"].split(".")
+            number = (ord(head) - 64, *(int(part) for part in tail))
+            if self._follows(number) and _title_shaped(found["name"]):
+                self._last = number
+                return found["name"]
+        return None
+
+    def _note(self, number: str | None) -> None:
+        parts = (number or "").rstrip(".:)").split(".")
+        if all(part.isdigit() for part in parts):
+            self._last = tuple(int(part) for part in parts)
+
+    def _follows(self, number: tuple[int, ...]) -> bool:
+        """Whether ``number`` can come next: 2 after 1 or 1.3, 2.1 after 2, 2.4 after 2.3 or 2.3.1."""
+        if not self._last:
+            return number in ((1,), (1, 1))
+        if len(number) > len(self._last):
+            return number[:-1] == self._last and number[-1] <= 2
+        depth = len(number) - 1
+        return number[:depth] == self._last[:depth] and 1 <= number[depth] - self._last[depth] <= 2
+
+
+def bare_heading(heading: str) -> str:
+    """A heading without its number.
+
+    >>> bare_heading("2.1 Walks"), bare_heading("A Proofs"), bare_heading("10 simple rules")
+    ('Walks', 'Proofs', '10 simple rules')
+    """
+    found = _NUMBERED.fullmatch(heading) or _LETTERED.fullmatch(heading)
+    article = heading.startswith("A ") and len(heading.split()) > 3  # "A Survey of ..." is no appendix
+    return found["name"] if found and found["name"][0].isupper() and not article else heading
+
+
+def _title_shaped(name: str) -> bool:
+    """Whether a line behind a number reads like a heading, not like a list item or a table row."""
+    words = name.split()
+    letters = sum(c.isalpha() or c.isspace() for c in name)
+    return (
+        len(words) <= 14
+        and name[0].isupper()
+        and not name.endswith((".", ",", ";"))
+        and not any(mark in name for mark in '“”"')
+        and letters >= 0.8 * len(name)
+    )
+
+
+def outline(text: str, *, title: str = "", markdown: bool = True) -> Outline:
+    """The structure of ``text``.
+
+    Args:
+        text: printed lines or paragraphs, any heading on a line of its own.
+        title: the title if it is known from elsewhere; otherwise the first lines are tried.
+        markdown: whether a line that begins with ``#`` is a heading.
+    """
+    before, block, after = cut_references(text)
+    lines = before.split("\n")
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    if not title:
+        title, first = _title(lines, first)
+    front, abstract, sections = _body(lines[first:], appendix=False, markdown=markdown)
+    sections += [
+        part
+        for part in _sections(after.split("\n"), appendix=True, markdown=markdown)
+        if part.text or part.heading
+    ]
+    references = tuple(read_reference(entry) for entry in entries_of(block))
+    return Outline(title, front, abstract, tuple(sections), references)
+
+
+def _title(lines: list[str], first: int) -> tuple[str, int]:
+    """The first line, if it looks like a title, and the number of the line behind it."""
+    line = one_line(lines[first]) if first < len(lines) else ""
+    found = _MARKDOWN.fullmatch(line)
+    name = found["name"] if found else line
+    looks = 3 <= len(name) <= 250 and not name.endswith((".", ",", ";", ":")) and name[:1].isalnum()
+    if not looks or _ABSTRACT.fullmatch(line) or _KNOWN.fullmatch(line):
+        return "", first
+    return name.strip("* "), first + 1
+
+
+def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str, list[Section]]:
+    """(front matter, abstract, sections) of the text before the reference list."""
+    at = _abstract_line(lines)
+    if at is None:
+        sections = _sections(lines, appendix=appendix, markdown=markdown)
+        if len(sections) > 1 and not sections[0].heading:
+            front, abstract = _prose_of(sections[0].text)
+            if abstract:
+                return front, abstract, sections[1:]
+        return "", "", sections
+    found = _ABSTRACT_ROMAN.fullmatch(lines[at].strip()) or _ABSTRACT.fullmatch(lines[at].strip())
+    inline = found["text"] if found and found["text"] else ""
+    headings = _Headings(appendix, markdown)
+    end = at + 1
+    while end < len(lines):
+        line = lines[end].strip()
+        if _AFTER_ABSTRACT.match(line) or headings.name(line):
+            break
+        end += 1
+    abstract = reflow([inline, *lines[at + 1 : end]] if inline else lines[at + 1 : end])
+    left = lines[end:]
+    if len(abstract) > _LONGEST_ABSTRACT:
+        abstract, _, more = abstract.partition("\n\n")
+        left = [*more.split("\n"), "", *left]
+        if len(abstract) > _LONGEST_ABSTRACT:
+            left, abstract = [abstract, "", *left], ""
+    sections = _sections(left, appendix=appendix, markdown=markdown)
+    return reflow(lines[:at]), abstract, sections
+
+
+def _abstract_line(lines: list[str]) -> int | None:
+    for number, line in enumerate(lines[:400]):
+        text = line.strip()
+        if _ABSTRACT_ROMAN.fullmatch(text):
+            return number
+        found = _ABSTRACT.fullmatch(text)
+        if found and text[0] in "#*AS" and not (text.casefold().startswith("summary") and number > 60):
+            return number
+    return None
+
+
+def _prose_of(text: str) -> tuple[str, str]:
+    """(rest, the first long paragraph of several sentences): an abstract that has no heading."""
+    paragraphs = text.split("\n\n")
+    for number, paragraph in enumerate(paragraphs):
+        letters = sum(c.isalpha() for c in paragraph)
+        if (
+            300 <= len(paragraph) <= _LONGEST_ABSTRACT
+            and paragraph.count(". ") >= 2
+            and letters > 0.7 * len(paragraph)
+        ):
+            return "\n\n".join(paragraphs[:number] + paragraphs[number + 1 :]), paragraph
+    return text, ""
+
+
+def _sections(lines: list[str], *, appendix: bool, markdown: bool) -> list[Section]:
+    headings = _Headings(appendix, markdown)
+    sections: list[Section] = []
+    name, held = "", list[str]()
+    skip = False
+    for number, line in enumerate(lines):
+        if skip:
+            skip = False
+            continue
+        text = line.strip()
+        following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        if re.fullmatch(r"\d{1,2}(?:\.\d{1,2}){0,3}\.?", text) and following[:1].isupper():
+            # The number of a heading on a line of its own, as two-column layouts leave it.
+            heading = headings.name(f"{text} {following}")
+            skip = heading is not None
+        else:
+            heading = headings.name(text)
+        if heading is None:
+            held.append(line)
+            continue
+        sections.append(Section(name, reflow(held)))
+        name, held = one_line(heading), []
+    sections.append(Section(name, reflow(held)))
+    return [section for section in sections if section.heading or section.text]

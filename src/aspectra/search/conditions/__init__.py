@@ -1,0 +1,1 @@
+"""Conditions: what papers should be like, how they are graded, filters."""

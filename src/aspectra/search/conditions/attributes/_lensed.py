@@ -1,0 +1,45 @@
+"""An attribute whose values are the labels of a lens, graded as the lens graded them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper
+from aspectra.views.index import Index
+from aspectra.views.lenses.protocol import LENSES, TextSpan
+from aspectra.views.view import Floats, Positions
+
+__all__ = ["LensAttribute"]
+
+
+class LensAttribute:
+    """See the module; ``name`` is the attribute's and the lens's."""
+
+    cheap = True
+
+    def __init__(self, name: str, values: tuple[str, ...]) -> None:
+        self.name = name
+        self.values = values
+
+    def check(self, value: str) -> None:
+        """Refuse what is no label of the lens.
+
+        Raises:
+            UsageError: with the values there are.
+        """
+        if value not in self.values:
+            raise UsageError(f"{value!r} is no {self.name}", why="known: " + ", ".join(self.values))
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 0 to 1, NaN for a paper without text."""
+        return np.asarray(index.lens(self.name).column(value)[papers], np.float32)
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """None: no grade is ever 0."""
+        return None
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """What spoke most for the value, or None where it is the text as a whole."""
+        return LENSES.get(self.name).span(paper, value)

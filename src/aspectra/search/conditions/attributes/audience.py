@@ -1,0 +1,19 @@
+"""Conditions on audience: the labels of :mod:`aspectra.views.lenses.audience`, as that lens graded them."""
+
+from __future__ import annotations
+
+from aspectra.search.conditions.attributes._lensed import LensAttribute
+from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.views.lenses.audience import AudienceLens
+
+__all__ = ["AudienceAttribute"]
+
+
+class AudienceAttribute(LensAttribute):
+    """See the module."""
+
+    def __init__(self) -> None:
+        super().__init__("audience", AudienceLens.labels)
+
+
+ATTRIBUTES.register("audience")(AudienceAttribute())

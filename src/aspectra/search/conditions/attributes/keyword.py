@@ -1,0 +1,312 @@
+"""Conditions on what a text says: one term, as written.
+
+How strictly a term is compared follows from how it is written, word by word:
+
+- a plain lower-case word (``zinc``, ``heat pump``) matches in any case;
+- a word with capitals (``BERT``, ``iPhone``, ``Kalman``) matches as written;
+- a term with other signs (``--omit-header``, ``C++``, ``a/b``) matches as written, and not inside a longer
+  option or name: ``--all`` is not ``--all-files``;
+- Chinese, Japanese and Korean characters match anywhere, since words are not set apart.
+
+Grade 1 is the term itself. Grade 0.7 is another form of it: an inflection (*heat pumps*, *LSTMs*), a hyphen
+for a space or the other way round, or another case of a word with one initial capital (*kalman*, or *COVID*
+for ``Covid``). Derived words are other terms (*organ*, *organisation*). Inflections are those of English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.views.index import Index
+from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.lexical.bm25 import LexicalView
+from aspectra.views.lexical.tokens import Tokeniser
+from aspectra.views.view import Floats, Positions, Probe
+
+__all__ = ["FORM_GRADE", "KeywordAttribute", "Term", "inflections"]
+
+FORM_GRADE = 0.7
+_MANY = 1000  # papers in one statement
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_IS_CJK = re.compile(f"[{_CJK}]")
+_HYPHENS = r"\-\u2010\u2011\u2012\u2013"
+_ORDINARY = re.compile(rf"[^\W_]+(?:['’{_HYPHENS}][^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
+_VOWEL = re.compile("[aeiouy]")
+# Learned plurals: analysis, analyses; criterion, criteria; fungus, fungi; alga, algae; matrix, matrices.
+_LEARNED = (
+    ("sis", "ses"),
+    ("on", "a"),
+    ("um", "a"),
+    ("us", "i"),
+    ("a", "ae"),
+    ("ix", "ices"),
+    ("ex", "ices"),
+)
+
+
+def _bases(word: str) -> set[str]:
+    """What a word may be an inflection of, itself included."""
+    out = {word}
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        out |= {word[:-1], word[:-2]} if word.endswith("es") else {word[:-1]}
+    for ending in ("ing", "ings", "ed"):
+        if word.endswith(ending):
+            rest = word[: -len(ending)]
+            out |= {rest, rest + "e"}
+            if len(rest) > 3 and rest[-1] == rest[-2]:
+                out.add(rest[:-1])
+    out |= {word[:-3] + "y" for ending in ("ies", "ied") if word.endswith(ending)}
+    return {base for base in out if len(base) > 2 and _VOWEL.search(base)}
+
+
+def inflections(word: str) -> list[str]:
+    """Forms of a lower-case English word, itself first: plurals, -ed and -ing; not all of them exist.
+
+    >>> inflections("study")
+    ['study', 'studied', 'studies', 'studying', 'studyings']
+    >>> "study" in inflections("studies"), "criteria" in inflections("criterion"), inflections("of")
+    (True, True, ['of'])
+    """
+    if len(word) < 3 or not (word.isascii() and word.isalpha()):
+        return [word]
+    out = set()
+    for base in _bases(word):
+        silent = base[:-1] if base.endswith("e") and not base.endswith("ee") else base
+        out |= {base, silent + "ing", silent + "ings"}
+        if base.endswith("y") and base[-2] not in "aeiou":
+            out |= {base[:-1] + "ies", base[:-1] + "ied"}
+            continue
+        out |= {base + ("es" if base.endswith(("s", "x", "z", "ch", "sh")) else "s"), silent + "ed"}
+        if re.search("[^aeiou][aeiou][bdgklmnprt]$", base):
+            out |= {base + base[-1] + ending for ending in ("ed", "ing", "ings")}
+    if len(word) > 4:
+        for one, many in _LEARNED:
+            out |= {word[: -len(a)] + b for a, b in ((one, many), (many, one)) if word.endswith(a)}
+    return [word, *sorted(out - {word})]
+
+
+def _runs(word: str) -> list[tuple[str, bool]]:
+    """(letters and digits, whether they end the word) of each part."""
+    runs = _PART.findall(word)
+    return [(run, number == len(runs)) for number, run in enumerate(runs, 1)]
+
+
+def _forms(word: str, inflected: bool) -> tuple[bool, list[str]]:
+    """Whether case is left aside, and the forms of a word."""
+    if not inflected:
+        return word[1:] == word[1:].lower(), [word]
+    if word == word.lower():
+        return True, inflections(word)
+    if len(word) > 2 and word[1:] == word[1:].lower():  # one initial capital
+        return True, inflections(word.lower())
+    return False, [word, word + "s", word + "es"]
+
+
+def _pattern(any_case: bool, forms: Sequence[str]) -> str:
+    return f"(?{'i' if any_case else ''}:{'|'.join(map(re.escape, forms))})"
+
+
+def _exact(word: str) -> str:
+    return _pattern(word == word.lower(), [word]) if _ORDINARY.fullmatch(word) else re.escape(word)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term ready to be looked for.
+
+    Attributes:
+        needle: folded text that every match contains, so that most texts need no pattern; may be "".
+        exact: pattern of the term itself.
+        loose: pattern of the other forms too, or None where there are none.
+        parts: forms of each run of letters and digits; every match has one of each.
+    """
+
+    needle: str
+    exact: re.Pattern[str]
+    loose: re.Pattern[str] | None
+    parts: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    @lru_cache(maxsize=256)
+    def of(cls, text: str) -> Term:
+        """From a term as written.
+
+        Raises:
+            UsageError: nothing in it can be looked for.
+        """
+        words = text.split()
+        term = " ".join(words)
+        runs = _PART.findall(term)
+        if not runs:
+            raise UsageError(f"{text!r} is no term", why="it has neither letters nor digits")
+        ordinary = all(_ORDINARY.fullmatch(word) for word in words)
+        left, right = _edges(term, ordinary)
+        exact = re.compile(left + r"\s+".join(map(_exact, words)) + right)
+        if not ordinary:
+            return cls(_needle([[run] for run in runs]), exact, None, tuple((run,) for run in runs))
+        # Of a hyphenated word only the end is inflected: bed-ins, but not bedding-in.
+        folded = [_forms(run, last) for word in words for run, last in _runs(word)]
+        forms = tuple(tuple(of_run) for _, of_run in folded)
+        joint = rf"[\s'’{_HYPHENS}]+"
+        loose = re.compile(left + joint.join(_pattern(*pair) for pair in folded) + right)
+        return cls(_needle(forms), exact, loose, forms)
+
+    def find(self, text: str) -> tuple[float, tuple[int, int] | None]:
+        """(grade, span) of the first match of the best grade."""
+        if self.needle and self.needle not in text.lower():
+            return 0.0, None
+        if found := self.exact.search(text):
+            return 1.0, found.span()
+        if self.loose is not None and (found := self.loose.search(text)):
+            return FORM_GRADE, found.span()
+        return 0.0, None
+
+
+def _needle(parts: Sequence[Sequence[str]]) -> str:
+    """The longest beginning that all forms of a part share; other letters than ASCII fold in several ways."""
+    shared = []
+    for forms in parts:
+        # All between the first and the last in order begin with what these two share.
+        first, last = min(f.lower() for f in forms), max(f.lower() for f in forms)
+        size = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        shared.append(first[:size])
+    return max((s for s in shared if s.isascii() or _IS_CJK.match(s)), key=len, default="")
+
+
+def _edges(term: str, ordinary: bool) -> tuple[str, str]:
+    """Patterns of what may not stand before and after."""
+    first, last = term[0], term[-1]
+    letter = rf"[^\W{_CJK}]"
+    if _IS_CJK.match(first):
+        left = ""
+    elif first.isalnum():
+        left = f"(?<!{letter})"
+    else:
+        left = r"(?<![\w\-])" if first == "-" else f"(?<!{re.escape(first)})"
+    if _IS_CJK.match(last):
+        right = ""
+    elif not last.isalnum():
+        right = rf"(?!{re.escape(last)}|\w)"
+    else:  # C is not C++ or C#
+        right = rf"(?!{letter}|\+\+|#)" if ordinary else rf"(?!{letter}|-\w)"
+    return left, right
+
+
+class KeywordAttribute:
+    """See the module."""
+
+    name = "keyword"
+    cheap = False
+
+    def check(self, value: str) -> None:
+        """Refuse a term without letters or digits.
+
+        Raises:
+            UsageError: always then.
+        """
+        Term.of(value)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 the term, 0.7 another form of it, 0 neither, in title, abstract or sections.
+
+        NaN for a paper without text. Papers removed from the library since have 0.
+        """
+        term = Term.of(value)
+        best: dict[str, float] = {}
+        ids = [index.ids[paper] for paper in papers]
+        for at in range(0, len(ids), _MANY):
+            part = ids[at : at + _MANY]
+            marks = ",".join("?" * len(part))
+            deep = []
+            statement = f"SELECT id, title, abstract, full_hash != '' FROM papers WHERE id IN ({marks})"
+            for paper_id, title, abstract, full in index.library.fetch(statement, part):
+                grade = max(term.find(title)[0], term.find(abstract)[0])
+                best[paper_id] = grade if title or abstract or full else np.nan
+                if full and grade < 1:
+                    deep.append(paper_id)
+            marks = ",".join("?" * len(deep))
+            statement = (
+                f"SELECT p.id, s.text FROM papers p JOIN sections s USING (pos) WHERE p.id IN ({marks})"
+            )
+            for paper_id, text in index.library.rows(statement, deep) if deep else ():
+                if best[paper_id] < 1:
+                    best[paper_id] = max(best[paper_id], term.find(text)[0])
+        return np.array([best.get(paper_id, 0.0) for paper_id in ids], np.float32)
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """(all papers,) False where a word of the term occurs nowhere; None where no view knows."""
+        if "abstract@bm25" not in index.view_names:
+            return None
+        views = [view for view in map(index.view, _lexical(index)) if isinstance(view, LexicalView)]
+        # Only there a score above 0 is the same as a word's occurrence.
+        if any(view.settings.method != "lucene" for view in views):
+            return None
+        groups = _groups(Term.of(value), Tokeniser(views[0].settings.tokens))
+        if not groups:
+            return None
+        out = np.ones(len(index), np.bool_)
+        for group in groups:
+            has = np.zeros(len(index), np.bool_)
+            for view in views:
+                for word in group:
+                    has |= view.score(Probe(view.name, word)).scores > 0
+            out &= has
+        if len(views) == 1:  # full texts are in no lexical view
+            out[_with_sections(index)] = True
+        return out
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """The first occurrence, of the term itself where there is one."""
+        term = Term.of(value)
+        found: TextSpan | None = None
+        for field, text in _fields(paper):
+            grade, span = term.find(text)
+            if span is not None and grade == 1:
+                return TextSpan(field, *span)
+            if span is not None and found is None:
+                found = TextSpan(field, *span)
+        return found
+
+
+def _groups(term: Term, tokeniser: Tokeniser) -> list[set[str]]:
+    """Words of the lexical views; a text with the term has one of each group."""
+    out = []
+    for forms in term.parts:
+        words = [tokeniser.words(form) for form in forms]
+        if len(forms) > 1:
+            if all(words):  # a part that is a stop word asks for nothing
+                out.append({word for of_form in words for word in of_form})
+        else:  # a lone Chinese character is a word only where it stands alone
+            out += [{word} for word in words[0] if len(word) > 1]
+    return out
+
+
+def _lexical(index: Index) -> list[str]:
+    """The lexical views that together hold every text, the abstracts first."""
+    chunks = [name for name in index.view_names if name.startswith("chunks-") and name.endswith("@bm25")]
+    return ["abstract@bm25", *chunks[:1]]
+
+
+def _with_sections(index: Index) -> list[int]:
+    rows = index.library.rows("SELECT id FROM papers WHERE full_hash != ''")
+    return [index.positions[i] for (i,) in rows if i in index.positions]
+
+
+def _fields(paper: Paper) -> Iterator[tuple[str, str]]:
+    yield "title", paper.title
+    yield "abstract", paper.abstract
+    for number, section in enumerate(paper.sections):
+        yield f"section:{number}", section.text
+
+
+ATTRIBUTES.register("keyword")(KeywordAttribute())

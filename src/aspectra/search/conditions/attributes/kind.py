@@ -1,0 +1,19 @@
+"""Conditions on kind: the labels of :mod:`aspectra.views.lenses.kind`, graded as the lens graded them."""
+
+from __future__ import annotations
+
+from aspectra.search.conditions.attributes._lensed import LensAttribute
+from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.views.lenses.kind import KindLens
+
+__all__ = ["KindAttribute"]
+
+
+class KindAttribute(LensAttribute):
+    """See the module."""
+
+    def __init__(self) -> None:
+        super().__init__("kind", KindLens.labels)
+
+
+ATTRIBUTES.register("kind")(KindAttribute())

@@ -1,0 +1,136 @@
+"""Conditions on length: ``paragraph``, ``<=paragraph``, ``>=1000 words``, ``<=1 minute``.
+
+The scale is how long a person reads. A sentence is one sentence of at most 60 words; a paragraph goes up to
+some 150 words; an article begins at some 220. Between the last two nothing is sharp, so the edge is their
+geometric mean, 182 words. A minute is 230 words: adults read English prose silently at 238 words a minute
+(Brysbaert, "How many words do we read per minute?", 2019), and a little slower where it is technical.
+
+A grade is a logistic function of the logarithm of the length, so that it crosses 0.5 at the bound and still
+tells a shorter from a longer paper anywhere on the scale. Classes have wide edges (0.18 at twice the bound),
+numbers narrow ones (0.04), for who says a number means it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.views.index import Index
+from aspectra.views.lenses.protocol import LensValues, TextSpan
+from aspectra.views.view import Floats, Positions
+
+__all__ = ["ARTICLE_EDGE", "WORDS_PER_MINUTE", "LengthAttribute"]
+
+WORDS_PER_MINUTE = 230
+ARTICLE_EDGE = float(np.sqrt(150 * 220))  # words
+_SENTENCE_WORDS = 60  # longer than hardly any sentence: beyond it, unpunctuated text
+_SENTENCE_EDGE = float(np.sqrt(1 * 2))  # sentences
+_CLASS_SOFTNESS = 2 / 3  # octaves of length for one unit of log-odds
+_NUMBER_SOFTNESS = 0.3
+
+_CLASSES = ("sentence", "paragraph", "article")
+_BOUND = re.compile(
+    r"(<=|>=)\s*(?:(sentence|paragraph|article)|"
+    r"(\d+(?:\.\d+)?)\s*(word|character|sentence|paragraph|minute)s?)"
+)
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value taken apart: a class, or a number of units, with a sign where it is a bound."""
+
+    sign: str = ""
+    group: str = ""
+    number: float = 0.0
+    unit: str = ""
+
+    @classmethod
+    def parse(cls, value: str) -> _Value:
+        text = value.strip().casefold()
+        if text in _CLASSES:
+            return cls(group=text)
+        found = _BOUND.fullmatch(text)
+        if found is None or (found[3] and not 0 < float(found[3]) < 1e12):
+            raise UsageError(
+                f"{value!r} is no length",
+                why="known: sentence, paragraph, article, <=paragraph, >=paragraph, and <= or >= with a "
+                "number of words, characters, sentences, paragraphs or minutes, as in: <=200 words",
+            )
+        return cls(found[1], found[2] or "", float(found[3] or 0), found[4] or "")
+
+
+def _at_most(counts: Floats, bound: float, softness: float) -> Floats:
+    """Grade of being no longer: 0.5 at the bound, falling with the logarithm of the count."""
+    with np.errstate(divide="ignore"):
+        octaves = np.log2(counts / bound)
+    return np.asarray(1 / (1 + np.exp(np.clip(octaves / softness, -60, 60))), np.float32)
+
+
+def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
+    def column(name: str) -> Floats:
+        return np.asarray(lens.column(name)[papers], np.float32)
+
+    if value.unit:
+        if value.unit == "minute":
+            counts, bound = column("words"), value.number * WORDS_PER_MINUTE
+        else:
+            counts, bound = column(value.unit + "s"), value.number
+        if value.sign == "<=":
+            return _at_most(counts, bound, _NUMBER_SOFTNESS)
+        with np.errstate(divide="ignore"):
+            return _at_most(np.float32(1) / counts, 1 / bound, _NUMBER_SOFTNESS)
+    words = column("words")
+    short = _at_most(words, ARTICLE_EDGE, _CLASS_SOFTNESS)
+    single = np.minimum(
+        _at_most(column("sentences"), _SENTENCE_EDGE, _CLASS_SOFTNESS / 2),
+        _at_most(words, _SENTENCE_WORDS, _CLASS_SOFTNESS / 2),
+    )
+    everything = np.where(np.isnan(words), words, np.float32(1))
+    grades = {
+        ("", "sentence"): single,
+        ("<=", "sentence"): single,
+        (">=", "sentence"): everything,
+        ("", "paragraph"): np.minimum(1 - single, short),
+        ("<=", "paragraph"): short,
+        (">=", "paragraph"): 1 - single,
+        ("", "article"): 1 - short,
+        ("<=", "article"): everything,
+        (">=", "article"): 1 - short,
+    }
+    return np.asarray(grades[value.sign, value.group], np.float32)
+
+
+class LengthAttribute:
+    """See the module."""
+
+    name = "length"
+    cheap = True
+
+    def check(self, value: str) -> None:
+        """Refuse what is neither a class nor a bound.
+
+        Raises:
+            UsageError: with the values there are.
+        """
+        _Value.parse(value)
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 0 to 1, NaN for a paper without text."""
+        return _grades(_Value.parse(value), index.lens("length"), papers)
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """None: no grade is ever 0."""
+        return None
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """None: a length is of the whole."""
+        return None
+
+
+ATTRIBUTES.register("length")(LengthAttribute())

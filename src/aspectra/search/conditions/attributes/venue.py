@@ -1,0 +1,136 @@
+"""Conditions on where a paper appeared: ``Nature``, ``NeurIPS``, or a pattern (``*Vision*``).
+
+Case, accents, years, ordinals and words around a name (*Proceedings of the 12th* ...) make no difference.
+*Nature* is not *Nature Communications*, but an acronym is found in longer names (*12th ACM SIGIR Conference
+on* ...), unless these are another series of the same people (*Findings of ACL*). An acronym also means the
+name it is taken from (*Neural Information Processing Systems*), with grade 0.8, since two names can have one
+acronym.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.views.index import Index
+from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.view import Floats, Positions
+
+__all__ = ["VenueAttribute", "venue_grade"]
+
+_INITIALS = 0.8
+_SMALL = frozenset("a an and at de der des do du e et for für fur i in la le of on the to und y".split())
+# What stands around the name of a meeting or volume.
+_AROUND = _SMALL | frozenset(
+    """proceedings proc annual meeting conference conf international volume vol long short main papers
+    paper track first second third fourth fifth sixth seventh eighth ninth tenth part joint""".split()
+)
+# Another series than the one whose acronym it goes with.
+_OTHER_SERIES = frozenset(
+    """bulletin communications findings forum journal letters magazine newsletter newsletters notes notices
+    review reviews shorts student survey surveys transactions workshop workshops""".split()
+)
+_NUMBER = re.compile(r"\d+(?:st|nd|rd|th)?|[ivx]+")
+_ACRONYM = re.compile(r"[A-Z][A-Za-z]*[A-Z][A-Za-z]*|[A-Z]{2,}")
+
+
+def _core(words: list[str], around: frozenset[str]) -> list[str]:
+    """Words without those around the name on either side."""
+    low, high = 0, len(words)
+    while low < high and (words[low] in around or _NUMBER.fullmatch(words[low])):
+        low += 1
+    while high > low and (words[high - 1] in around or _NUMBER.fullmatch(words[high - 1])):
+        high -= 1
+    return words[low:high]
+
+
+def _spells(acronym: str, words: list[str]) -> bool:
+    """Whether the acronym is put together of beginnings of all the words, in order."""
+    if not words:
+        return not acronym
+    longest = 0
+    for a, b in zip(acronym, words[0], strict=False):
+        if a != b:
+            break
+        longest += 1
+    return any(_spells(acronym[n:], words[1:]) for n in range(1, min(longest, 4) + 1))
+
+
+def venue_grade(value: str, venue: str) -> float:
+    """How far a stored venue is the one that is meant: 1, 0.8 (by its initials), 0, or NaN where unknown.
+
+    >>> [venue_grade("ACL", venue) for venue in ("Proc. of ACL 2020", "NAACL", "Findings of ACL")]
+    [1.0, 0.0, 0.0]
+    >>> venue_grade("ACL", "Association for Computational Linguistics")
+    0.8
+    >>> venue_grade("Nature", "Nature Communications"), venue_grade("*vision*", "IEEE Computer Vision")
+    (0.0, 1.0)
+    """
+    if not venue.strip():
+        return float("nan")
+    if "*" in value or "?" in value:
+        pattern = re.escape(value.strip().casefold()).replace(r"\*", ".*").replace(r"\?", ".")
+        return float(re.fullmatch(pattern, venue.strip().casefold(), re.DOTALL) is not None)
+    asked, stored = normalise_title(value).split(), normalise_title(venue).split()
+    if asked == stored:
+        return 1.0
+    core = _core(stored, _AROUND)
+    if core and core in (_core(asked, _AROUND), _core(asked, _SMALL)):
+        return 1.0
+    if not _ACRONYM.fullmatch(value.strip()):
+        return 0.0
+    acronym = asked[0]
+    capitals = {normalise_title(word) for word in re.findall(r"[^\W_]+", venue) if _ACRONYM.fullmatch(word)}
+    if acronym in capitals and _OTHER_SERIES.isdisjoint(stored):
+        return 1.0
+    for words in (stored, core):
+        name = [word for word in words if word not in _SMALL]
+        if len(name) > 1 and len(name) <= len(acronym) and _spells(acronym, name):
+            return _INITIALS
+    return 0.0
+
+
+@lru_cache(maxsize=32)
+def _graded(value: str, names: tuple[str, ...]) -> Floats:
+    """(names,) grades; kept, since a search asks again and a library may name thousands of venues."""
+    return np.array([venue_grade(value, name) for name in names], np.float32)
+
+
+class VenueAttribute:
+    """See the module."""
+
+    name = "venue"
+    cheap = True
+
+    def check(self, value: str) -> None:
+        """Refuse a name without letters or digits.
+
+        Raises:
+            UsageError: always then.
+        """
+        if not normalise_title(value):
+            raise UsageError(f"{value!r} is no venue", why="write a name, an acronym or a pattern with *")
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) as :func:`venue_grade`."""
+        codes, names = index.coded("venues")
+        if not names:
+            return np.full(len(papers), np.nan, np.float32)
+        return np.asarray(_graded(value, tuple(names))[codes[papers]], np.float32)
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """(all papers,) False for other venues."""
+        return np.asarray(self.grades(value, index, np.arange(len(index))) != 0)
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """None: the record decides."""
+        return None
+
+
+ATTRIBUTES.register("venue")(VenueAttribute())

@@ -1,0 +1,1 @@
+"""Evidence of a ranking: quotes, passages, reasons."""

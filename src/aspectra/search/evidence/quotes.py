@@ -1,0 +1,210 @@
+"""Evidence: the sentences that speak for a hit, as verified quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aspectra.papers.library.rows import full_hash, text_hash
+from aspectra.papers.paper import Paper, field_text
+from aspectra.papers.text.sentences import split_sentences
+from aspectra.search.plan import Plan
+from aspectra.search.ranking import Evidence
+from aspectra.views.chunks import chunk_spans
+from aspectra.views.dense.view import DenseView
+from aspectra.views.index import Index
+from aspectra.views.lexical.bm25 import LexicalView
+from aspectra.views.settings import ChunkSize
+from aspectra.views.units import Units
+from aspectra.views.view import Floats, Positions, Probe
+
+__all__ = ["Quoter"]
+
+# A sentence that holds every word of a short query gains this much cosine: an exact term is what a reader
+# looks for in a quote. It fades for long queries, whose words are everywhere.
+_WORD_BONUS = 0.25
+_LONG_QUERY = 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence that may be quoted; its vector is found or made later."""
+
+    field: str
+    start: int
+    end: int
+    text: str
+    vector: Floats | None = None
+
+
+class Quoter:
+    """Finds the best-matching sentences of hits under one plan.
+
+    Sentences of the abstract have stored vectors. Where the plan asks chunks of full text, the sentences of
+    each hit's best chunk compete too; those are encoded on the spot.
+
+    Args:
+        index: the generation searched.
+        plan: whose probes say what is looked for.
+    """
+
+    def __init__(self, index: Index, plan: Plan) -> None:
+        self._index = index
+        self._count = plan.evidence
+        positive = [p for p in plan.probes if p.weight > 0]
+        self._dense = _strongest(index, positive, "dense")
+        self._lexical = _strongest(index, positive, "lexical")
+        self._chunk = next((p for p in positive if p.view.startswith("chunks-") and not p.reverse), None)
+        self._vectors: Floats | None = None
+        self._weights: dict[int, float] = {}
+        if self._dense:
+            view = index.view(f"abstract@{self._dense.view.partition('@')[2]}")
+            if isinstance(view, DenseView):
+                self._vectors = view.query_vectors(self._dense)
+        if self._lexical:
+            lexical = self._words()
+            self._weights = lexical.rarity(set(lexical.terms(lexical.query_text(self._lexical))))
+
+    def _words(self) -> LexicalView:
+        view = self._index.view("abstract@bm25")
+        if not isinstance(view, LexicalView):  # the name says so
+            raise TypeError("abstract@bm25 is not lexical")
+        return view
+
+    def _overlap(self, text: str) -> float:
+        """Share of the query's word rarity that a sentence holds, 0 to 1."""
+        total = sum(self._weights.values())
+        if not total:
+            return 0.0
+        held = self._weights.keys() & set(self._words().terms(text))
+        return sum(self._weights[t] for t in held) / total
+
+    def quotes(self, positions: Positions, papers: Sequence[Paper]) -> list[tuple[Evidence, ...] | None]:
+        """Per hit the best sentences, best first; None where the text changed since it was indexed.
+
+        Args:
+            positions: of the hits in the generation.
+            papers: the hits; with sections where the plan asks chunks or the abstract is empty.
+        """
+        candidates: list[list[_Candidate] | None] = []
+        chunks = self._best_chunks(positions)
+        for position, paper, chunk in zip(positions, papers, chunks, strict=True):
+            if bytes.fromhex(text_hash(paper)) != self._index.text_hashes[position].tobytes():
+                candidates.append(None)
+                continue
+            held = self._abstract(int(position), paper)
+            if chunk is not None and full_hash(paper):
+                held += self._in_chunk(paper, chunk)
+            candidates.append(held)
+        self._encode(candidates)
+        return [
+            None if held is None else self._choose(held, paper)
+            for held, paper in zip(candidates, papers, strict=True)
+        ]
+
+    def _abstract(self, position: int, paper: Paper) -> list[_Candidate]:
+        table = self._index.units("sentences")
+        low, high = int(table.offsets[position]), int(table.offsets[position + 1])
+        spans = [(Units.field_name(int(f)), int(a), int(b)) for f, a, b in table.spans[low:high]]
+        body = [i for i, (field, _, _) in enumerate(spans) if field != "title"]
+        rows = None
+        if self._dense:
+            view = self._index.view(f"sentences@{self._dense.view.partition('@')[2]}")
+            if isinstance(view, DenseView):
+                rows = view.vectors[low:high].astype(np.float32)
+        # A paper of a title alone is quoted by its title.
+        return [
+            _Candidate(
+                *spans[i],
+                field_text(paper, spans[i][0])[spans[i][1] : spans[i][2]],
+                None if rows is None else rows[i],
+            )
+            for i in (body or range(len(spans)))
+        ]
+
+    def _best_chunks(self, positions: Positions) -> list[tuple[int, int, int] | None]:
+        """Per hit (section, start, end) of the chunk that matches the plan's chunk probe best."""
+        if self._chunk is None:
+            return [None] * len(positions)
+        view = self._index.view(self._chunk.view)
+        scored = view.score(self._chunk, positions)
+        out: list[tuple[int, int, int] | None] = []
+        for number in range(len(positions)):
+            unit = -1 if scored.units is None else int(scored.units[number])
+            if unit < 0 or view.units is None:
+                out.append(None)
+            else:
+                code, start, end = (int(v) for v in view.units.spans[unit])
+                out.append((code, start, end))
+        return out
+
+    def _in_chunk(self, paper: Paper, chunk: tuple[int, int, int]) -> list[_Candidate]:
+        view = self._chunk.view if self._chunk else ""
+        size = ChunkSize.parse(view.partition("-")[2].partition("@")[0])
+        if chunk not in chunk_spans([(s.heading, s.text) for s in paper.sections], size):
+            return []  # the full text changed since it was indexed
+        code, start, end = chunk
+        field = Units.field_name(code)
+        text = field_text(paper, field)
+        return [
+            _Candidate(field, start + a, start + b, text[start + a : start + b])
+            for a, b in split_sentences(text[start:end])
+        ]
+
+    def _encode(self, candidates: list[list[_Candidate] | None]) -> None:
+        """Give every candidate without a vector one, in one call."""
+        if self._dense is None:
+            return
+        view = self._index.view(self._dense.view)
+        if not isinstance(view, DenseView):
+            return
+        bare = [(held, i) for held in candidates if held for i, c in enumerate(held) if c.vector is None]
+        if not bare:
+            return
+        vectors = view.query.encoder.encode([held[i].text for held, i in bare]).vectors
+        for (held, i), vector in zip(bare, vectors, strict=True):
+            c = held[i]
+            held[i] = _Candidate(c.field, c.start, c.end, c.text, vector)
+
+    def _choose(self, held: list[_Candidate], paper: Paper) -> tuple[Evidence, ...]:
+        if not held or not (self._dense or self._lexical):
+            return ()  # the plan looks at no single sentence, so none speaks for the hit
+        score = np.array([self._overlap(c.text) for c in held], dtype=np.float32)
+        if self._vectors is not None and self._dense is not None:
+            view = self._index.view(self._dense.view)
+            rows = np.array([c.vector for c in held], dtype=np.float32)
+            if isinstance(view, DenseView):
+                cosine = view.compare(rows, self._vectors, Probe(view.name, text="-")).max(axis=1)
+                score = cosine + _WORD_BONUS * score * min(
+                    1.0, _LONG_QUERY / (4 * max(len(self._weights), 1))
+                )
+        best = sorted(range(len(held)), key=lambda i: (-float(score[i]), i))[: self._count]
+        return tuple(
+            Evidence(
+                held[i].text,
+                held[i].field,
+                held[i].start,
+                held[i].end,
+                score=float(score[i]),
+                heading=_heading(paper, held[i].field),
+            )
+            for i in best
+            if held[i].text.strip()
+        )
+
+
+def _heading(paper: Paper, field: str) -> str:
+    """Heading of the section that a field names, or ""."""
+    kind, _, number = field.partition(":")
+    if kind == "section" and int(number) < len(paper.sections):
+        return paper.sections[int(number)].heading
+    return ""
+
+
+def _strongest(index: Index, probes: Sequence[Probe], kind: str) -> Probe | None:
+    """The probe of this kind with the greatest weight, or None."""
+    facts = index.manifest["views"]
+    fitting = [p for p in probes if facts.get(p.view, {}).get("kind") == kind]
+    return max(fitting, key=lambda p: p.weight, default=None)

@@ -1,0 +1,129 @@
+"""Why a paper is not among the hits: dropped by what, or outranked by how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aspectra.papers.paper import Paper, field_text
+from aspectra.search.conditions.condition import ATTRIBUTES, MEETS, Condition
+from aspectra.search.conditions.filters import allowed_mask
+from aspectra.search.plan import Plan
+from aspectra.search.query import Filters
+from aspectra.search.searcher import Searcher
+
+__all__ = ["Reason", "WhyNot", "why_not"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that speaks against a paper, or for it.
+
+    Attributes:
+        what: in words.
+        drops: whether it alone keeps the paper out.
+        quote: the sentence or span of its text that decided, or "".
+    """
+
+    what: str
+    drops: bool
+    quote: str = ""
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """What became of one paper under a plan.
+
+    Attributes:
+        paper: the paper.
+        rank: its place if nothing dropped it and the list went on, counted from 1; 0 where it is not ranked.
+        limit: papers that the plan shows.
+        reasons: what drops it first.
+    """
+
+    paper: Paper
+    rank: int
+    limit: int
+    reasons: tuple[Reason, ...]
+
+    def describe(self) -> str:
+        """For people, one line a reason."""
+        dropped = any(r.drops for r in self.reasons)
+        if dropped:
+            place = f"is kept out; it would be number {self.rank:,} otherwise" if self.rank else "is kept out"
+        elif not self.rank:
+            place = "is not ranked: nothing in it answers"
+        elif self.rank <= self.limit:
+            place = f"is among the hits, at number {self.rank:,}"
+        else:
+            place = f"is number {self.rank:,}, and {self.limit:,} are shown"
+        lines = [f"{self.paper.title or self.paper.id} [{self.paper.id}] {place}."]
+        for reason in self.reasons:
+            lines.append(f"  {'✗' if reason.drops else '·'} {reason.what}")
+            if reason.quote:
+                lines.append(f"    “{reason.quote}”")
+        return "\n".join(lines)
+
+
+def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
+    """Why a paper is not among a plan's hits.
+
+    Args:
+        searcher: over the library.
+        plan: as it would be run.
+        paper_id: an id of the library.
+
+    Raises:
+        NoSuchPaper: it is not in the index.
+    """
+    index = searcher.index
+    position = index.position(paper_id)
+    paper = searcher.library.get(paper_id)
+    reasons: list[Reason] = []
+    if paper_id in plan.exclude:
+        reasons.append(Reason("it is a seed of the search, or was hidden by hand", drops=True))
+    if plan.within and paper_id not in plan.within:
+        reasons.append(Reason("it is not in the pool that is ranked", drops=True))
+    for name, value in plan.filters.to_dict().items():
+        single = Filters.from_dict({name: value})
+        mask = allowed_mask(index, single, (), set())
+        if mask is not None and not mask[position]:
+            said = ", ".join(value) if isinstance(value, list) else value
+            reasons.append(Reason(f"the limit {name} {said} does not let it through", drops=True))
+    here = np.array([position])
+    for condition in plan.conditions:
+        attribute = ATTRIBUTES.get(condition.attribute)
+        grade = float(attribute.grades(condition.value, index, here)[0])
+        span = attribute.span(condition.value, paper, index)
+        quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
+        reasons.append(_judge(condition, grade, quote))
+    free = replace(
+        plan, conditions=tuple(c for c in plan.conditions if not c.filters), filters=Filters(), versions="all"
+    )
+    free = replace(free, exclude=tuple(e for e in plan.exclude if e != paper_id), limit=len(index))
+    order, _ = searcher.order(free)
+    at = np.flatnonzero(order == position)
+    reasons.sort(key=lambda r: not r.drops)
+    return WhyNot(paper, int(at[0]) + 1 if len(at) else 0, plan.limit, tuple(reasons))
+
+
+def _judge(condition: Condition, grade: float, quote: str) -> Reason:
+    met = grade >= MEETS  # nothing known is not met
+    known = "nothing is known of it" if np.isnan(grade) else f"grade {grade:.2f}"
+    drops = condition.filters and met != (condition.sign > 0)
+    if condition.sign > 0 and not met:
+        quote = ""  # a span that speaks for the value explains nothing here
+    verb = "breaks" if met != (condition.sign > 0) else "meets"
+    return Reason(f"it {verb} [{condition.chip}]: {known}", drops, quote)
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """The span with some of its surroundings, on one line."""
+    low, high = max(0, start - 60), min(len(text), end + 60)
+    while low > 0 and not text[low - 1].isspace():
+        low -= 1
+    while high < len(text) and not text[high].isspace():
+        high += 1
+    held = " ".join(text[low:high].split())
+    return ("…" if low else "") + held[:400] + ("…" if high < len(text) else "")

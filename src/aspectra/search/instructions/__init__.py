@@ -1,0 +1,1 @@
+"""From free words to conditions, aspects and the text that is searched."""

@@ -1,0 +1,96 @@
+"""Aspect wishes: *same method, different task*; *the conclusions should differ*."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from aspectra.search.instructions.grammar.lexicon import Lexicon
+from aspectra.search.instructions.grammar.tokens import DELIMITERS, Token
+
+__all__ = ["AspectWish", "read_aspect"]
+
+_MOST_WORDS = 3  # of an aspect in free words
+_BEHIND = frozenset("but and or as on than obtained from though while with to , .".split())
+_ADVERBS = frozenset(
+    """
+    a an the completely entirely totally quite very much rather slightly somewhat kind of sort type
+    exactly precisely its their own overall general eine einen ein die der das ganz völlig
+    """.split()
+)
+_SEED = frozenset("seed paper this one in".split())
+_BETWEEN = frozenset(
+    """
+    should must that which is are be can could may do does to in have has needs need of a an
+    completely entirely totally quite really very very not n't don't doesn't shouldn't the from this
+    one
+    """.split()
+)
+
+
+class AspectWish(NamedTuple):
+    """An aspect and how it should compare.
+
+    Attributes:
+        aspect: ``background``, ``method``, ``result``, or free words.
+        same: or different.
+        known: whether the word is known as an aspect; free words need company.
+        end: number of the first token behind it.
+    """
+
+    aspect: str
+    same: bool
+    known: bool
+    end: int
+
+
+def _find(
+    lexicon: Lexicon, tokens: Sequence[Token], at: int, *categories: str
+) -> tuple[int, str, str] | None:
+    for length, entry in lexicon.matches(tokens, at):
+        if entry.category in categories:
+            return length, entry.category, entry.value
+    return None
+
+
+def read_aspect(
+    text: str, tokens: Sequence[Token], at: int, context: Lexicon, main: Lexicon
+) -> AspectWish | None:
+    """The aspect wish that begins at a token, or None."""
+    if trigger := _find(context, tokens, at, "same", "diff"):
+        paired = trigger[2] == "pair"
+        start = at + trigger[0]
+        skipped = _SEED if tokens[at].low == "unlike" else frozenset()
+        while start < len(tokens) and (tokens[start].low in _ADVERBS or tokens[start].low in skipped):
+            start += 1
+        if start >= len(tokens):
+            return None
+        same = trigger[1] == "same"
+        if noun := _find(context, tokens, start, "aspect"):
+            end = start + noun[0]
+            aspect = text[tokens[start].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
+            return AspectWish(aspect, same, not paired, end)
+        if paired:
+            return None
+        end = start
+        while end < len(tokens) and end - start <= _MOST_WORDS:
+            token = tokens[end]
+            if token.kind in DELIMITERS or token.low in _BEHIND:
+                break
+            if token.kind != "word" or any(e.category != "func" for _, e in main.matches(tokens, end)):
+                return None
+            end += 1
+        if not start < end <= start + _MOST_WORDS:
+            return None
+        return AspectWish(text[tokens[start].start : tokens[end - 1].end], same, False, end)
+    if noun := _find(context, tokens, at, "aspect"):
+        behind = at + noun[0]
+        while behind < len(tokens) and behind < at + 8:
+            if post := _find(context, tokens, behind, "samepost", "diffpost"):
+                words = text[tokens[at].start : tokens[at + noun[0] - 1].end]
+                aspect = words if noun[2] == "free" else noun[2]
+                return AspectWish(aspect, post[1] == "samepost", True, at + noun[0])
+            if tokens[behind].low not in _BETWEEN:
+                return None
+            behind += 1
+    return None

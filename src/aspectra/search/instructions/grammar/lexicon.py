@@ -1,0 +1,168 @@
+"""Lexicons: phrases and what they say, found longest first.
+
+A lexicon is written as text, one line per sense: ``CATEGORY VALUE = phrase | phrase | ...``. In a phrase,
+``(x)`` may be missing and ``{a,b}`` is a choice: ``blog( post)(s)`` stands for four phrases. The lists are in
+``words``, in sections ``[attributes]``, ``[grammar]`` and ``[context]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+
+from aspectra.search.instructions.grammar.tokens import Token, tokenise
+
+__all__ = ["Entry", "Lexicon", "expand", "sections"]
+
+_SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
+_CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
+# Three and more words that may follow, one behind the other, are a choice: one of them, or none.
+_MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
+
+
+def sections(language: str) -> dict[str, str]:
+    """The lists of a language in ``words``: section -> its text.
+
+    Args:
+        language: ``en``, ``de`` or ``zh``.
+    """
+    file = resources.files("aspectra.search.instructions.grammar") / "words" / f"{language}.txt"
+    parts = _SECTION.split(file.read_text("utf-8"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def expand(pattern: str) -> list[str]:
+    """All phrases a pattern stands for.
+
+    >>> expand("blog( post)(s)")
+    ['blog posts', 'blog post', 'blogs', 'blog']
+    """
+    pattern = _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
+    found = _CHOICE.search(pattern)
+    if found is None:
+        return [" ".join(pattern.split())]
+    maybe, choice = found.groups()
+    options = [maybe, ""] if maybe is not None else choice.split(",")
+    head, tail = pattern[: found.start()], pattern[found.end() :]
+    return [phrase for option in options for phrase in expand(head + option + tail)]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a phrase says.
+
+    Attributes:
+        category: one of those in :mod:`~aspectra.search.instructions.grammar.tagging`.
+        value: of an attribute, or a finer kind of the category, or "".
+        marks: further properties, as the word lists give them after a colon.
+    """
+
+    category: str
+    value: str = ""
+    marks: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Node:
+    after: dict[str, _Node] = field(default_factory=dict)
+    entry: Entry | None = None
+
+
+def _whole(run: str) -> list[int]:
+    return [len(run)]
+
+
+class Lexicon:
+    """Phrases in a trie of their words; Han phrases besides, character by character."""
+
+    def __init__(self) -> None:
+        self._root = _Node()
+        self._han: set[str] = set()
+        self._longest_han = 0
+        self.words: set[str] = set()
+
+    def add(self, phrase: str, entry: Entry) -> None:
+        """Add a phrase; the first one added stays."""
+        node = self._root
+        plain = phrase.isascii() and phrase.replace(" ", "").isalpha()
+        words = phrase.lower().split() if plain else [token.low for token in tokenise(phrase, _whole)]
+        for word in words:
+            if "\u3400" <= word[0] <= "\u9fff":
+                self._han.add(word)
+                self._longest_han = max(self._longest_han, len(word))
+            self.words.add(word)
+            node = node.after.setdefault(word, _Node())
+        if node.entry is None and node is not self._root:
+            node.entry = entry
+
+    def knows(self, word: str, *others: Lexicon) -> bool:
+        """Whether a word stands in a phrase of this or another lexicon."""
+        return any(word in lexicon.words for lexicon in (self, *others))
+
+    def phrases(self) -> Iterator[tuple[str, Entry]]:
+        """All phrases."""
+        nodes: list[tuple[str, _Node]] = [("", self._root)]
+        while nodes:
+            phrase, node = nodes.pop()
+            if node.entry is not None:
+                yield phrase.strip(), node.entry
+            nodes += [(f"{phrase} {word}", after) for word, after in node.after.items()]
+
+    def share_han(self, other: Lexicon) -> None:
+        """Cut Han runs at the words of another lexicon too."""
+        self._han |= other._han
+        self._longest_han = max(self._longest_han, other._longest_han)
+
+    def read(self, source: str) -> None:
+        """Add a lexicon written as text; a line that begins with white space goes on with the one before."""
+        joined = re.sub(r"\n\s+", " ", "\n".join(li for li in source.splitlines() if not li.startswith("#")))
+        for line in filter(str.strip, joined.splitlines()):
+            head, _, phrases = line.partition(" = ")
+            head, _, marks = head.partition(":")
+            category, _, value = head.strip().partition(" ")
+            entry = Entry(category, value.strip(), frozenset(marks.split()))
+            for pattern in phrases.split("|"):
+                for phrase in expand(pattern):
+                    self.add(phrase, entry)
+
+    def cut_han(self, run: str) -> list[int]:
+        """Lengths of the words of a run of Han characters: the longest known ones, and what lies between."""
+        out: list[int] = []
+        at = unknown = 0
+        while at < len(run):
+            for length in range(min(self._longest_han, len(run) - at), 0, -1):
+                if run[at : at + length] in self._han:
+                    break
+            else:
+                length = 0
+            if length:
+                if at > unknown:
+                    out.append(at - unknown)
+                out.append(length)
+                at += length
+                unknown = at
+            else:
+                at += 1
+        if at > unknown:
+            out.append(at - unknown)
+        return out
+
+    def matches(self, tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Entry]]:
+        """(number of tokens, entry) of the phrases that begin at a token, the longest first.
+
+        A phrase neither begins nor ends inside a hyphenated word, but for prefixes such as *non-*.
+        """
+        node: _Node | None = self._root
+        found: list[tuple[int, Entry]] = []
+        for number, token in enumerate(tokens[at:], 1):
+            node = node.after.get(token.low) if node is not None else None
+            if node is None:
+                break
+            inside = at + number < len(tokens) and tokens[at + number].tied
+            if node.entry is not None and "tied" in node.entry.marks and not token.tied:
+                continue
+            if node.entry is not None and (not inside or "prefix" in node.entry.marks):
+                found.append((number, node.entry))
+        return reversed(found)

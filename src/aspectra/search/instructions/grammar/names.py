@@ -1,0 +1,169 @@
+"""Open names: authors, venues, and sites or projects that documents come from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+__all__ = ["Name", "read_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that was read.
+
+    Attributes:
+        attribute: ``author``, ``venue`` or ``source``.
+        values: alternatives.
+        sure: the words around it say what it is; otherwise it needs company that does.
+    """
+
+    attribute: str
+    values: tuple[str, ...]
+    sure: bool = True
+
+
+def _lists() -> dict[str, str]:
+    """Alternatives of a regular expression for each list in ``words/names.txt``, longer names first."""
+    text = (resources.files("aspectra.search.instructions.grammar") / "words" / "names.txt").read_text(
+        "utf-8"
+    )
+    joined = re.sub(r"\n\s+", " ", "\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    out = {}
+    for line in filter(str.strip, joined.splitlines()):
+        head, _, names = line.partition(" = ")
+        known = sorted((name.strip() for name in names.split("|")), key=len, reverse=True)
+        out[head] = "|".join(map(re.escape, known))
+    return out
+
+
+_NAMES = _lists()
+_CAP = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff][\w’'&-]*(?:\.(?=\w)\w+)*"
+_INITIALS = r"(?:[A-Z]\.\s?)+"
+_PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|af|zu|y)\b"
+_PART = rf"(?:{_PARTICLE}\s+)*(?:{_INITIALS}\s*)?{_CAP}"
+_PERSON = rf"(?:{_PART}(?:\s+{_PART}){{0,4}}(?:\s+et\s+al\.?)?)"
+_AUTHOR = re.compile(
+    rf"(?:(?:co-?)?(?:written|authored|penned)\s+by|by|from\s+the\s+pen\s+of|authors?:|author\s+is|von)\s+"
+    rf"(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?(?P<people>{_PERSON})(?:\s*(?:,|and|or|&|und"
+    rf"|oder)\s*(?P<second>{_PERSON}))?"
+)
+_WROTE = re.compile(
+    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+(?P<people>{_PERSON})\s+(?:write|written|say|said"
+    rf"|published?|think|find|found)\b"
+)
+_OWNER = re.compile(
+    rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?"
+    rf"|own\s+papers?|own\s+work)\b"
+)
+_AUTHOR_AS = re.compile(
+    rf"(?:with\s+)?(?P<people>{_CAP}(?:\s+{_CAP}){{0,2}})\s+(?:as\s+(?:an?\s+|the\s+|first\s+|last"
+    rf"\s+|lead\s+|co-?)*author|(?:is|as)\s+(?:an?\s+|the\s+|first\s+)*author|among\s+the\s+authors"
+    rf"|wrote|(?:co-?)?authored)\b"
+)
+_RUN = (
+    rf"(?:The\s+|the\s+)?{_CAP}(?:\s+(?:(?:of|on|in|and|for|the|&|de|der|für)\s+"
+    rf"(?:the\s+)?(?={_CAP}))*{_CAP})*"
+)
+_APPEARED = re.compile(
+    rf"(?:published|appear(?:ed|ing|s)?|presented|printed|accepted|came\s+out|come\s+out|featured"
+    rf"|erschienen|venue:?|journal:|conference:|proceedings\s+of)\s+(?:only\s+)?(?:in|at|by"
+    rf"|on)?\s*(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the"
+    rf"\s+)?)?)?(?P<name>{_RUN})"
+)
+_VENUE_WORD = (
+    r"Journal|Transactions|Proceedings|Conference|Workshop|Letters|Annals|Symposium|IEEE|ACM|Bulletin"
+    r"|Archives|Review|Reviews|Quarterly|Acta|Zeitschrift|Trans\.|Proc\.|J\."
+)
+_IN_VENUE = re.compile(
+    rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n])*?\b"
+    rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
+)
+_ACRONYM_AT = re.compile(r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)")
+_KNOWN_VENUE = re.compile(
+    rf"(?:(?:in|at|from|by|of)\s+(?:the\s+)?)?(?:(?P<proc>(?:proceedings\s+of\s+)?)(?P<name>"
+    rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']}))(?:['’]\d\d)?)(?![\w-])"
+)
+_COMMON_VENUE = re.compile(rf"(?:in|from|by)\s+(?P<name>{_NAMES['common']})(?![\w-])(?!\s+[A-Z])")
+_SITE = re.compile(
+    rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?![\w-])",
+    re.ASCII,
+)
+# What a name may end in; the plain ones are no part of it.
+_PLAIN_HEAD = (
+    "project|collection|site|website|web\\s+site|repository|database|archive|portal|pages?|homepage|community|"
+    "platform|series|paper|magazine|newspaper"
+)
+_HEAD = _PLAIN_HEAD + (
+    "|wiki|handbook|newsletter|encyclop(?:a?e|æ)dia|docs|forum|blog|podcast|manuals?|documentation|guide"
+)
+_PLACE = re.compile(
+    rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s+)?(?:from|on|out"
+    rf"\s+of|aus)\s+(?:the|an?|our|their|dem|der)\s+(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)"
+    rf"\s+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
+)
+_FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))")
+_QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
+_PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|\w*\d\w*)(?=\s|$)")
+_NO_NAME = re.compile(
+    r"(?:(?:The|A|An)$|I|It|We|And|Please|Only|Not|No|English|German|French|Chinese|Japanese"
+    r"|Spanish|Italian|Russian|Arabic|January|February|March|April|May|June|July|August|September"
+    r"|October|November|December)\b"
+)
+_NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|\w+ing$")
+_OUR_WORDS = re.compile(
+    r"\b(?:blog|forum|news|documentation|docs|manual|guide|official|discussion|message|personal"
+    r"|user|press|review|survey|academic|scholarly)\b",
+    re.IGNORECASE,
+)
+
+
+def _place(match: re.Match[str]) -> Name | None:
+    """The name in *from the XYZ project's handbook*; None where the words say a kind (*the user forum*)."""
+    words, head = match["words"].strip(), match["head"]
+    if quoted := _QUOTED.search(words):
+        return Name("source", (quoted.group(1).strip(),))
+    if not _PROPER.search(words) or _OUR_WORDS.search(words):
+        return None
+    if re.fullmatch(_PLAIN_HEAD, head):
+        value = words + (match["more"] or "")
+    else:
+        value = f"{words} {head}{match['more'] or ''}"
+        if match["own"]:
+            value = f"{words} {head}"
+    return Name("source", (value,)) if value[0] not in "'\"" else None
+
+
+def read_name(text: str, at: int) -> tuple[int, Name] | None:
+    """The name of an author, a venue or a place that begins at a place of a text.
+
+    Returns:
+        Where it ends, and what it is; None where none begins.
+
+    >>> read_name("by Barbara Liskov, on abstraction", 0)
+    (17, Name(attribute='author', values=('Barbara Liskov',), sure=False))
+    """
+    if (match := _PLACE.match(text, at)) and (name := _place(match)):
+        return match.end(), name
+    if match := _SITE.match(text, at):
+        return match.end(), Name("source", (match["name"],))
+    if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):
+        return match.end("name"), Name("venue", (match["name"].strip(),))
+    if match := _KNOWN_VENUE.match(text, at):
+        return match.end(), Name("venue", (match["name"],))
+    if match := _IN_VENUE.match(text, at):
+        return match.end(), Name("venue", (match["name"].strip(),))
+    if match := _COMMON_VENUE.match(text, at):
+        return match.end(), Name("venue", (match["name"],), sure=False)
+    if (match := _AUTHOR.match(text, at)) and not _NO_AUTHOR.match(match["people"]):
+        people = tuple(match[group].strip() for group in ("people", "second") if match[group])
+        return match.end(), Name("author", people, match.group().startswith(("authored", "author", "from")))
+    for pattern in (_WROTE, _OWNER, _AUTHOR_AS):
+        if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
+            return match.end(), Name("author", (match["people"].strip(),))
+    if match := _ACRONYM_AT.match(text, at):
+        return match.end(), Name("venue", (match["name"],), sure=False)
+    if (match := _FROM.match(text, at)) and not _NO_NAME.match(match["name"]):
+        return match.end(), Name("source", (match["name"].strip(),), sure=False)
+    return None

@@ -1,0 +1,60 @@
+"""From what somebody wrote to fields of a query: the instruction, and wishes inside the question itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from aspectra.search.instructions.reading import Reading, read_instruction
+from aspectra.search.query import Query
+
+__all__ = ["Understood", "understand"]
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A query with its words read.
+
+    Attributes:
+        query: with conditions and aspects as fields, and the rest as its text.
+        unread: parts that look like wishes and were not understood; they stay in the text.
+    """
+
+    query: Query
+    unread: tuple[str, ...] = ()
+
+
+def understand(query: Query, *, text_too: bool = False) -> Understood:
+    """Read a query's instruction into conditions and aspects; what is left of it joins the text.
+
+    Conditions that the query already has are kept, and go before what is read about the same value.
+
+    Args:
+        query: as somebody asked.
+        text_too: read wishes in the text as well ("... in Chinese, not from a blog"). A text that is nothing
+            but wishes stays as it is, since something must be searched for.
+    """
+    unread: tuple[str, ...] = ()
+    if text_too and query.text.strip():
+        reading = read_instruction(query.text)
+        found = bool(reading.conditions or reading.same or reading.different)
+        if found and (reading.rest.strip() or query.seeds):
+            query = _with(query, reading, reading.rest.strip())
+            unread += reading.unread
+    if query.instruction.strip():
+        reading = read_instruction(query.instruction, whole_query=False)
+        text = " ".join(part for part in (query.text.strip(), reading.rest.strip()) if part)
+        query = replace(_with(query, reading, text), instruction="")
+        unread += reading.unread
+    return Understood(query, unread)
+
+
+def _with(query: Query, reading: Reading, text: str) -> Query:
+    known = {(c.attribute, c.value) for c in query.conditions}
+    new = tuple(c for c in reading.conditions if (c.attribute, c.value) not in known)
+    return replace(
+        query,
+        text=text,
+        conditions=(*query.conditions, *new),
+        same=tuple(dict.fromkeys((*query.same, *reading.same))),
+        different=tuple(dict.fromkeys((*query.different, *reading.different))),
+    )

@@ -1,0 +1,85 @@
+"""The weights of the default recipe, all in one place.
+
+They were chosen on development data only (docs/results/aspects.md says which, and what they cost and gain)
+and depend on nothing but the views there are and the fields that a query gives. Weights multiply scores in
+deviations from the mean of a fixed sample of papers, see :mod:`aspectra.search.scoring.fusion`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aspectra.search.planning.directions import Directed
+from aspectra.search.scoring.chain import Chain
+from aspectra.views.view import Matching
+
+__all__ = [
+    "ASPECT_CANDIDATES",
+    "ASPECT_MATCHINGS",
+    "ASPECT_WEIGHT",
+    "CHAIN",
+    "COMPLIANCE_WEIGHT",
+    "CONTRAST_WEIGHT",
+    "DIFFERENT_WEIGHT",
+    "DIRECTED_ABSTRACTS",
+    "DIRECTED_FULL_TEXTS",
+    "LEXICAL_WEIGHT",
+    "TEXT_WEIGHT",
+    "UNLENSED_WEIGHT",
+]
+
+# BM25 beside the abstract vector's 1.0.
+LEXICAL_WEIGHT = 0.3
+
+# Likeness in the aspects asked for, shared between them.
+ASPECT_WEIGHT = 1.0
+
+# Likeness in the other roles, subtracted: what tells "the same method" from "much the same paper".
+CONTRAST_WEIGHT = 0.4
+
+# Likeness in an aspect that is to be different, subtracted, shared between them.
+DIFFERENT_WEIGHT = 0.8
+
+# How sentences of a role are compared; each has its share of the weight. MaxSim follows an aspect closer, the
+# centroid is steadier where roles are predicted wrongly.
+ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
+
+# Papers whose sentences are compared, the best of the other probes, where all would be too many. Among 88,584
+# papers 200 to 8,000 gave the same NDCG@20 within a point, so this is about time.
+ASPECT_CANDIDATES = 300
+# The hybrid's probes beside those of the lenses that a query asks for: what a lens saw comes first, and the
+# paper's own words decide between papers of which it saw much the same. Set by hand, not tuned.
+UNLENSED_WEIGHT = 0.5
+
+# What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
+COMPLIANCE_WEIGHT = 0.6
+
+# The chain, where it is asked for. A list itself weighs ten times what grew from it.
+CHAIN = Chain(parent=10.0)
+
+# Further words beside a seed with a direction.
+TEXT_WEIGHT = 1.0
+
+# A direction's probes, chosen on one half of acl-fulltext's queries (docs/results/full-papers.md). What asks:
+# a paper's telling words, its chunks, its abstract, the mean of its chunks; "back" is in reverse.
+_WORDS_BACK = Directed("full@bm25", reverse=True)
+_WORDS = Directed("full@bm25")
+_CHUNKS_BACK = Directed("{chunks}@{encoder}", reverse=True)
+_CHUNKS = Directed("{chunks}@{encoder}", matching="maxsim")
+_PLACES_BACK = Directed("{chunks}@bm25", 0.5, reverse=True, asking="abstract@bm25")
+_PLACES = Directed("{chunks}@bm25", 0.5)
+_ABSTRACT = Directed("abstract@{encoder}")
+_ABSTRACT_BACK = Directed("abstract@{encoder}", reverse=True)
+_TERMS = Directed("abstract@bm25")
+_TERMS_BACK = Directed("abstract@bm25", reverse=True)
+
+DIRECTED_FULL_TEXTS: dict[str, tuple[Directed, ...]] = {
+    "builds-on": (_WORDS_BACK, _CHUNKS_BACK, replace(_PLACES_BACK, weight=1.0), _ABSTRACT),
+    "built-on-by": (_WORDS, Directed("{chunks}@{encoder}", asking="abstract@{encoder}"), _PLACES),
+    "both": (_WORDS_BACK, _WORDS, _CHUNKS_BACK, _CHUNKS, _PLACES_BACK, _PLACES, _ABSTRACT),
+}
+DIRECTED_ABSTRACTS: dict[str, tuple[Directed, ...]] = {
+    "builds-on": (_ABSTRACT, replace(_TERMS_BACK, weight=0.5), replace(_ABSTRACT_BACK, weight=0.5)),
+    "built-on-by": (_ABSTRACT, _TERMS_BACK, _ABSTRACT_BACK),
+    "both": (_ABSTRACT, _TERMS_BACK, _ABSTRACT_BACK),
+}

@@ -1,0 +1,65 @@
+"""The default: hybrid search, and likeness in the aspects that the query names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aspectra.base.errors import ViewMismatch
+from aspectra.search.plan import Plan
+from aspectra.search.planning.aspects import REST, Aspect, other_roles
+from aspectra.search.planning.defaults import (
+    ASPECT_CANDIDATES,
+    ASPECT_MATCHINGS,
+    ASPECT_WEIGHT,
+    CONTRAST_WEIGHT,
+    DIFFERENT_WEIGHT,
+)
+from aspectra.search.planning.planners.directional import directional
+from aspectra.search.planning.planners.hybrid import hybrid
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.query import Query
+from aspectra.views.view import Probe
+
+__all__ = ["guided"]
+
+
+@PLANNERS.register("guided")
+def guided(query: Query, views: ViewNames) -> Plan:
+    """The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
+
+    Without aspects it is the hybrid; with a direction, the probes of the planner ``directional`` take the
+    hybrid's place. An aspect in free words counts each sentence as much as it is about
+    them. Where chunks of full text are encoded, free words look there too.
+    """
+    plain = directional(query, views) if query.direction else hybrid(query, views)
+    if not query.same and not query.different:
+        return replace(plain, planner="guided")
+    same = tuple(Aspect.parse(a) for a in query.same)
+    different = tuple(Aspect.parse(a) for a in query.different)
+    if "roles" not in views.lenses and any(a.roles for a in (*same, *different)):
+        raise ViewMismatch(
+            "the index does not know which sentence says what",
+            why="it was built without the lens roles",
+            hint="aspectra index",
+        )
+    sentences = views.dense("sentences")
+    probes = list(plain.probes)
+    for aspects, weight in ((same, ASPECT_WEIGHT), (different, -DIFFERENT_WEIGHT)):
+        for aspect in aspects:
+            asked = [sentences]
+            if aspect.focus and (chunks := views.chunks()) and f"{chunks}@{views.encoder}" in views.names:
+                asked.append(f"{chunks}@{views.encoder}")
+            for view in asked:
+                probes += _about(query, view, weight / len(aspects) / len(asked), aspect)
+    rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
+    if same and rest:
+        probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
+    fusion = replace(plain.fusion, candidates=ASPECT_CANDIDATES)
+    return replace(bind("guided", query, probes, fusion), direction=plain.direction)
+
+
+def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:
+    """The query asked of the units that are about an aspect, in every way of matching."""
+    plain = probe(query, view, weight / len(ASPECT_MATCHINGS))
+    named = replace(plain, aspect=aspect.name, roles=aspect.roles, focus=aspect.focus, matching="single")
+    return [replace(named, matching=matching) for matching in ASPECT_MATCHINGS]

@@ -1,0 +1,62 @@
+"""Through lenses: a query is asked of what lenses saw in the papers, and not of their words alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.search.plan import Plan
+from aspectra.search.planning.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
+from aspectra.search.planning.lens_views import fitting
+from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
+from aspectra.search.planning.planners.hybrid import hybrid
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.query import Query
+from aspectra.views.view import Probe
+
+__all__ = ["lensed"]
+
+
+@PLANNERS.register("lensed")
+def lensed(query: Query, views: ViewNames) -> Plan:
+    """The named lenses alone; else those that the query's words ask for, beside the hybrid's probes.
+
+    Each lens is asked as the hybrid asks abstracts: by vectors, and 0.3 of that by words. A seed asks with
+    what the lens saw of it. Seeds without words look through all lenses alike. Where no lens fits it is the
+    hybrid.
+    """
+    if query.lenses:
+        names = tuple(dict.fromkeys(name.strip().replace("-", "_") for name in query.lenses))
+        probes = [one for name in names for one in _through(name, query, views, 1.0 / len(names))]
+        return bind("lensed", query, probes)
+    plain = hybrid(query, views)
+    names = fitting(query.text, views.readings) if query.text.strip() else tuple(sorted(views.readings))
+    if not names:
+        return replace(plain, planner="lensed")
+    probes = [one for name in names for one in _through(name, query, views, 1.0 / len(names))]
+    probes += [replace(one, weight=UNLENSED_WEIGHT * one.weight) for one in plain.probes]
+    return bind("lensed", query, probes)
+
+
+def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[Probe]:
+    """The query asked of one lens's views."""
+    if name == "style":
+        return [replace(one, weight=weight) for one in hand(query, views).probes]
+    lexical = f"lens-{name}@bm25"
+    if lexical not in views.names:
+        if name in views.lenses:
+            raise UsageError(
+                f"the lens {name} has no texts to search",
+                why="it gives labels or numbers, which are for conditions",
+                hint=f"-c {name}=LABEL",
+            )
+        known = [*views.readings, *(["style"] if STYLE_VIEW in views.names else [])]
+        raise ViewMismatch(
+            f"the index has no views of a lens {name!r}",
+            why="it has those of " + ", ".join(known) if known else "no lens has any yet",
+            hint=f"aspectra lens add {name}, aspectra lens run {name}, then aspectra index",
+        )
+    dense = f"lens-{name}@{views.encoder}"
+    if not views.encoder or dense not in views.names:
+        return [probe(query, lexical, weight)]
+    return [probe(query, dense, weight), probe(query, lexical, LEXICAL_WEIGHT * weight)]

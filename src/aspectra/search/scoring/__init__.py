@@ -1,0 +1,1 @@
+"""Scores of a plan's papers: probes, fusion, chains."""

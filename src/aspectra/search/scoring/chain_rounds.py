@@ -1,0 +1,84 @@
+"""Running a chain: rounds of probes asked of an index, each round's vectors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.search.plan import Plan
+from aspectra.search.scoring.chain import Chain, Node, Ranked, fold, promote
+from aspectra.search.scoring.probes import ask
+from aspectra.views.index import Index
+from aspectra.views.view import Probe, Scored, top_positions
+
+__all__ = ["run_chain"]
+
+Allowed = NDArray[np.bool_] | None
+
+
+def run_chain(index: Index, plan: Plan, chain: Chain, allowed: Allowed) -> NDArray[np.float64]:
+    """(papers,) fused scores of a plan whose lists promote papers; 0 for a paper on no list."""
+    seeds = {index.position(seed) for probe in plan.probes for seed in probe.seeds}
+    able = np.ones(len(index), dtype=np.bool_) if allowed is None else allowed.copy()
+    able[list(seeds)] = False
+    roots = _lists(index, plan.probes, chain, able)
+    for number, root in enumerate(roots):
+        root.branch = number
+    gone = {number: set(seeds) for number in range(len(roots))}
+    near = None
+    if chain.near < 1.0:
+        leaves = [root for root in roots if root.leaf] or roots
+        near = set(leaves[0].ranked.papers[: int(chain.near * chain.keep)].tolist())
+    level: list[list[Node]] = [roots]
+    for _ in range(chain.depth - 1):
+        grown: list[tuple[Node, int]] = []
+        for siblings in level:
+            for node in siblings:
+                if not node.leaf:
+                    paper = promote(node, chain, gone[node.branch], siblings, near)
+                    grown += [] if paper is None else [(node, paper)]
+        if not grown:
+            break
+        asked = [
+            replace(probe, seeds=(index.ids[paper],), text="") for _, paper in grown for probe in plan.probes
+        ]
+        found = _lists(index, asked, chain, able)
+        level = []
+        for number, (node, _) in enumerate(grown):
+            node.children = found[number * len(plan.probes) : (number + 1) * len(plan.probes)]
+            for child in node.children:
+                child.branch = node.branch
+            level.append(node.children)
+    return fold(roots, chain, len(index), plan.fusion.k)
+
+
+def _lists(index: Index, probes: Sequence[Probe], chain: Chain, able: NDArray[np.bool_]) -> list[Node]:
+    out = []
+    for probe, scored in zip(probes, ask(index, probes, keep_units=chain.pool == "sum"), strict=True):
+        if chain.pool == "sum" and scored.by_unit is not None:
+            ranked = _by_unit(index, probe, scored.by_unit, chain, able)
+        else:
+            ranked = Ranked(_top(index, scored.scored, chain.keep, able))
+        out.append(Node(ranked, 0, leaf=not probe.asking))
+    return out
+
+
+def _top(index: Index, scored: Scored, keep: int, able: NDArray[np.bool_]) -> NDArray[np.int64]:
+    known = np.where(np.isnan(scored.scores), np.float32(-np.inf), scored.scores)
+    return top_positions(known, keep, index.id_order, able & np.isfinite(known))
+
+
+def _by_unit(
+    index: Index, probe: Probe, scores: NDArray[np.float32], chain: Chain, able: NDArray[np.bool_]
+) -> Ranked:
+    """The papers of the best chunks, a paper as often as it has chunks among them."""
+    units = index.view(probe.view).units
+    if units is None:  # a view without units has no scores by unit
+        return Ranked(np.zeros(0, np.int64))
+    owner = np.repeat(np.arange(len(index)), np.diff(units.offsets))
+    values = np.where(able[owner], scores, np.float32(-np.inf))
+    order = np.argsort(-values, kind="stable")[: chain.keep]
+    return Ranked(owner[order][np.isfinite(values[order])])

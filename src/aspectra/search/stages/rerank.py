@@ -1,0 +1,82 @@
+"""Reranking as a stage: a judge and a sorter put the first papers in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from aspectra.base.errors import UsageError
+from aspectra.search.rerank.method import Method
+from aspectra.search.rerank.rerank import rerank
+from aspectra.search.spelling import spell
+from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
+
+__all__ = ["Reranking"]
+
+
+@STAGES.register("rerank")
+@dataclass(frozen=True)
+class Reranking:
+    """See :mod:`aspectra.search.rerank.rerank`.
+
+    Attributes:
+        method: judge and sorter, as in ``listwise+tournament``.
+        depth: how many of the first papers are put in order.
+        criterion: what makes a paper fit, see :class:`~aspectra.search.rerank.question.Question`; "" for the
+            aspect that is asked for, else relevance.
+        full: whether judges see full texts too, fitted to the budget.
+    """
+
+    name: ClassVar[str] = "rerank"
+    method: str = "listwise+window"
+    depth: int = 100
+    criterion: str = ""
+    full: bool = False
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise UsageError(f"cannot rerank the first {self.depth} papers")
+        Method.parse(self.method)
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether its judge asks one."""
+        return Method.parse(self.method).judge.needs_model
+
+    def reach(self, wanted: int) -> int:
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
+        return max(wanted, self.depth)
+
+    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
+        ids = context.found(draft, self.reach(wanted))
+        head = context.candidates(ids[: self.depth], full=self.full)
+        result = await rerank(
+            context.question(self.criterion),
+            head,
+            Method.parse(self.method),
+            context.model,
+            concurrency=context.lanes,
+            salt=context.salt,
+        )
+        notes = [f"the first {len(head)} papers, by {result.method}"]
+        if result.cut:
+            notes.append(f"{len(result.cut)} of them were shown only in part")
+        if result.hidden:
+            notes.append(f"hidden characters were taken out of {len(result.hidden)}")
+        step = Step(
+            spell(self),
+            tuple(notes),
+            result.questions,
+            result.calls,
+            result.recorded,
+            result.usage,
+            result.repairs,
+            result.defects,
+            result.degraded,
+            result.simulated,
+            result.stopped,
+            result.error,
+        )
+        known = set(result.order)
+        return Draft(draft.plan, (*result.order, *(i for i in ids if i not in known))), step

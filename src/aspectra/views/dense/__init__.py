@@ -1,0 +1,1 @@
+"""Dense views: exact search over stored vectors, matching between units, reverse scoring."""

@@ -1,0 +1,91 @@
+"""The protocol of an encoder: texts in, vectors out.
+
+To add an encoder, write one module in ``views/encoders`` with a factory ``make(argument) -> Encoder`` and
+register it with ``@ENCODERS.register(name)``; an encoder is asked for as ``name`` or ``name:argument``
+(``sentence-transformers:intfloat/e5-base``). It inherits ``tests/unit/views/test_encoder_conformance.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.registry import Registry
+
+__all__ = ["ENCODERS", "Encoder", "Encoding", "Kind", "Vectors", "load_encoder"]
+
+Kind = Literal["query", "document"]
+Vectors = NDArray[np.float32]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What one call to an encoder returns.
+
+    Attributes:
+        vectors: (texts, dimensions) float32, unit length where the encoder normalises.
+        spans: per text, (spans, dimensions) float32: the mean of the contextual token vectors inside each
+            asked span (late pooling), unit length. A span with no token left (beyond the maximum
+            length) is a row of zeros. Empty when no spans were asked for.
+        truncated: per text, whether tokens beyond the maximum length were cut.
+    """
+
+    vectors: Vectors
+    spans: list[Vectors] = field(default_factory=list)
+    truncated: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+
+class Encoder(Protocol):
+    """Texts to vectors.
+
+    Attributes:
+        name: short name used in view names (``abstract@minilm``); letters, digits, dots and dashes.
+        fingerprint: changes whenever vectors may differ: weights, pooling, normalisation, prompts,
+            maximum length. (Not the machine's dtype or batch size: those move a vector by less than 1e-3.)
+        dimensions: length of a vector.
+        max_tokens: tokens read of a text; longer texts are cut and counted.
+        late_pooling: whether ``spans`` can be asked for.
+        remote: host that texts are sent to, or "" for a local encoder.
+    """
+
+    name: str
+    fingerprint: str
+    dimensions: int
+    max_tokens: int
+    late_pooling: bool
+    remote: str
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        kind: Kind = "document",
+        instruction: str = "",
+        spans: Sequence[Sequence[Span]] | None = None,
+    ) -> Encoding:
+        """Encode texts, in order.
+
+        Args:
+            texts: may be empty, and may hold empty texts.
+            kind: query or document, for encoders trained with different prompts for each.
+            instruction: free instruction for encoders that take one; ignored by others.
+            spans: per text, (start, end) in characters; only where ``late_pooling`` is True.
+
+        Raises:
+            UsageError: spans asked of an encoder without token states.
+        """
+        ...
+
+
+ENCODERS: Registry[Callable[[str], Encoder]] = Registry("encoder", __package__)
+
+
+def load_encoder(spec: str) -> Encoder:
+    """The encoder that ``name`` or ``name:argument`` asks for."""
+    name, _, argument = spec.partition(":")
+    return ENCODERS.get(name)(argument)

@@ -1,0 +1,92 @@
+"""The protocol of a lens: something computed once per paper, kept in ``library.db``, read by every search.
+
+To add a lens, write one module in ``views/lenses`` with an object registered by ``LENSES.register(name)`` and
+name it in :data:`LENSES`; third parties use the entry point group ``aspectra.lens``. What depends on the
+whole corpus is kept raw here and normalised by whoever reads it from a generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from aspectra.base.errors import UsageError
+from aspectra.base.registry import Registry
+from aspectra.papers.paper import Paper
+from aspectra.views.view import Floats
+
+__all__ = ["LENSES", "LOCAL_LENSES", "MORE_LENSES", "Lens", "LensKind", "LensValues", "TextSpan"]
+
+LensKind = Literal["sentence", "paper", "vector"]
+
+
+class TextSpan(NamedTuple):
+    """A span of a paper's stored text: ``field_text(paper, field)[start:end]``."""
+
+    field: str
+    start: int
+    end: int
+
+
+class Lens(Protocol):
+    """Values of every paper.
+
+    Attributes:
+        name: of the lens, as in ``language``.
+        version: another number means that cached values are computed anew.
+        kind: ``paper``: one row of values per paper; ``sentence``: one row per unit of
+            :func:`~aspectra.views.build.vectors.paper_spans` (the title, then each sentence); ``vector``:
+            one row per paper that becomes a view of its own, see :mod:`aspectra.views.dense.lens_vectors`.
+        labels: names of the columns. A lens documents their scale; grades go from 0 to 1, and NaN says that
+            nothing is known.
+        full_text: whether values depend on the sections too, and not on title and abstract (or lead) alone.
+    """
+
+    name: str
+    version: int
+    kind: LensKind
+    labels: tuple[str, ...]
+    full_text: bool
+
+    def apply(self, papers: Sequence[Paper]) -> list[Floats]:
+        """(rows, labels) float32 for each paper: one row, or one per unit."""
+        ...
+
+    def span(self, paper: Paper, label: str) -> TextSpan | None:
+        """The span that speaks most for the label, or None where no single one does."""
+        ...
+
+
+@dataclass(frozen=True)
+class LensValues:
+    """A lens's values in one generation.
+
+    Attributes:
+        labels: names of the columns.
+        values: (papers or units, labels) float32.
+    """
+
+    labels: tuple[str, ...]
+    values: Floats
+
+    def column(self, label: str) -> Floats:
+        """(rows,) values of one label.
+
+        Raises:
+            UsageError: the lens has no such label.
+        """
+        if label not in self.labels:
+            raise UsageError(f"the lens has no label {label!r}", why="it has " + ", ".join(self.labels))
+        return np.asarray(self.values[:, self.labels.index(label)])
+
+
+# What every library is seen through unless it is told otherwise; none needs a language model.
+LOCAL_LENSES = ("audience", "format", "kind", "language", "length", "roles", "source")
+
+# Local too, but only where somebody asks for them: `aspectra lens add style`.
+MORE_LENSES = ("style",)
+
+LENSES: Registry[Lens] = Registry("lens", __package__)

@@ -1,0 +1,1 @@
+"""Lexical views: tokens, BM25 and reverse scoring over words."""

@@ -1,0 +1,68 @@
+"""The protocol of a reader: the spans of a paper that speak for one aspect, computed once per paper.
+
+A reading is what PRISM's agents write, without a model: sentences of the paper itself, so that what stands
+for an aspect can be shown and checked by slicing. It depends on the paper only. To add a reader, write one
+module in ``views/readers`` with an object registered by ``READERS.register(name)`` and name it in
+:data:`READERS`; third parties use the entry point group ``aspectra.reader``.
+
+Source: PRISM (Park et al., 2025), section 3: queries for the research question, the method and the
+experiments of a full paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from aspectra.base.registry import Registry
+from aspectra.papers.paper import Paper, field_text
+from aspectra.papers.text.citation_marks import strip_citations
+from aspectra.views.lenses.protocol import TextSpan
+
+__all__ = ["ASPECT_READERS", "LOCAL_READERS", "READERS", "Reader", "Reading", "reading_text"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader found.
+
+    Attributes:
+        spans: of the stored text, in reading order; () where the paper says nothing about the aspect, so that
+            the whole paper stands for it.
+    """
+
+    spans: tuple[TextSpan, ...]
+
+
+class Reader(Protocol):
+    """One aspect of papers.
+
+    Attributes:
+        name: of the aspect and of its view, as in ``method``.
+        version: another number means that cached readings are made anew.
+    """
+
+    name: str
+    version: int
+
+    def read(self, paper: Paper) -> Reading:
+        """The spans that speak for the aspect; none for a paper without full text."""
+        ...
+
+
+# PRISM's three aspects, and one reader for everything (its ablation).
+ASPECT_READERS = ("question", "method", "experiment")
+LOCAL_READERS = (*ASPECT_READERS, "base")
+READERS: Registry[Reader] = Registry("reader", __package__)
+
+
+def reading_text(paper: Paper, reading: Reading, citations: str = "strip") -> str:
+    """The text that is encoded for a reading: its spans, joined.
+
+    Args:
+        paper: that was read.
+        reading: of it.
+        citations: ``strip`` or ``keep``.
+    """
+    parts = [field_text(paper, field)[start:end] for field, start, end in reading.spans]
+    return " ".join(strip_citations(part).text if citations == "strip" else part for part in parts)

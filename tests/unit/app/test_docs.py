@@ -1,0 +1,105 @@
+"""The documentation holds: links lead somewhere, commands and their flags exist, code in it runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+_COMMAND = re.compile(r"^(?:\.venv/bin/)?aspectra ((?:bench |config |lens )?[a-z-]+)(.*)$", re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_commands_and_flags_exist():
+    helps: dict[str, str] = {}
+    for page in PAGES:
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.S):
+            for verb, rest in _COMMAND.findall(block):
+                if verb not in helps:
+                    out = subprocess.run(
+                        [sys.executable, "-m", "aspectra", *verb.split(), "--help"],
+                        capture_output=True,
+                        text=True,
+                        check=False,
+                    )
+                    assert out.returncode == 0, f"{page.name}: aspectra {verb} does not exist"
+                    helps[verb] = out.stdout
+                for flag in re.findall(r"(?<=\s)--[a-z-]+", rest.split("#")[0]):
+                    assert flag in helps[verb], f"{page.name}: aspectra {verb} has no {flag}"
+
+
+def test_the_source_in_contributing_works(tmp_path):
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    code = re.search(r"```python\n(# src/aspectra/papers/sources/endnote.*?)```", text, re.S)
+    assert code
+    from aspectra.papers.sources.detection import read_papers
+    from aspectra.papers.sources.protocol import SOURCES
+
+    exec(compile(code.group(1), "endnote", "exec"), {})
+    try:
+        file = tmp_path / "x.enw"
+        file.write_text("%0 Journal Article\n%T A title\n")
+        assert [p.title for p in read_papers(file)] == ["A title"]
+    finally:
+        SOURCES._members.pop("endnote")
+
+
+def _code(first_line: str) -> str:
+    text = (ROOT / "docs" / "lab.md").read_text("utf-8")
+    found = re.search(rf"```python\n({re.escape(first_line)}.*?)```", text, re.S)
+    assert found
+    return found.group(1)
+
+
+def test_the_measure_in_the_lab_page_works():
+    from aspectra.lab.evaluation.evaluate import evaluate
+    from aspectra.lab.measures.protocol import MEASURES, parse
+
+    exec(compile(_code("# src/aspectra/lab/measures/rbp.py"), "rbp", "exec"), {})
+    try:
+        found = evaluate(["RBP(p=0.5)"], {"q": {"a": 1, "b": 1}}, {"q": {"a": 3.0, "c": 2.0, "b": 1.0}})
+        assert found["RBP(p=0.5)"].mean == 0.5 * (1 + 0.25)
+        assert str(parse("rbp(p=0.8)")) == "RBP"
+    finally:
+        MEASURES._members.pop("RBP")
+
+
+def test_the_benchmark_in_the_lab_page_works(tmp_path, capsys):
+    from aspectra.app.main import main
+    from aspectra.lab.benchmarks.protocol import BENCHMARKS
+    from benchmark_fixtures import lines
+
+    lines(tmp_path / "papers.jsonl", [{"_id": f"p{n}", "title": f"Owl {n}"} for n in range(3)])
+    question = {"_id": "q", "question": "owl 1", "answers": ["p1", "p9"], "level": "easy"}
+    lines(tmp_path / "questions.jsonl", [question])
+    exec(compile(_code("# src/aspectra/lab/benchmarks/quiz.py"), "quiz", "exec"), {})
+    try:
+        loaded = BENCHMARKS.get("quiz")(tmp_path)
+        assert loaded.topics[0].labels == {"level": "easy"}
+        assert any("not in the corpus" in problem for problem in loaded.audit.problems)
+        out = tmp_path / "out"
+        places = ["--out", str(out), "--libraries", str(tmp_path / "libraries")]
+        assert main(["bench", "run", f"quiz={tmp_path}", "-r", "bm25", *places]) == 0
+        assert "| bm25 |" in capsys.readouterr().out
+    finally:
+        BENCHMARKS._members.pop("quiz")
+
+
+def test_the_study_in_the_lab_page_works(tmp_path, monkeypatch, capsys):
+    from benchmark_fixtures import beir
+
+    monkeypatch.chdir(tmp_path)
+    beir(tmp_path / "data" / "owls")
+    exec(compile(_code("from pathlib import Path"), "study", "exec"), {})
+    assert "| bm25>20>bm25 |" in capsys.readouterr().out

@@ -1,0 +1,247 @@
+"""Experiments on a made-up collection: what is ranked, kept, made again, scored and printed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import benchmark_fixtures as made_up
+from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
+from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
+from aspectra.lab.experiments.manifest import manifest
+from aspectra.lab.experiments.records import Record, Records
+from aspectra.lab.experiments.scoring import score_cell
+from aspectra.lab.reports.outcomes import breakdown_tables, main_table
+from aspectra.lab.reports.tables import render
+from aspectra.search.recipe import Recipe
+from aspectra.views.settings import IndexSettings
+from fake_encoder import FakeEncoder
+
+SETTINGS = IndexSettings(encoders=("fake",), chunks=())
+
+
+class World:
+    """A benchmark, its searcher, and cells made on demand."""
+
+    def __init__(self, folder, name, layout, **options):
+        self.benchmark = BENCHMARKS.get(name)(layout(folder / name), **options)
+        self.fake = FakeEncoder()
+        self.searcher = benchmark_library(
+            self.benchmark, folder / "library", SETTINGS, load=lambda _: self.fake
+        )
+        self.searchers = {self.benchmark.name: self.searcher}
+        self.folder = folder
+
+    def cell(self, spec="bm25", protocol="collection", **more):
+        state = library_state(self.searcher)
+        return Cell(Recipe.parse(spec), self.benchmark, protocol, 100, state, **more)
+
+    def records(self):
+        return Records(self.folder / "records.jsonl")
+
+
+@pytest.fixture
+def beir(tmp_path):
+    return World(tmp_path, "beir", made_up.beir)
+
+
+@pytest.fixture
+def csfcube(tmp_path):
+    return World(tmp_path, "csfcube", made_up.csfcube)
+
+
+@pytest.fixture
+def modes(tmp_path):
+    return World(tmp_path, "infosearch", made_up.infosearch)
+
+
+def test_a_finished_ranking_is_not_made_again(beir):
+    cells = [beir.cell("bm25"), beir.cell("hybrid")]
+    with beir.records() as records:
+        topics = len(beir.benchmark.topics)
+        assert run_cells(cells, beir.searchers, records) == 2 * topics
+        before = records.path.read_bytes()
+        assert run_cells(cells, beir.searchers, records) == 0
+    with beir.records() as records:  # opened again
+        assert run_cells(cells, beir.searchers, records) == 0
+        assert records.path.read_bytes() == before
+        assert run_cells([replace(cells[0], depth=7)], beir.searchers, records) == topics
+
+
+def test_a_line_cut_off_is_made_again_and_a_damaged_one_is_said(beir):
+    cell = beir.cell()
+    with beir.records() as records:
+        run_cells([cell], beir.searchers, records)
+        whole = [(r.key, r.ids, r.scores) for r in records.of(cell.key)]
+    raw = (beir.folder / "records.jsonl").read_bytes()
+    (beir.folder / "records.jsonl").write_bytes(raw[:-9])
+    with beir.records() as records:
+        assert len(records) == len(whole) - 1
+        assert run_cells([cell], beir.searchers, records) == 1
+        assert [(r.key, r.ids, r.scores) for r in records.of(cell.key)] == whole
+    lines = (beir.folder / "records.jsonl").read_bytes().splitlines(keepends=True)
+    (beir.folder / "records.jsonl").write_bytes(b"{]\n" + b"".join(lines[1:]))
+    with pytest.raises(BadInput, match="line 1 of"):
+        beir.records()
+
+
+def test_the_key_changes_with_the_questions(beir):
+    cell = beir.cell()
+    topics = tuple(replace(t, text=t.text + " more") for t in beir.benchmark.topics)
+    other = replace(cell, benchmark=replace(beir.benchmark, topics=topics))
+    assert other.key != cell.key
+    assert replace(cell, repeats=3).key == cell.key
+
+
+def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
+    cell = csfcube.cell("bm25>1>dense", "pool")
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        for record in records.of(cell.key):
+            topic = next(t for t in csfcube.benchmark.topics if t.id == record.topic)
+            pool = set(csfcube.benchmark.pools[topic.id]) - {topic.seed}
+            assert set(record.ids) == pool
+            assert record.missing == len(pool) - 1
+            assert list(record.scores) == sorted(record.scores, reverse=True)
+        outcome = score_cell(cell, records)
+    assert "did not rank, placed last: bm25>1>dense" in render(main_table("x", [outcome]), "markdown")
+
+
+def test_an_empty_pool_is_not_the_collection(csfcube):
+    pools = {topic.id: () for topic in csfcube.benchmark.topics}
+    cell = replace(csfcube.cell("bm25", "pool"), benchmark=replace(csfcube.benchmark, pools=pools))
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        assert {r.ids for r in records.of(cell.key)} == {()}
+
+
+def test_percent_cuts_are_of_pools_only(csfcube):
+    cells = [csfcube.cell("bm25", protocol) for protocol in ("pool", "collection")]
+    with csfcube.records() as records:
+        run_cells(cells, csfcube.searchers, records)
+        pool, collection = (score_cell(cell, records) for cell in cells)
+    assert any(str(s.measure) == "NDCG%20" for _, s in pool.scores())
+    assert not any(str(s.measure) == "NDCG%20" for _, s in collection.scores())
+    assert any("NDCG%20 is of a whole pool" in note for note in collection.notes)
+    assert "NDCG%20 is of a whole pool" in render(main_table("x", [collection]), "markdown")
+
+
+def test_no_pools_no_pool_protocol(beir):
+    cell = replace(beir.cell(), benchmark=replace(beir.benchmark, pools=None), protocol="pool")
+    with beir.records() as records, pytest.raises(UsageError, match="has no pools"):
+        run_cells([cell], beir.searchers, records)
+
+
+def test_incomplete_sets_are_not_averaged(beir):
+    cell = beir.cell()
+    with beir.records() as records:
+        part = replace(beir.benchmark, topics=beir.benchmark.topics[:1])
+        run_cells([replace(cell, benchmark=part)], beir.searchers, records)
+        for record in list(records.of(replace(cell, benchmark=part).key)):
+            records.add(replace(record, cell=cell.key))
+        with pytest.raises(BadInput, match="1 of 2 rankings are missing"):
+            score_cell(cell, records)
+        outcome = score_cell(cell, records, incomplete=True)
+    assert (outcome.ranked, outcome.topics) == (1, 2)
+    assert any("incomplete: 1 of 2" in note for note in outcome.notes)
+    assert outcome.score("nDCG@10").units == 1
+
+
+def test_a_mode_that_was_cut_short_is_missing(modes):
+    cell = modes.cell()
+    with modes.records() as records:
+        run_cells([cell], modes.searchers, records, modes=["original"])
+        with pytest.raises(BadInput, match="rankings are missing"):
+            score_cell(cell, records)
+        outcome = score_cell(cell, records, modes=["original"])
+        assert any("p-MRR needs the mode instructed" in note for note in outcome.notes)
+        run_cells([cell], modes.searchers, records)
+        outcome = score_cell(cell, records)
+    assert outcome.score("p-MRR").mean is not None
+    with modes.records() as records, pytest.raises(UsageError, match="no mode 'sideways'"):
+        run_cells([cell], modes.searchers, records, modes=["sideways"])
+
+
+def test_a_topic_that_cannot_be_asked_is_counted(csfcube):
+    lost = Topic("lost", seed="not-there", aspect="method")
+    benchmark = replace(csfcube.benchmark, topics=(*csfcube.benchmark.topics, lost))
+    cell = replace(csfcube.cell(), benchmark=benchmark)
+    with csfcube.records() as records:
+        failures = []
+        assert run_cells([cell], csfcube.searchers, records, failures=failures) == len(benchmark.topics) - 1
+        assert len(failures) == 1
+        assert "topic lost: there is no paper 'not-there'" in failures[0]
+        with pytest.raises(NoSuchPaper):
+            run_cells([cell], csfcube.searchers, records)
+
+
+def test_repeats_of_a_deterministic_recipe_cost_one_run(beir):
+    cell = beir.cell(repeats=5)
+    with beir.records() as records:
+        assert run_cells([cell], beir.searchers, records) == len(beir.benchmark.topics)
+        outcome = score_cell(cell, records)
+    assert set(outcome.deviations.values()) == {0.0}
+    text = render(main_table("x", [outcome]), "markdown")
+    assert "± 0.00" in text
+    assert "a deterministic recipe is run once" in text
+
+
+def test_repeats_of_what_varies_are_averaged(beir):
+    cell = beir.cell(repeats=2, deterministic=False)
+    best, worst = ("b0", "b1", "b3"), ("b3", "b1", "b0")
+    with beir.records() as records:
+        for repeat, ids in enumerate((best, worst)):
+            for topic, order in (("q0", ids), ("q1", ("b2",))):
+                scores = tuple(-float(n) for n in range(len(order)))
+                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0, {}))
+        outcome = score_cell(cell, records, measures=["MRR(rel=0.5)@10"])
+    score = outcome.score("MRR(rel=0.5)@10")
+    assert score.values["q0"] == pytest.approx((1 + 1 / 3) / 2)
+    assert score.mean == pytest.approx((1.0 + (1 / 3 + 1) / 2) / 2)
+    spread = (1.0 - (1 / 3 + 1) / 2) / 2**0.5
+    assert outcome.deviations["gold", "MRR(rel=0.5)@10", ""] == pytest.approx(spread)
+    assert "(2 runs)" in render(main_table("x", [outcome]), "markdown")
+
+
+def test_equal_means_are_not_printed_bold(beir):
+    first, second = beir.cell("bm25"), replace(beir.cell("bm25"), recipe=Recipe("twin", planner="bm25"))
+    with beir.records() as records:
+        run_cells([first, second], beir.searchers, records)
+        table = main_table("x", [score_cell(c, records) for c in (first, second)], baseline="bm25")
+    assert table.best == frozenset()
+    with pytest.raises(UsageError, match="no recipe is called 'z'"):
+        main_table("x", [score_cell(first, records)], baseline="z")
+
+
+def test_breakdowns_and_manifest(csfcube):
+    cell = csfcube.cell()
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        outcome = score_cell(cell, records)
+        facts = manifest([outcome], records, csfcube.searchers)
+    tables = breakdown_tables([outcome], "facet")
+    assert tables[0].columns == ("recipe", "background", "method", "result", "mean of facets")
+    with pytest.raises(UsageError, match="no topic has the label 'colour'"):
+        breakdown_tables([outcome], "colour")
+    assert facts["cells"][0]["cell"] == cell.key
+    held = facts["benchmarks"]["csfcube"]
+    assert held["checksums"]
+    assert held["index"]["views"]["abstract@fake"]["fingerprint"] == csfcube.fake.fingerprint
+
+
+def test_a_library_serves_one_corpus(beir):
+    other = replace(beir.benchmark, revision="another")
+    with pytest.raises(UsageError, match="holds another corpus"):
+        benchmark_library(other, beir.folder / "library", load=lambda _: beir.fake)
+
+
+def test_a_first_stage_is_run_once_for_all_recipes(beir, monkeypatch):
+    asked = []
+    order = beir.searcher.order
+    monkeypatch.setattr(beir.searcher, "order", lambda plan: asked.append(plan.planner) or order(plan))
+    with beir.records() as records:
+        cells = [beir.cell("bm25>3>dense"), beir.cell("bm25>3>hybrid")]
+        run_cells(cells, beir.searchers, records)
+    assert asked.count("bm25") == len(beir.benchmark.topics)

@@ -1,0 +1,197 @@
+"""Measures: one spelling each. Every registered family goes through the conformance tests here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from aspectra.base.errors import UsageError
+from aspectra.lab.evaluation.presets import PRESETS, get_preset
+from aspectra.lab.measures.protocol import MEASURES, Arity, Family, Measure, parse
+
+
+def example(family: Family) -> Measure:
+    return family(None if family.cut == "none" else 10)
+
+
+def variants(family: Family) -> list[Measure]:
+    """The family with each parameter at each of its other values."""
+    cut = None if family.cut == "none" else 10
+    out = [example(family)]
+    if family.cut == "optional":
+        out.append(family())
+    for param in family.params:
+        others: tuple[Any, ...] = param.choices or (
+            (True, False)
+            if isinstance(param.default, bool)
+            else (3,)
+            if isinstance(param.default, int)
+            else (2.0, 0.125)
+            if isinstance(param.default, float)
+            else ("R(rel=2)@5",)
+        )
+        out += [family(cut, **{param.name: value}) for value in others]
+    if len(family.params) > 1:
+        out.append(family(cut, **{p.name: p.choices[-1] for p in family.params if p.choices}))
+    return out
+
+
+@pytest.mark.parametrize("name", MEASURES.names())
+def test_conformance(name: str) -> None:
+    family = MEASURES.get(name)
+    assert family.name == name
+    assert family.help
+    assert isinstance(family.arity, Arity)
+    low, high = family.bounds
+    assert low < high
+    if family.missing is not None:
+        assert low <= family.missing <= high
+    assert (family.combine is None) or family.of is not None
+    for measure in variants(family):
+        again = parse(str(measure))
+        assert again == measure
+        assert hash(again) == hash(measure)
+        assert str(again) == str(measure) == repr(measure)
+        assert again.params == measure.params
+        assert again.cut == measure.cut
+        assert {measure: 1}[again] == 1
+    assert len({str(m) for m in variants(family)}) == len(set(variants(family)))
+
+
+@pytest.mark.parametrize(
+    ("given", "canonical"),
+    [
+        ("nDCG@10", "nDCG@10"),
+        ("ndcg@10", "nDCG@10"),
+        ("NDCG@20", "nDCG@20"),
+        ("NDCG%20", "NDCG%20"),
+        ("ndcg%20", "NDCG%20"),
+        (" nDCG( gain = exp )@10 ", "nDCG(gain=exp)@10"),
+        ("nDCG(gain=linear)@10", "nDCG@10"),
+        ("nDCG()@10", "nDCG@10"),
+        ("nDCG(ties=average,gain=exp)@5", "nDCG(gain=exp,ties=average)@5"),
+        ("R@5", "R@5"),
+        ("Recall@5", "R@5"),
+        ("R(cap=true)@5", "R(cap=true)@5"),
+        ("R(rel=2.0)@5", "R(rel=2)@5"),
+        ("R(rel=1.5)@5", "R(rel=1.5)@5"),
+        ("MRR@10", "MRR@10"),
+        ("AP", "AP"),
+        ("MAP", "AP"),
+        ("AP(cut=30)", "AP(cut=30)"),
+        ("P@20", "P@20"),
+        ("R-precision", "R-precision"),
+        ("Rprec", "R-precision"),
+        ("Success@5", "Success@5"),
+        ("p-MRR", "p-MRR"),
+        ("P-mrr", "p-MRR"),
+        ("Robustness@10", "Robustness@10"),
+        ("SICR", "SICR"),
+        ("SICR(rule=fork)", "SICR(rule=fork)"),
+        ("WISE@20", "WISE@20"),
+        ("WISE(beyond=0.1)@20", "WISE(beyond=0.1)@20"),
+        ("wise-ideal@20", "WISE-ideal@20"),
+        ("Gap(of=recall(rel=2)@5,bound=lower)", "Gap(of=R(rel=2)@5,bound=lower)"),
+        ("Gap(of=nDCG(gain=exp,ties=average)@5)", "Gap(of=nDCG(gain=exp,ties=average)@5)"),
+    ],
+)
+def test_spellings(given: str, canonical: str) -> None:
+    assert str(parse(given)) == canonical
+    assert parse(canonical) == parse(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not the name of a measure"),
+        ("nDCG@", "not the name of a measure"),
+        ("nDCG@-3", "not the name of a measure"),
+        ("nDCG@1.5", "not the name of a measure"),
+        ("nDCG@10@20", "not the name of a measure"),
+        ("nDCG@0", "at least 1"),
+        ("NDCG%101", "at most 100"),
+        ("nDGC@10", "there is no measure called"),
+        ("R%20", "there is no measure called"),
+        ("P", "needs a cut"),
+        ("AP@10", "has no cut"),
+        ("nDCG(gain=cubic)@10", "choices: linear, exp"),
+        ("nDCG(gian=exp)@10", "no parameter 'gian'"),
+        ("nDCG(exp)@10", "is not a parameter"),
+        ("nDCG(gain=exp,gain=linear)@10", "twice"),
+        ("R(rel=many)@5", "must be of type float"),
+        ("R(rel=nan)@5", "must be of type float"),
+        ("R(cap=1)@5", "must be of type bool"),
+        ("AP(cut=-1)", "at least 0"),
+        ("AP(cut=1.5)", "must be of type int"),
+        ("Gap(of=p-MRR)", "cannot be taken"),
+        ("Gap(of=nothing)", "there is no measure called"),
+        ("R(cut=5)", "no parameter 'cut'"),
+        ("R(self=5)", "no parameter 'self'"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert said in str(caught.value)
+
+
+def test_unknown_names_suggest() -> None:
+    with pytest.raises(UsageError, match="nDCG"):
+        parse("nDGC@10")
+    with pytest.raises(UsageError, match="followir-2024"):
+        get_preset("followir")
+
+
+def test_a_measure_is_its_string() -> None:
+    assert parse("R@5") != parse("R@6")
+    assert parse("R@5") != "R@5"
+    assert parse("R(rel=2)@5")["rel"] == 2.0
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_presets(name: str) -> None:
+    preset = get_preset(name)
+    assert preset.name == name
+    assert preset.about
+    for text in preset.measures:
+        assert parse(str(preset.parse(text))) == preset.parse(text), "the resolved spelling needs no preset"
+    for family, given in preset.defaults.items():
+        assert MEASURES.get(family)(None if MEASURES.get(family).cut == "none" else 1, **given)
+
+
+def test_what_presets_mean() -> None:
+    assert [str(get_preset("fork").parse(t)) for t in ("WISE@20", "SICR", "Per@20", "nDCG@10")] == [
+        "WISE(rule=fork)@20",
+        "SICR(rule=fork,missing=zero)",
+        "Per(rule=fork)@20",
+        "nDCG@10",
+    ]
+    assert [str(get_preset("csfcube").parse(t)) for t in ("NDCG@20", "map", "NDCG%20", "R@20")] == [
+        "csfcube_ndcg@20",
+        "AP(rel=2,base=found)",
+        "NDCG%20",
+        "R(rel=2)@20",
+    ]
+    assert str(get_preset("litsearch-tool").parse("nDCG@10")) == "litsearch_ndcg@10"
+    assert (get_preset("trec").precision, get_preset("paper").precision) == ("float32", "float64")
+    orders = {name: preset.order for name, preset in PRESETS.items()}
+    assert {name for name, order in orders.items() if order == "input"} == {
+        "fork",
+        "csfcube",
+        "litsearch-tool",
+        "followir-2024",
+    }
+
+
+def test_listing_and_scoring_measures_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, aspectra.lab.measures.protocol as m; m.MEASURES.names();"
+        "import aspectra.lab.evaluation.evaluate, aspectra.lab.runs.run;"
+        "import aspectra.lab.statistics.significance, aspectra.lab.runs.foreign;"
+        "[m.MEASURES.get(n) for n in m.MEASURES];"
+        "assert not {'openvino', 'bm25s', 'scipy', 'pandas', 'sklearn', 'ir_measures'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

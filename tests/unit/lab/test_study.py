@@ -1,0 +1,241 @@
+"""A study as a value, and the directory it leaves."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import benchmark_fixtures as made_up
+from aspectra.base.errors import BadInput, LibraryBusy, UsageError
+from aspectra.lab.experiments.running import main_tables, recorded_run, run_study, score_study
+from aspectra.lab.experiments.study import Source, Study, open_study, protocols_of
+from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
+from aspectra.papers.library.lock import WriterLock
+from aspectra.search.recipe import Recipe
+from fake_encoder import FakeEncoder
+
+BM25 = Recipe.parse("bm25")
+HYBRID = Recipe.parse("hybrid")
+
+
+class Noisy(FakeEncoder):
+    """A service that answers a query a little differently each time."""
+
+    remote = "example.org"
+
+    def __init__(self):
+        super().__init__()
+        self.asked = 0
+
+    def encode(self, texts, *, kind="document", instruction="", spans=None):
+        out = super().encode(texts, kind=kind, instruction=instruction, spans=spans)
+        if kind == "query":
+            self.asked += 1
+            out.vectors[:] = super().encode([f"{t} noise{self.asked}" for t in texts]).vectors
+        return out
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return made_up.beir(tmp_path / "owls")
+
+
+def study_of(folder, *recipes, **more):
+    return Study((Source("beir", str(folder)),), recipes or (BM25,), **more)
+
+
+def run(study, out, **more):
+    return run_study(study, out, out.parent / "libraries", load=lambda _: FakeEncoder(), **more)
+
+
+def test_it_survives_json(folder):
+    study = study_of(folder, BM25, Recipe.parse("bm25>5>dense"), modes=("original",), encoders=("x",))
+    assert Study.from_dict(json.loads(json.dumps(study.to_dict()))) == study
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sources": ()}, "no benchmark"),
+        ({"recipes": ()}, "no recipe"),
+        ({"recipes": (BM25, BM25)}, "two recipes are called 'bm25'"),
+        ({"protocol": "all"}, "unknown protocol 'all'"),
+        ({"depth": 0}, "depth must be 1"),
+        ({"repeats": 0}, "repeats must be 1"),
+        ({"preset": "mine"}, "no preset called 'mine'"),
+        ({"measures": ("Best@1",)}, "no measure called"),
+        ({"sources": (Source("owls", "."),)}, "no benchmark called 'owls'"),
+    ],
+)
+def test_nonsense_is_refused(folder, change, message):
+    values = {"sources": (Source("beir", str(folder)),), "recipes": (BM25,), **change}
+    with pytest.raises(UsageError, match=message):
+        Study(**values)
+    with pytest.raises(UsageError, match="unknown field in a study: colour"):
+        Study.from_dict({"colour": 1})
+
+
+def test_only_views_that_are_looked_at_are_built(folder):
+    assert study_of(folder, BM25).settings().encoders == ()
+    assert study_of(folder, HYBRID).settings().encoders == ("minilm",)
+    assert study_of(folder, HYBRID).settings().chunks == ()
+    assert study_of(folder, Recipe.parse("fulltext")).settings().chunks
+    assert study_of(folder, HYBRID, encoders=()).settings().encoders == ()
+
+
+def test_two_of_one_name_cannot_be_told_apart(folder):
+    study = Study((Source("beir", str(folder)), Source("beir", str(folder))), (BM25,))
+    with pytest.raises(UsageError, match="two benchmarks are called 'beir/owls'"):
+        study.load()
+
+
+def test_protocols(folder, tmp_path):
+    pooled = study_of(folder).load()["beir/owls"]
+    plain = Source("beir", str(folder), {"pools": "no"}).load()
+    assert protocols_of("auto", pooled) == ("pool",)
+    assert protocols_of("both", pooled) == ("pool", "collection")
+    assert protocols_of("both", plain) == protocols_of("auto", plain) == ("collection",)
+    with pytest.raises(UsageError, match="has no pools"):
+        protocols_of("pool", plain)
+
+
+def test_a_directory_holds_everything_and_is_run_once(folder, tmp_path):
+    out = tmp_path / "exp"
+    study = study_of(folder, BM25, HYBRID, protocol="both")
+    first = run(study, out)
+    assert (first.made, first.kept, first.failures) == (8, 0, ())
+    before = {
+        name: (out / name).read_bytes() for name in ("results.json", "records.jsonl", "experiment.json")
+    }
+    again = run(study, out)
+    assert (again.made, again.kept) == (0, 8)
+    assert {name: (out / name).read_bytes() for name in before} == before
+    assert sorted(p.name for p in (out / "tables").iterdir()) == [
+        "beir-owls-collection.md",
+        "beir-owls-pools.md",
+    ]
+    results = json.loads(before["results.json"])
+    assert "seconds" not in before["results.json"].decode()
+    assert len(results["cells"]) == 4
+    (scored,) = [s for s in results["cells"][0]["sets"]["gold"]["scores"] if s["measure"] == "nDCG@10"]
+    assert set(scored["values"]) == {"q0", "q1"}
+
+    opened = open_study(out)
+    assert opened.study == study
+    rescored = score_study(opened, measures=["P@1"], preset="trec")
+    assert {str(s.measure) for o in rescored for _, s in o.scores()} == {"P@1"}
+    assert {o.preset for o in rescored} == {"trec"}
+    assert main_tables(score_study(opened)).keys() == {"beir-owls-pools", "beir-owls-collection"}
+    made = recorded_run(opened, opened.cells[0])
+    assert made.name == "bm25"
+    assert set(made) == {"q0", "q1"}
+    with pytest.raises(UsageError, match="in mode reversed"):
+        recorded_run(opened, opened.cells[0], mode="reversed")
+
+
+def test_more_recipes_make_only_their_own_rankings(folder, tmp_path):
+    study = study_of(folder, BM25, encoders=("fake",))
+    assert run(study, tmp_path / "exp").made == 2
+    done = run(study_of(folder, BM25, HYBRID, encoders=("fake",)), tmp_path / "exp")
+    assert (done.made, done.kept) == (2, 2)
+
+
+def test_changed_files_are_not_scored(folder, tmp_path):
+    out = tmp_path / "exp"
+    run(study_of(folder), out)
+    with (folder / "qrels.tsv").open("a") as stream:
+        stream.write("q1\tb4\t1\n")
+    with pytest.raises(BadInput, match="are not those that"):
+        score_study(open_study(out))
+
+
+def test_a_second_process_is_refused(folder, tmp_path):
+    out = tmp_path / "exp"
+    out.mkdir()
+    with WriterLock(out, "bench run"), pytest.raises(LibraryBusy, match="an experiment is running in"):
+        run(study_of(folder), out)
+
+
+def test_directories_that_are_none(tmp_path):
+    with pytest.raises(BadInput, match="there is no"):
+        open_study(tmp_path)
+    (tmp_path / "experiment.json").write_text("[]")
+    with pytest.raises(BadInput, match="damaged"):
+        open_study(tmp_path)
+    (tmp_path / "experiment.json").write_text('{"format": 99}')
+    with pytest.raises(BadInput, match="another version"):
+        open_study(tmp_path)
+    (tmp_path / "experiment.json").write_text('{"format": 1, "study": {}}')
+    with pytest.raises(BadInput, match="damaged"):
+        open_study(tmp_path)
+
+
+def test_only_what_varies_is_repeated(folder, tmp_path):
+    study = study_of(folder, BM25, HYBRID, repeats=3, encoders=("fake",))
+    noisy = Noisy()
+    done = run_study(study, tmp_path / "exp", tmp_path / "libraries", load=lambda _: noisy)
+    assert done.made == 2 + 3 * 2
+    bm25, hybrid = done.outcomes
+    assert (bm25.cell.runs, hybrid.cell.runs) == (1, 3)
+    assert set(bm25.deviations.values()) == {0.0}
+    opened = open_study(tmp_path / "exp")
+    assert [o.cell.runs for o in score_study(opened)] == [1, 3]
+
+
+def test_comparison(folder, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    run(study_of(folder, BM25, HYBRID), one)
+    run(study_of(folder, BM25), two)
+    held = {d.name: open_study(d).results() for d in (one, two)}
+    systems = systems_of(held)
+    assert [s.name for s in systems] == ["bm25 (one)", "hybrid", "bm25 (two)"]
+    (table,) = comparison_tables(
+        systems, "bm25 (one)", test="wilcoxon", correction="holm", measures=["nDCG@10"]
+    )
+    rows = {row[1]: row for row in table.rows}
+    assert rows["bm25 (two)"][3].value == 0.0
+    assert rows["bm25 (two)"][4] == "0/2/0"
+    assert "holm-corrected" in table.notes[0]
+    for wrong in (
+        {"baseline": "x"},
+        {"baseline": "hybrid", "test": "z"},
+        {"baseline": "hybrid", "correction": "z"},
+    ):
+        with pytest.raises(UsageError):
+            comparison_tables(systems, **wrong)
+    held["two"]["benchmarks"]["beir/owls"]["revision"] = "other"
+    with pytest.raises(BadInput, match="another revision"):
+        systems_of(held)
+    with pytest.raises(BadInput, match="damaged"):
+        systems_of({"x": {"cells": [{}]}})
+
+
+def test_measures_are_asked_for_as_the_preset_spells_them(folder, tmp_path):
+    run(study_of(folder, BM25, HYBRID, preset="csfcube", measures=("P@2", "R@2")), tmp_path / "one")
+    systems = systems_of({"one": open_study(tmp_path / "one").results()})
+    (table,) = comparison_tables(systems, "bm25", measures=["P@2"])
+    assert {row[0] for row in table.rows} == {"P(rel=2)@2"}
+    with pytest.raises(UsageError, match="measures asked for: nDCG@3"):
+        comparison_tables(systems, "bm25", measures=["nDCG@3"])
+
+
+def test_other_units_are_not_compared(folder, tmp_path):
+    run(study_of(folder, BM25, HYBRID), tmp_path / "one")
+    held = open_study(tmp_path / "one").results()
+    for score in held["cells"][1]["sets"]["gold"]["scores"]:
+        score["values"].pop("q1")
+    (table,) = comparison_tables(systems_of({"one": held}), "bm25")
+    assert [row[1] for row in table.rows] == ["bm25", "bm25"]
+    assert any("was scored on other units" in note for note in table.notes)
+
+
+def test_published_numbers_say_whether_they_compare(tmp_path):
+    source = Source("csfcube", str(made_up.csfcube(tmp_path / "csfcube")))
+    run(Study((source,), (BM25,)), tmp_path / "exp")
+    systems = systems_of({"exp": open_study(tmp_path / "exp").results()})
+    table = published_table(source.load(), systems)
+    assert table is not None
+    assert table.rows[0][2] == "here: bm25, pool"
+    assert all(row[5].startswith("not comparable: ") for row in table.rows if not row[2].startswith("here"))
+    assert published_table("beir/owls", systems) is None

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import detect, read_papers
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("@article{a, title={T}}", "bibtex"),
+        ("TY  - JOUR\nTI  - T\nER  -\n", "ris"),
+        ("PMID- 1\nOWN - NLM\nTI  - T\n", "nbib"),
+        ('[{"id": "a", "type": "book", "title": "T", "issued": {"date-parts": [[2000]]}}]', "csl-json"),
+        ('{"_id": "1", "title": "T", "text": "x"}', "jsonl"),
+        ('{"paper_id": "1", "title": "T", "abstract": ["x"], "pred_labels": ["other_label"]}', "jsonl"),
+    ],
+)
+def test_content_decides(tmp_path: Path, text: str, name: str) -> None:
+    path = tmp_path / "export.txt"
+    path.write_text(text)
+    assert detect(path) == name
+    assert any(isinstance(item, Paper) for item in read_papers(path))
+
+
+def test_the_name_does_not_mislead(tmp_path: Path) -> None:
+    path = tmp_path / "export.bib"
+    path.write_text("TY  - JOUR\nTI  - T\nER  -\n")
+    assert detect(path) == "ris"
+
+
+def test_named_source_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text('{"id": "a", "type": "book", "title": "T", "issued": {}}')
+    (paper,) = (item for item in read_papers(path, as_="jsonl") if isinstance(item, Paper))
+    assert "csl" not in paper.metadata
+    with pytest.raises(UsageError, match="no source called"):
+        read_papers(path, as_="bibtext")
+
+
+def test_clear_refusals(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no file or folder"):
+        detect(tmp_path / "missing")
+    with pytest.raises(BadInput, match="no file or folder"):
+        read_papers(tmp_path / "missing", as_="jsonl")
+    path = tmp_path / "x.bin"
+    path.write_bytes(b"")
+    with pytest.raises(BadInput, match="is empty"):
+        detect(path)
+    path.write_bytes(b"\x00\x01\x02" * 99)
+    with pytest.raises(BadInput) as caught:
+        detect(path)
+    assert "--as NAME" in str(caught.value)

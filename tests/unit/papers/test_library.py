@@ -1,0 +1,362 @@
+"""The library: adding, removing, resolving, grouping, counting."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import replace
+
+import pytest
+
+from aspectra.base.errors import (
+    AspectraError,
+    LibraryBusy,
+    LibraryCorrupt,
+    LibraryNotFound,
+    NoSuchPaper,
+    UsageError,
+)
+from aspectra.papers.library.store import Library
+from aspectra.papers.paper import Paper, Reference, Section, Sentence
+from aspectra.papers.sources.protocol import Remark
+from conftest import PAPERS
+
+
+def add(library, *records):
+    with library.writing("add") as writer:
+        return writer.add(records)
+
+
+def test_papers_come_back_as_they_were(library):
+    for paper in PAPERS:
+        assert library.get(paper.id) == paper
+        assert library.get(paper.id).content_hash == paper.content_hash
+    assert [p.id for p in library.papers()] == [p.id for p in PAPERS]
+
+
+def test_everything_a_paper_can_hold_survives(library):
+    whole = Paper(
+        "all",
+        "T",
+        "One. Two.",
+        ("A B",),
+        1999,
+        "V",
+        {"doi": "10.1/x"},
+        "http://x",
+        "en",
+        (Section("H", "text"), Section("", "more")),
+        (Reference("raw", "k", "t", {"doi": "10.2/y"}), Reference(raw="only raw")),
+        (Sentence(0, 4, "method"), Sentence(5, 9, "")),
+        {"unknown": {"nested": [1, 2.5, None, "é"]}},
+    )
+    add(library, whole)
+    assert library.get("all") == whole
+
+
+def test_adding_again_changes_nothing(library):
+    before = library.revision
+    report = add(library, *PAPERS)
+    assert (report.added, report.updated, report.unchanged) == (0, 0, len(PAPERS))
+    assert library.revision == before
+
+
+def test_same_paper_with_new_content_is_updated(library):
+    report = add(library, replace(PAPERS[0], abstract="Another abstract."))
+    assert (report.added, report.updated) == (0, 1)
+    assert library.get("owl").abstract == "Another abstract."
+    assert len(library) == len(PAPERS)
+
+
+def test_a_different_paper_with_a_taken_id_is_kept_beside(library):
+    stranger = Paper("owl", "Quantum error correction with surface codes")
+    report = add(library, stranger)
+    assert report.added == 1
+    assert "owl~2" in report.remarks[0].reason
+    assert library.get("owl") == PAPERS[0]
+    assert library.get("owl~2").title == stranger.title
+    assert add(library, stranger).unchanged == 1
+
+
+def test_duplicate_ids_in_one_file_are_both_kept(library):
+    add(library, Paper("k", "One title here"), Paper("k", "One title here", "with an abstract"))
+    assert library.get("k").abstract == ""
+    assert library.get("k~2").abstract == "with an abstract"
+
+
+def test_remarks_are_kept_and_counted(library):
+    report = add(
+        library, Remark("line 3", "broken"), Remark("file", "latin-1", skipped=False), Paper("x", "X")
+    )
+    assert report.skipped == 1
+    assert library.summary()["records_skipped"] == 1
+    assert library.summary()["records_noted"] == 1
+    assert {r["place"] for r in library.remarks()} == {"line 3", "file"}
+
+
+def test_what_was_read_before_a_failure_is_kept(library):
+    def stream():
+        yield Paper("kept", "Kept")
+        raise AspectraError("the file broke off")
+
+    with pytest.raises(AspectraError, match="broke off"), library.writing("add") as writer:
+        writer.add(stream())
+    assert "kept" in library
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        "owl",
+        "10.1000/OWL",
+        "https://doi.org/10.1000/owl",
+        "doi:10.1000/owl",
+        "Owls hunt at night",
+        "OWLS hunt, at night!",
+    ],
+)
+def test_seeds_resolve(library, seed):
+    assert library.resolve(seed) == "owl"
+
+
+def test_arxiv_seed_resolves_without_version(library):
+    assert library.resolve("arXiv:2101.00001v3") == "mice"
+    assert library.resolve("https://arxiv.org/abs/2101.00001") == "mice"
+
+
+def test_unknown_seed_suggests(library):
+    with pytest.raises(NoSuchPaper) as error:
+        library.resolve("owls hunt at dawn")
+    assert "owl (Owls hunt at night)" not in str(error.value) or "did you mean" in error.value.hint
+    with pytest.raises(NoSuchPaper) as near:
+        library.resolve("Ranking documents with language")
+    assert "rank" in near.value.hint
+
+
+def test_ambiguous_title_is_refused(library):
+    add(library, Paper("n1", "Same short", year=1990), Paper("n2", "Same short", year=2020))
+    with pytest.raises(UsageError, match="names 2 papers"):
+        library.resolve("Same short")
+
+
+def test_preprint_and_journal_version_are_grouped_never_deleted(library):
+    preprint = Paper(
+        "pre", "Mice avoid predators", "v1", ("C. Young",), 2020, "arXiv", {"arxiv": "2101.00001"}
+    )
+    add(library, preprint)
+    assert library.versions(["pre"]) == {"pre": ["mice"]}
+    assert library.versions(["mice", "owl"]) == {"mice": ["pre"]}
+    assert library.summary()["version_groups"] == 1
+    with library.writing("remove") as writer:
+        writer.remove(["pre"])
+    assert library.versions(["mice"]) == {}
+
+
+def test_same_title_by_other_authors_or_far_years_is_no_version(library):
+    add(library, Paper("o", "Mice avoid predators", authors=("Zoe Other",), year=2021))
+    add(library, Paper("p", "Owls hunt at night", authors=("Ada Lovelace",), year=1960))
+    assert library.versions(["mice", "owl"]) == {}
+
+
+def test_citations_resolve_by_id_doi_title_and_printed_text(library):
+    citing = Paper(
+        "c",
+        "Citing",
+        references=(
+            Reference(identifiers={"id": "full"}),
+            Reference(identifiers={"doi": "10.1000/OWL"}),
+            Reference(raw="C. Young. 2021. Of mice. arXiv:2101.00001v2."),
+            Reference(raw="D. Ada. 2023. Ranking documents with language models. In IR 3(1)."),
+            Reference(raw="Nobody. Unknown work. 1900."),
+            Reference(identifiers={"id": "later"}),
+        ),
+    )
+    add(library, citing)
+    assert library.cites("c") == ["full", "mice", "owl", "rank"]
+    add(library, Paper("later", "Added later"))
+    assert library.cites("c") == ["full", "later", "mice", "owl", "rank"]
+    assert library.cited_by("owl") == ["c"]
+
+
+def test_remove_is_all_or_nothing(library):
+    with pytest.raises(NoSuchPaper), library.writing("remove") as writer:
+        writer.remove(["owl", "nobody"])
+    assert "owl" in library
+    with library.writing("remove") as writer:
+        assert writer.remove(["owl"]) == 1
+    assert "owl" not in library
+    assert len(library) == len(PAPERS) - 1
+
+
+def test_authors_are_found_by_family_or_whole_name(library):
+    assert library.ids_by_author("lovelace") == {"owl"}
+    assert library.ids_by_author("A. Lovelace") == {"owl"}
+    assert library.ids_by_author("Ada Lovelace") == {"owl"}
+    assert library.ids_by_author("Ben Lovelace") == set()
+    assert library.ids_by_author("Ada") == {"rank"}
+
+
+def test_second_writer_fails_at_once_naming_the_holder(library):
+    with library.writing("index"), pytest.raises(LibraryBusy) as error, library.writing("add"):
+        pass
+    assert "`index`" in error.value.why
+    assert "process" in error.value.why
+
+
+def test_readers_never_wait_for_the_writer(library):
+    with library.writing("add") as writer:
+        writer.add([Paper("new", "New")])
+        assert len(Library(library.folder)) == len(PAPERS) + 1
+
+
+def test_missing_newer_and_damaged_libraries(tmp_path, library):
+    with pytest.raises(LibraryNotFound, match="no library"):
+        Library(tmp_path / "nowhere")
+    with library.writing("x") as writer:
+        writer.set_meta("format", "99")
+    with pytest.raises(LibraryCorrupt, match="newer"):
+        Library(library.folder)
+    garbage = tmp_path / "garbage"
+    garbage.mkdir()
+    (garbage / "library.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(LibraryCorrupt):
+        Library(garbage)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    sqlite3.connect(empty / "library.db").close()
+    (empty / "library.db").touch()
+    with pytest.raises(LibraryCorrupt, match="not an Aspectra library"):
+        Library(empty)
+
+
+def test_a_library_needs_a_folder_of_its_own(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(UsageError, match="not empty"):
+        Library.create(tmp_path)
+    assert Library.create(tmp_path / "a" / "b").folder.is_dir()
+
+
+def test_hostile_ids_are_only_text(library, tmp_path):
+    for hostile in ("../../etc/passwd", "a\x00b", "x" * 5000, "\u202eabc", "'; DROP TABLE papers; --"):
+        add(library, Paper(hostile, f"Title of {len(hostile)}"))
+    assert len(library) == len(PAPERS) + 5
+    assert not (tmp_path / "etc").exists()
+    assert all(i.isprintable() and len(i) <= 500 for i in library.ids())
+
+
+def test_disk_full_is_said_and_loses_nothing(library, monkeypatch):
+    # SQLite itself reports a full disk when the database may not grow.
+    original = sqlite3.connect
+
+    class Small(sqlite3.Connection):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            pages = self.execute("PRAGMA page_count").fetchone()[0]
+            self.execute(f"PRAGMA max_page_count = {pages + 4}")
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: original(*a, **{**k, "factory": Small}))
+    big = [Paper(f"big{i}", f"Title {i}", "words " * 4000) for i in range(40)]
+    with pytest.raises(AspectraError, match="disk is full"), library.writing("add") as writer:
+        writer.add(big)
+    monkeypatch.undo()
+    assert Library(library.folder).ids() == [p.id for p in PAPERS]
+    assert Library(library.folder).check() == []
+
+
+def _work(paper_id, title="A study of whales", **more):
+    return Paper(paper_id, title=title, authors=("Ann Lee",), **more)
+
+
+def test_a_paper_that_left_its_group_never_joins_it_to_another_work(library):
+    add(library, _work("w1"), _work("w2"), _work("w3"), _work("s1", "A study of whales at sea"))
+    add(library, _work("w1", "A study of whales at sea"))
+    assert library.versions(["w1", "w2"]) == {"w1": ["s1"], "w2": ["w3"]}
+    add(library, _work("w2", "A study of whales at sea"))
+    assert library.versions(["w1", "w3"]) == {"w1": ["w2", "s1"]}
+    assert library.summary()["papers_in_groups"] == 3
+
+
+@pytest.mark.parametrize("end", ["changes", "is removed"])
+def test_two_works_part_when_the_paper_between_them_goes(library, end):
+    doi = {"doi": "10.1000/between"}
+    add(
+        library,
+        _work("one"),
+        _work("between", identifiers=doi),
+        _work("two", "All about dolphins", identifiers=doi),
+    )
+    assert len(library.versions(["one"])["one"]) == 2
+    if end == "changes":
+        add(library, _work("between"))
+        assert library.versions(["one", "two"]) == {"one": ["between"]}
+    else:
+        with library.writing("remove") as writer:
+            writer.remove(["between"])
+        assert library.versions(["one", "two"]) == {}
+
+
+def test_citations_follow_the_title_they_name(library):
+    citing = Paper("citing", title="C", references=(Reference(title="A study of whales"),))
+    add(library, _work("cited"), citing)
+    assert library.cited_by("cited") == ["citing"]
+    add(library, _work("cited", "A study of whale"))
+    assert library.cited_by("cited") == []
+    add(library, _work("again"))
+    assert library.cited_by("again") == ["citing"]
+
+
+def test_citations_are_linked_by_the_next_run_when_the_first_was_killed(library, monkeypatch):
+    def killed(db):
+        raise KeyboardInterrupt
+
+    records = (_work("cited"), Paper("citing", title="C", references=(Reference(title="A study of whales"),)))
+    with monkeypatch.context() as patch:
+        patch.setattr("aspectra.papers.library.linking.resolve_citations", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add(library, *records)
+    report = add(library, *records)
+    assert report.unchanged == 2
+    assert library.cited_by("cited") == ["citing"]
+
+
+@pytest.mark.parametrize(
+    "name", ["van der Berg", "Jan van der Berg", "van der Berg, Jan", "Berg, J.", "berg"]
+)
+def test_authors_are_found_however_they_are_written(library, name):
+    add(library, Paper("vdb", title="T", authors=("Jan van der Berg",)))
+    assert library.ids_by_author(name) == {"vdb"}
+    assert library.ids_by_author("Berg, Karl") == set()
+
+
+def test_a_library_that_can_only_be_read_is_read(library, monkeypatch):
+    library.close()
+    plain = sqlite3.connect
+
+    def connect(name, *args, **more):
+        if not more.get("uri"):
+            raise sqlite3.OperationalError("unable to open database file")  # as on a read-only medium
+        return plain(name, *args, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    with pytest.raises(AspectraError, match="cannot be opened"):  # here others could be writing
+        Library(library.folder)
+    monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK)
+    with Library(library.folder) as again:
+        assert again.get("owl").title == "Owls hunt at night"
+    library.database.with_name("library.db-wal").write_bytes(b"unread changes")
+    with pytest.raises(AspectraError, match="cannot be opened"):
+        Library(library.folder)
+
+
+def test_a_poorer_record_takes_no_text_away(library):
+    poor = replace(PAPERS[0], abstract="", year=2020)
+    report = add(library, poor)
+    assert report.updated == 1
+    assert "kept from the one before" in report.remarks[0].reason
+    assert library.get("owl").abstract == PAPERS[0].abstract
+    assert library.get("owl").year == 2020
+    assert add(library, poor).unchanged == 1
+    bare = replace(PAPERS[3], sections=(), abstract="An abstract at last.")
+    add(library, bare)
+    assert library.get("full").sections == PAPERS[3].sections
+    assert library.get("full").abstract == "An abstract at last."

@@ -1,0 +1,66 @@
+"""Files as people have them: compressed, cut off, in other encodings."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+import zstandard
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.sources.files import clean, read_lines, read_text
+
+LINES = [f"line {i} with some words" for i in range(5000)]
+PLAIN = "\n".join(LINES).encode()
+
+
+def packed(kind: str) -> bytes:
+    if kind == "gzip":
+        return gzip.compress(PLAIN)
+    if kind == "zstd":
+        return zstandard.ZstdCompressor().compress(PLAIN)
+    half = len(PLAIN) // 2
+    return b"".join(zstandard.ZstdCompressor().compress(part) for part in (PLAIN[:half], PLAIN[half:]))
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd", "zstd frames"])
+def test_compressed_files_are_read_whole(tmp_path, kind):
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(packed(kind))
+    assert [text for _, text, _ in read_lines(file)] == LINES
+    assert read_text(file)[0].splitlines() == LINES
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd", "zstd frames"])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.99])
+def test_a_file_that_was_cut_off_is_said_to_be(tmp_path, kind, share):
+    raw = packed(kind)
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(raw[: int(len(raw) * share)])
+    remarks = [remark for _, _, remark in read_lines(file) if remark]
+    assert len(remarks) == 1
+    assert "damaged" in remarks[0].reason
+    assert remarks[0].skipped
+    with pytest.raises(BadInput, match="damaged"):
+        read_text(file)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "noted"),
+    [
+        ("\ufeffnaïve".encode(), "naïve", False),
+        ("naïve".encode("cp1252"), "naïve", True),
+        ("naïve".encode("utf-16"), "naïve", True),
+    ],
+)
+def test_encodings(tmp_path, raw, text, noted):
+    file = tmp_path / "x.txt"
+    file.write_bytes(raw)
+    found, remarks = read_text(file)
+    assert found == text
+    assert bool(remarks) == noted
+
+
+def test_clean_leaves_text_only():
+    assert clean("a\x1b[31mb\x1b[0m\x00c\r\nd\ud800") == "abc\nd?"
+    assert clean(None) == ""

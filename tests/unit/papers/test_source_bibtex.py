@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.tagged.bibtex_record import names_of
+from aspectra.papers.text.latex import latex_to_text, text_to_latex
+
+
+def read(tmp_path: Path, text: str | bytes) -> tuple[dict[str, Paper], list[Remark]]:
+    path = tmp_path / "x.bib"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    items = list(SOURCES.get("bibtex").read(path, ReadOptions()))
+    return {i.id: i for i in items if isinstance(i, Paper)}, [i for i in items if isinstance(i, Remark)]
+
+
+def test_an_entry(tmp_path: Path) -> None:
+    papers, remarks = read(
+        tmp_path,
+        r"""% a comment
+@comment{ignored}
+@string{proc = "Proceedings of "}
+@InProceedings{Li_2020:a/b,
+  Title = {{BERT} \& G{\"o}del: 50\% of $\alpha$},
+  author = {Lovelace, Ada and van der Berg, Anna and King, Jr., Martin and {ACME, Inc.} and others},
+  booktitle = proc # {{MADEUP}} # " 2020",
+  year = 2020, month = jan, pages = {1--9},
+  abstract = {One
+     line. 5% more.
+
+     New paragraph.},
+  doi = {https://doi.org/10.1000/A\_B}, eprint = {2004.07180v2}, archivePrefix = {arXiv},
+  url = {https://example.org/a\_b?x=1\%20}, keywords = {ranking, search},
+  file = {:a.pdf:PDF}, langid = {ngerman},
+}
+""",
+    )
+    assert remarks == []
+    paper = papers["Li_2020:a/b"]
+    assert paper.title == "BERT & Gödel: 50% of α"
+    assert paper.authors == ("Ada Lovelace", "Anna van der Berg", "Martin King Jr.", "ACME, Inc.")
+    assert paper.venue == "Proceedings of MADEUP 2020"
+    assert paper.abstract == "One line. 5% more.\n\nNew paragraph."
+    assert paper.identifiers == {"doi": "10.1000/a_b", "arxiv": "2004.07180"}
+    assert paper.url == "https://example.org/a_b?x=1%20"
+    assert (paper.year, paper.language) == (2020, "de")
+    assert paper.metadata["keywords"] == ["ranking", "search"]
+    raw = paper.metadata["bibtex"]
+    assert raw["type"] == "inproceedings"
+    assert raw["fields"]["file"] == ":a.pdf:PDF"
+    assert raw["fields"]["month"] == "January"
+
+
+def test_repeated_keys_are_both_kept(tmp_path: Path) -> None:
+    papers, remarks = read(tmp_path, "@misc{a, title={T}}\n@misc{a, title={U}}\n@misc{a, title={V}}")
+    assert list(papers) == ["a", "a~2", "a~3"]
+    assert all(not r.skipped for r in remarks)
+
+
+def test_repeated_fields_and_missing_commas(tmp_path: Path) -> None:
+    papers, remarks = read(tmp_path, '@misc{a, title={T}, title={U}, note="n" author={A B} year=2001}')
+    paper = papers["a"]
+    assert (paper.title, paper.authors, paper.year) == ("T", ("A B",), 2001)
+    assert paper.metadata["bibtex"]["repeated"] == [["title", "U"]]
+    assert len(remarks) == 3
+
+
+def test_broken_entries_are_remarks(tmp_path: Path) -> None:
+    papers, remarks = read(
+        tmp_path, "@misc{a, title={open\n@misc{b, title={T}}\n@misc{title={no key}}\n@misc{c, title={end"
+    )
+    assert list(papers) == ["b"]
+    assert [r.place for r in remarks] == ["entry a", "line 3", "entry c"]
+
+
+def test_biblatex_inheritance(tmp_path: Path) -> None:
+    papers, _ = read(
+        tmp_path,
+        """@inproceedings{child, title={C}, crossref={Book}}
+@article{other, title={O}, xdata={common}, subtitle={S}, date={2019-05/2020}}
+@misc{alone, title={A}, crossref={nowhere}}
+@misc{self, title={A}, crossref={self}}
+@xdata{common, journaltitle={J}}
+@proceedings{book, title={The Book}, year={2001}, publisher={P}, doi={10.1000/book}}
+""",
+    )
+    assert (papers["child"].venue, papers["child"].year) == ("The Book", 2001)
+    assert papers["child"].metadata["publisher"] == "P"
+    assert papers["child"].identifiers == {}
+    assert (papers["other"].venue, papers["other"].year, papers["other"].title) == ("J", 2019, "O: S")
+    assert set(papers) == {"child", "other", "alone", "self", "book"}
+
+
+def test_latin_1(tmp_path: Path) -> None:
+    papers, remarks = read(tmp_path, "@misc{a, title={Größe}}".encode("latin-1"))
+    assert papers["a"].title == "Größe"
+    assert "Windows-1252" in remarks[0].reason
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no BibTeX entry"):
+        read(tmp_path, "@comment{x} words")
+
+
+@pytest.mark.parametrize(
+    ("raw", "names"),
+    [
+        ("family=Berg, given=Anna, prefix=van der", ["Anna van der Berg"]),
+        ("Smith, J.; Doe, A.", ["J. Smith", "A. Doe"]),
+        (r"{\O}rsted, Hans and {\'E}va Sz{\H{o}}ke", ["Hans Ørsted", "Éva Szőke"]),
+        ("{Barnes and Noble}", ["Barnes and Noble"]),
+        ("", []),
+    ],
+)
+def test_names(raw: str, names: list[str]) -> None:
+    assert names_of(raw) == names
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\v{C}ech \c{c} \H{o} {\L}ukasz Stra{\ss}e \'\i", "Čech ç ő Łukasz Straße í"),
+        ("AT&T 5% off #3 a_b", "AT&T 5% off #3 a_b"),
+        ("costs $5 and $10", "costs $5 and $10"),
+        ("``q'' a--b c---d e~f", "“q” a–b c—d e f"),
+        (r"\emph{x} \textbf{y} {\it z}", "x y z"),
+        (r"\textgreek{a}", "a"),
+        (r"p\textless0.05, {\textgreater}5", "p<0.05, >5"),
+        (r"{\textgreater}5 {\textdegree}C, p \textless{} 1 \textbar \copyright{} \S5", ">5 °C, p < 1 |© §5"),
+        ("\\", ""),
+        ("{" * 5000, ""),
+    ],
+)
+def test_latex(latex: str, text: str) -> None:
+    assert latex_to_text(latex) == text
+
+
+def test_escaping_is_undone_by_reading() -> None:
+    text = "R&D {a_b} \\x ~50% #1 $5 ^2 -- --- ``q'' ?` @ \"z\""
+    assert latex_to_text(text_to_latex(text)) == text

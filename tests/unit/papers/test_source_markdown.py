@@ -1,0 +1,153 @@
+"""Markdown and plain text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.pages.markdown import front_matter
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+
+NOUGAT = """# Umbrellas in trains
+
+Ada Example
+
+###### Abstract
+
+They get lost. We find them.
+
+## 1 Introduction
+
+Lost [1].
+
+```python
+# not a heading
+```
+
+### 1.1 Aims
+
+To find them.
+
+Method
+------
+
+We walk.
+
+## References
+
+* [1] C. Author. 2019. Umbrellas considered lost. In Nothing. doi:10.1234/abc
+* [2] E. Third. 2020. [Rain and its uses.](https://arxiv.org/abs/2002.00001) In Wet.
+
+## Appendix A Proofs
+
+None.
+"""
+
+
+def read(path: Path, text: str) -> list[Paper | Remark]:
+    path.write_text(text, "utf-8")
+    return list(SOURCES.get("markdown").read(path, ReadOptions()))
+
+
+def one(path: Path, text: str) -> Paper:
+    items = [item for item in read(path, text) if isinstance(item, Paper)]
+    assert len(items) == 1
+    return items[0]
+
+
+def test_nougat(tmp_path: Path) -> None:
+    paper = one(tmp_path / "x.mmd", NOUGAT)
+    assert paper.title == "Umbrellas in trains"
+    assert paper.abstract == "They get lost. We find them."
+    assert [s.heading for s in paper.sections] == ["Introduction", "Aims", "Method", "Proofs"]
+    assert "# not a heading" in paper.sections[0].text
+    assert [r.title for r in paper.references] == ["Umbrellas considered lost", "Rain and its uses"]
+    assert [r.identifiers for r in paper.references] == [{"doi": "10.1234/abc"}, {"arxiv": "2002.00001"}]
+    assert paper.metadata["file"] == "x.mmd"
+    assert paper.metadata["front_matter"] == "Ada Example"
+
+
+def test_front_matter(tmp_path: Path) -> None:
+    text = (
+        "---\ntitle: 'Umbrellas: a study'\nauthors:\n  - name: Ada Example\n    affiliation: Rain\n"
+        "  - Sample, Bo\nyear: 2021\ndoi: 10.1234/U\nlang: en-GB\ntags: [rain, trains]\n"
+        "abstract: >\n  They get lost.\n  We find them.\n---\n\n## Introduction\n\nLost.\n"
+    )
+    paper = one(tmp_path / "x.md", text)
+    assert (paper.title, paper.year, paper.language) == ("Umbrellas: a study", 2021, "en")
+    assert paper.authors == ("Ada Example", "Bo Sample")
+    assert paper.abstract == "They get lost. We find them."
+    assert paper.identifiers == {"doi": "10.1234/u"}
+    assert paper.metadata["tags"] == ["rain", "trains"]
+    assert [s.heading for s in paper.sections] == ["Introduction"]
+
+
+@pytest.mark.parametrize("text", ["---\nnever closed", "no matter", "", "----\nx\n----"])
+def test_no_front_matter(text: str) -> None:
+    assert front_matter(text) == ({}, text)
+
+
+def test_short_text_is_title_and_abstract(tmp_path: Path) -> None:
+    paper = one(tmp_path / "x.txt", "Umbrellas in trains\n\nThey get lost.\nWe find them.\n")
+    assert (paper.title, paper.abstract, paper.sections) == (
+        "Umbrellas in trains",
+        "They get lost. We find them.",
+        (),
+    )
+
+
+def test_text_without_title(tmp_path: Path) -> None:
+    paper = one(tmp_path / "x.txt", "they get lost, all of them, and nobody knows why.")
+    assert (paper.title, paper.abstract) == ("", "they get lost, all of them, and nobody knows why.")
+
+
+def test_long_text_is_one_section(tmp_path: Path) -> None:
+    paper = one(tmp_path / "x.txt", "Umbrellas in trains\n\n" + "They get lost every day. " * 400)
+    assert (paper.title, paper.abstract, len(paper.sections)) == ("Umbrellas in trains", "", 1)
+
+
+def test_structured_text(tmp_path: Path) -> None:
+    text = (
+        "Umbrellas in trains\n\nAda Example\n\nAbstract\n\nThey get lost.\n\n1 Introduction\n\nLost [1].\n\n"
+        "2 Method\n\nWe walk.\n\nReferences\n\n[1] C. Author. 2019. Umbrellas considered lost. Nothing.\n\n"
+        "[2] E. Third. 2020. Rain and its uses. Wet.\n"
+    )
+    paper = one(tmp_path / "x.txt", text)
+    assert paper.abstract == "They get lost."
+    assert [s.heading for s in paper.sections] == ["Introduction", "Method"]
+    assert len(paper.references) == 2
+
+
+def test_invisible_characters_are_removed_and_said(tmp_path: Path) -> None:
+    remark, paper = read(tmp_path / "x.txt", "Umbrellas in trains\n\nThey\u200b get \u202elost.")
+    assert isinstance(remark, Remark)
+    assert not remark.skipped
+    assert isinstance(paper, Paper)
+    assert paper.abstract == "They get lost."
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "least", "most"),
+    [
+        ("x.md", b"# A title", 0.3, 0.3),
+        ("x.txt", "Ünïcode".encode(), 0.3, 0.3),
+        ("x.txt", "caf\u00e9 au lait in a caf\u00e9".encode("cp1252"), 0.3, 0.3),
+        ("x.dat", b"some words", 0.1, 0.1),
+        ("x.py", b"import os", 0.0, 0.0),
+        ("x.json", b'{"a": 1}', 0.0, 0.0),
+        ("x.txt", b"\x00\x01\x02", 0.0, 0.0),
+        ("x.txt", bytes(range(128, 256)) * 4, 0.0, 0.0),
+    ],
+)
+def test_sniff(tmp_path: Path, name: str, head: bytes, least: float, most: float) -> None:
+    assert least <= SOURCES.get("markdown").sniff(tmp_path / name, head) <= most
+
+
+def test_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"ab\x00cd")
+    with pytest.raises(BadInput):
+        list(SOURCES.get("markdown").read(path, ReadOptions()))

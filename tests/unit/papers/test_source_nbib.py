@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions
+
+RECORD = """
+PMID- 12345
+OWN - NLM
+DP  - 2020 Jan 3
+TI  - A title that
+      goes on.
+LID - 10.1000/X [doi]
+LID - 12 [pii]
+AB  - BACKGROUND: text - with
+      more.
+FAU - Lovelace, Ada A
+AU  - Lovelace AA
+CN  - The Made Up Group
+LA  - eng
+JT  - The made up journal
+VI  - 7
+PMC - PMC99
+MH  - *Humans
+OT  - ranking
+XYZ - odd
+
+PMID- 12346
+TI  - [Translated].
+"""
+
+
+def test_records(tmp_path: Path) -> None:
+    path = tmp_path / "x.nbib"
+    path.write_text(RECORD)
+    first, second = (i for i in SOURCES.get("nbib").read(path, ReadOptions()) if isinstance(i, Paper))
+    assert (first.id, first.title, first.year) == ("12345", "A title that goes on.", 2020)
+    assert first.abstract == "BACKGROUND: text - with more."
+    assert first.authors == ("Ada A Lovelace", "The Made Up Group")
+    assert first.identifiers == {"doi": "10.1000/x", "pmid": "12345", "pmcid": "PMC99"}
+    assert (first.venue, first.language) == ("The made up journal", "en")
+    assert first.metadata["keywords"] == ["ranking", "Humans"]
+    assert ["XYZ", "odd"] in first.metadata["nbib"]
+    assert second.title == "Translated"
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    path = tmp_path / "x.nbib"
+    path.write_text("words")
+    with pytest.raises(BadInput, match="no PubMed record"):
+        list(SOURCES.get("nbib").read(path, ReadOptions()))

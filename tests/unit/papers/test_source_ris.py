@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+
+
+def read(tmp_path: Path, text: str) -> tuple[list[Paper], list[Remark]]:
+    path = tmp_path / "x.ris"
+    path.write_text(text, encoding="utf-8")
+    items = list(SOURCES.get("ris").read(path, ReadOptions()))
+    return [i for i in items if isinstance(i, Paper)], [i for i in items if isinstance(i, Remark)]
+
+
+def test_a_record(tmp_path: Path) -> None:
+    papers, remarks = read(
+        tmp_path,
+        """\ufeffProvider: made up
+
+TY  - JOUR
+T1  - A title that
+goes on
+AU  - Lovelace, Ada
+AU  - King, Martin, Jr.
+AU  - Doe, J.; Roe, R.
+PY  - 2020/01/02/
+AB  - Cells that are
+
+ER - positive and
+
+ER  - negative.
+N1  - Cited By :10
+N1  - Export Date: today
+XX  - unknown
+DO  - https://doi.org/10.1000/ABC
+KW  - one
+two
+KW  - three; four
+UR  - https://example.org/1
+UR  - https://arxiv.org/abs/2004.07180v1
+JO  - J. Made Up
+SP  - 1
+EP  - 9
+AN  - 123
+DB  - PubMed
+LA  - eng
+ER  -
+
+Link to the full text:
+https://example.org/link
+""",
+    )
+    assert remarks == []
+    (paper,) = papers
+    assert paper.title == "A title that goes on"
+    assert paper.authors == ("Ada Lovelace", "Martin King Jr.", "J. Doe", "R. Roe")
+    assert paper.abstract == "Cells that are ER - positive and ER  - negative.".replace("ER  -", "ER -")
+    assert paper.identifiers == {"doi": "10.1000/abc", "arxiv": "2004.07180", "pmid": "123"}
+    assert (paper.id, paper.year, paper.venue, paper.language) == (
+        "doi:10.1000/abc",
+        2020,
+        "J. Made Up",
+        "en",
+    )
+    assert paper.url == "https://example.org/1"
+    assert paper.metadata["keywords"] == ["one", "two", "three", "four"]
+    assert paper.metadata["note"] == "Cited By :10\nExport Date: today"
+    assert paper.metadata["pages"] == "1-9"
+    fields = paper.metadata["ris"]["fields"]
+    assert ["XX", "unknown"] in fields
+    assert ["", "https://example.org/link"] in fields
+
+
+def test_wrong_spacing(tmp_path: Path) -> None:
+    papers, remarks = read(tmp_path, "TY - CONF\nTI - On IS - a relations\nAU - A B\nER -\n")
+    assert remarks == []
+    assert (papers[0].title, papers[0].authors) == ("On IS - a relations", ("A B",))
+    assert papers[0].metadata["type"] == "paper-conference"
+
+
+def test_missing_ends_and_starts(tmp_path: Path) -> None:
+    papers, remarks = read(
+        tmp_path,
+        "TY  - BOOK\nTI  - One\nTY  - JOUR\nTI  - Two\nER  -\nTI  - Three\nER  -\nTY  - JOUR\nER  -\n",
+    )
+    assert [p.title for p in papers] == ["One", "Two", "Three"]
+    assert [r.skipped for r in remarks] == [False, False, True]
+
+
+def test_repeated_abstract_is_joined_once(tmp_path: Path) -> None:
+    papers, _ = read(tmp_path, "TY  - JOUR\nTI  - T\nTI  - U\nAB  - a\nAB  - a\nAB  - b\nER  -\n")
+    assert (papers[0].title, papers[0].abstract) == ("T", "a\n\nb")
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no RIS record"):
+        read(tmp_path, "words\n")

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from aspectra.papers.export.protocol import WRITERS
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import detect, read_papers
+
+HARD = Paper(
+    id="lovelace1843",
+    title='BERT & {friends}: 5% of $x_1$ -- "why" \\ ~^',
+    abstract="First. @misc{no, title} < a & b.\n\nTY - Second.\n\n@book{x,",
+    authors=(
+        "Ada Lovelace",
+        "Anna van der Berg",
+        "Martin Luther King Jr.",
+        "ACME, Inc.",
+        "Barnes and Noble",
+        "Plato",
+    ),
+    year=1843,
+    venue="Notes & Records",
+    identifiers={"doi": "10.1000/a_b(c)", "arxiv": "2004.07180"},
+    url="https://example.org/a_b?x=1&y=%20#z",
+    language="en",
+    metadata={
+        "type": "article-journal",
+        "keywords": ["a b", "c"],
+        "volume": "7",
+        "pages": "1-9",
+        "editors": ["E. F. Codd"],
+    },
+)
+SHARED = ("type", "keywords", "volume", "pages", "editors")
+FIELDS = ("id", "title", "abstract", "authors", "year", "venue", "url", "language", "identifiers")
+
+
+def back(tmp_path: Path, name: str, papers: list[Paper]) -> list[Paper]:
+    path = tmp_path / "out"
+    path.write_text(WRITERS.get(name).write(papers), encoding="utf-8", newline="")
+    assert detect(path) == name
+    return [item for item in read_papers(path) if isinstance(item, Paper)]
+
+
+@pytest.mark.parametrize("name", ["bibtex", "ris", "csl-json", "jsonl"])
+def test_round_trip(tmp_path: Path, name: str) -> None:
+    (paper,) = back(tmp_path, name, [HARD])
+    for field in FIELDS:
+        expected = getattr(HARD, field)
+        if name == "ris" and field == "abstract":
+            expected = " ".join(expected.split())
+        assert getattr(paper, field) == expected, field
+    for shared in SHARED:
+        assert paper.metadata[shared] == HARD.metadata[shared], shared
+
+
+BIB = r"""@inproceedings{Key:1, title = {{BERT} \& G{\"o}del}, author = {M{\"u}ller, Hans and {WHO}},
+  booktitle = {Proc. of X}, year = 2020, abstract = {Words \emph{here}.}, file = {:a.pdf:PDF},
+  x-own = {kept {\%}},
+  eprint = {2004.07180v2}, archiveprefix = {arXiv}, note = "a } b { c"}
+@online{two, title = {T}, subtitle = {S}, date = {2019-05}, author = {family=Berg, given=Anna}}
+@misc{plain, abstract = {No title here}}
+"""
+
+
+def test_bibtex_keeps_types_and_raw_fields(tmp_path: Path) -> None:
+    source = tmp_path / "in.bib"
+    source.write_text(BIB)
+    papers = [item for item in read_papers(source) if isinstance(item, Paper)]
+    assert len(papers) == 3
+    again = back(tmp_path, "bibtex", papers)
+    assert [p.to_dict() for p in again[1:]] == [p.to_dict() for p in papers[1:]]
+    for field in FIELDS:
+        assert getattr(again[0], field) == getattr(papers[0], field)
+    raw, raw_again = (p[0].metadata["bibtex"]["fields"] for p in (papers, again))
+    assert {k: v for k, v in raw.items() if k != "note"} == {
+        k: v for k, v in raw_again.items() if k != "note"
+    }
+    assert again == back(tmp_path, "bibtex", again)
+
+
+def test_a_changed_paper_is_written_as_it_is_now(tmp_path: Path) -> None:
+    source = tmp_path / "in.bib"
+    source.write_text(BIB)
+    first = next(item for item in read_papers(source) if isinstance(item, Paper))
+    changed = Paper.from_dict(first.to_dict() | {"title": "New title", "year": 1999})
+    (again,) = back(tmp_path, "bibtex", [changed])
+    assert (again.title, again.year) == ("New title", 1999)
+    assert again.metadata["bibtex"]["fields"]["file"] == ":a.pdf:PDF"
+
+
+def test_bibtex_keys_are_valid_and_unique() -> None:
+    ids = ["doi:10.1/x(1)", "a b", "a,b", "A-B", "é", "#", "x-", "a~2"]
+    text = WRITERS.get("bibtex").write(Paper(id=i, title="T") for i in ids)
+    keys = [line.split("{")[1].rstrip(",") for line in text.splitlines() if line.startswith("@")]
+    assert keys == ["doi:10.1/x-1", "a-b", "a-b-2", "A-B-3", "é", "paper", "x-", "a-2"]
+
+
+def test_ris_and_csl_keep_their_own_records(tmp_path: Path) -> None:
+    source = tmp_path / "in.ris"
+    source.write_text("TY  - THES\nID  - t1\nTI  - T\nXX  - odd\nKW  - a\nKW  - b\nN1  - n\nER  -\n")
+    (paper,) = (item for item in read_papers(source) if isinstance(item, Paper))
+    (again,) = back(tmp_path, "ris", [paper])
+    assert again.metadata["ris"]["type"] == "THES"
+    assert ["XX", "odd"] in again.metadata["ris"]["fields"]
+    source.write_text(
+        '[{"id": "x", "type": "song", "title": "<i>u</i>", "issued": {"date-parts": [[2001, 5]]}, "odd": 1}]'
+    )
+    (paper,) = (item for item in read_papers(source) if isinstance(item, Paper))
+    assert back(tmp_path, "csl-json", [paper]) == [paper]
+    (renamed,) = back(tmp_path, "csl-json", [paper.with_id("x~2")])
+    assert renamed.id == "x~2"
+
+
+def test_csv_guards_formulas_and_controls() -> None:
+    paper = Paper(id="=1+1", title="@SUM(A1)", abstract='a "q", b\nc\x07', authors=("A B", "C D"), year=2000)
+    rows = list(csv.DictReader(io.StringIO(WRITERS.get("csv").write([paper]))))
+    assert rows[0]["id"] == "'=1+1"
+    assert rows[0]["title"] == "'@SUM(A1)"
+    assert rows[0]["abstract"] == 'a "q", b\nc'
+    assert (rows[0]["authors"], rows[0]["year"]) == ("A B; C D", "2000")
+
+
+@pytest.mark.parametrize("name", WRITERS.names())
+def test_no_papers_and_bare_papers(name: str) -> None:
+    writer = WRITERS.get(name)
+    assert writer.name == name
+    empty = writer.write([])
+    assert empty == "" or empty.endswith("\n")
+    assert writer.write([Paper(id="x", title="T\x1b[2J\r\nU", metadata={"bibtex": 3, "ris": {}, "csl": []})])
+
+
+def test_jsonl_writes_our_own_format() -> None:
+    assert Paper.from_dict(json.loads(WRITERS.get("jsonl").write([HARD]))) == HARD
+
+
+def test_ris_keeps_the_arxiv_id_of_a_paper_without_link(tmp_path: Path) -> None:
+    (paper,) = back(tmp_path, "ris", [Paper("a", title="T", identifiers={"arxiv": "2101.01234"})])
+    assert paper.identifiers == {"arxiv": "2101.01234"}
+    assert paper.url == "https://arxiv.org/abs/2101.01234"

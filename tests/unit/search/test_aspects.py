@@ -1,0 +1,167 @@
+"""Aspects: words for roles, the plan they become, sentences that match, and quotes from both sides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.papers.library.store import Library
+from aspectra.papers.paper import Paper, Sentence, field_text
+from aspectra.search.plan import Plan
+from aspectra.search.planning.aspects import REST, Aspect, other_roles
+from aspectra.search.planning.defaults import CONTRAST_WEIGHT
+from aspectra.search.query import Query
+from aspectra.search.searcher import Searcher
+from aspectra.views.build.run import build_index
+from aspectra.views.dense.centroid import centroid
+from aspectra.views.settings import IndexSettings
+from aspectra.views.view import Probe
+from fake_encoder import FakeEncoder
+
+
+def _paper(paper_id: str, title: str, *parts: tuple[str, str]) -> Paper:
+    text, sentences = "", []
+    for role, sentence in parts:
+        start = len(text) + bool(text)
+        text = f"{text} {sentence}" if text else sentence
+        sentences.append(Sentence(start, start + len(sentence), role))
+    return Paper(paper_id, title, text, sentences=tuple(sentences))
+
+
+SEED = _paper(
+    "seed",
+    "Counting birds",
+    ("background", "Birds migrate in autumn."),
+    ("method", "We train a convolutional network on spectrograms."),
+    ("result", "Accuracy rises by ten points."),
+)
+PAPERS = [
+    SEED,
+    _paper(
+        "same-method",
+        "Whales at sea",
+        ("background", "Whales sing in winter."),
+        ("method", "We train a convolutional network on spectrograms."),
+        ("result", "Nothing could be heard."),
+    ),
+    _paper(
+        "same-topic",
+        "Birds again",
+        ("background", "Birds migrate in autumn."),
+        ("method", "Volunteers walk along the shore and write lists."),
+        ("result", "Fewer came than before."),
+    ),
+    Paper("bare", "Nothing but a title"),
+]
+
+
+@pytest.fixture
+def searcher(tmp_path) -> Searcher:
+    library = Library.create(tmp_path / "library")
+    with library.writing("add") as writer:
+        writer.add(PAPERS)
+    encoder = FakeEncoder()
+    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
+    return Searcher(library, load=lambda _: encoder)
+
+
+def test_words_become_roles_or_stay_free():
+    assert Aspect.parse("Methods").roles == ("method",)
+    assert Aspect.parse("research question").roles == ("background", "objective")
+    assert Aspect.parse("findings").name == "result"
+    assert Aspect.parse("evaluation  protocol") == Aspect("evaluation protocol", (), "evaluation protocol")
+    assert other_roles((Aspect.parse("method"),)) == ("background", "objective", "result")
+    assert other_roles((Aspect.parse("evaluation protocol"),)) == ()
+    with pytest.raises(UsageError):
+        Aspect.parse("  ")
+
+
+@pytest.mark.parametrize("matching", ["single", "maxsim", "transport", "centroid"])
+def test_the_aspect_decides_which_paper_is_nearest(searcher, matching):
+    for aspect, nearest in (("method", "same-method"), ("background", "same-topic")):
+        plan = searcher.plan(Query(seeds=("seed",), same=(aspect,)))
+        probes = tuple(
+            Probe.from_dict({**p.to_dict(), "matching": matching}) if p.matching else p for p in plan.probes
+        )
+        assert searcher.run(Plan(plan.planner, probes, exclude=plan.exclude)).ids[0] == nearest
+
+
+def test_different_turns_away(searcher):
+    assert searcher.similar("seed", different=["background"]).ids[0] == "same-method"
+    assert searcher.similar("seed", different=["method"]).ids[0] == "same-topic"
+
+
+def test_the_plan_shows_roles_weights_and_reads_back(searcher):
+    plan = searcher.plan(Query(seeds=("seed",), same=("method",), different=("result",)))
+    rest = [p for p in plan.probes if p.aspect == REST]
+    assert sum(p.weight for p in rest) == pytest.approx(-CONTRAST_WEIGHT)
+    assert rest[0].roles == ("background", "objective")  # result has a probe of its own
+    assert "roles method" in plan.describe()
+    assert Plan.loads(plan.to_json()) == plan
+    assert Plan.loads(plan.to_toml()) == plan
+
+
+def test_without_aspects_the_default_is_the_hybrid(searcher):
+    query = Query("birds in autumn")
+    assert searcher.plan(query).probes == searcher.plan(query, "hybrid").probes
+
+
+def test_quotes_come_from_the_seed_and_from_the_hit(searcher):
+    ranking = searcher.similar("seed", same=["method"])
+    hit = ranking[0]
+    quote = hit.evidence[0]
+    assert (quote.aspect, quote.seed) == ("method", "seed")
+    assert [e.aspect for e in hit.evidence] == ["method"]
+    assert quote.quote == quote.seed_quote == "We train a convolutional network on spectrograms."
+    assert field_text(searcher.library.get(hit.id), quote.field)[quote.start : quote.end] == quote.quote
+    assert next(h for h in ranking if h.id == "bare").evidence[0].aspect == ""
+
+
+def test_free_words_pick_sentences_about_them(searcher):
+    ranking = searcher.similar("seed", same=["convolutional network on spectrograms"])
+    assert ranking.ids[0] == "same-method"
+    assert "spectrograms" in ranking[0].evidence[0].quote
+
+
+def test_an_aspect_that_the_seed_lacks_is_said(searcher):
+    ranking = searcher.similar("bare", same=["method"])
+    assert any("no sentence of bare" in w for w in ranking.warnings)
+    assert len(ranking) == 3
+
+
+def test_two_seeds_may_both_answer(searcher):
+    ranking = searcher.similar("same-method", "same-topic", same=["method"], evidence=1)
+    assert ranking.ids[0] == "seed"
+    assert ranking[0].evidence[0].seed == "same-method"
+
+
+def test_without_the_lens_roles_cannot_be_asked(tmp_path):
+    library = Library.create(tmp_path / "library")
+    with library.writing("add") as writer:
+        writer.add(PAPERS)
+    encoder = FakeEncoder()
+    settings = IndexSettings(encoders=("fake",), chunks=(), lenses=())
+    build_index(library, settings, load=lambda _: encoder)
+    searcher = Searcher(library, load=lambda _: encoder)
+    with pytest.raises(ViewMismatch, match="which sentence says what"):
+        searcher.similar("seed", same=["method"])
+
+
+def test_probes_refuse_what_makes_no_sense():
+    with pytest.raises(UsageError, match="matching"):
+        Probe("sentences@fake", text="x", roles=("method",))
+    with pytest.raises(UsageError, match="unknown role"):
+        Probe("sentences@fake", text="x", roles=("methods",), matching="single")
+    with pytest.raises(UsageError, match="unknown matching"):
+        Probe("sentences@fake", text="x", matching="best")  # type: ignore[arg-type]
+
+
+def test_centroid_is_the_cosine_of_means():
+    rows = np.eye(4, dtype=np.float32)
+    found = centroid(rows[:2], rows, np.array([0, 2, 3, 3, 4]))
+    assert found.scores[0] == pytest.approx(1.0)
+    assert found.scores[1] == pytest.approx(0.0)
+    assert found.scores[2] == -np.inf
+    half = centroid(rows[:1], rows, np.array([0, 2]), None, np.array([1, 0.5, 0, 0], np.float32))
+    assert half.scores[0] == pytest.approx(1 / np.sqrt(1.25))

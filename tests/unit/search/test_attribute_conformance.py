@@ -1,0 +1,149 @@
+"""What every attribute promises. A new attribute joins by an entry in ``VALUES``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.store import Library
+from aspectra.papers.paper import Paper, Section, field_text
+from aspectra.search.conditions.condition import ATTRIBUTES, Attribute, Condition
+from aspectra.views.build.run import build_index
+from aspectra.views.index import Index
+from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.settings import IndexSettings
+from fake_encoder import FakeEncoder
+
+# Attribute -> values that mean something, and values that mean nothing.
+VALUES: dict[str, tuple[list[str], list[str]]] = {
+    "audience": (["lay", "expert", "student"], ["", "5"]),
+    "author": (["Lovelace", "Ada Lovelace", "Lovelace, Ada", "Nobody Known"], ["", " ", "!!"]),
+    "format": (["code", "qa", "manual", "prose", "list"], ["", "5"]),
+    "keyword": (["owl", "Owls", "--all", "C++", "barn owl", "老鼠", "BERT", "of"], ["", " ", "++"]),
+    "kind": (["survey", "method", "dataset", "theory", "evaluation", "position"], ["", "5"]),
+    "language": (["en", "zh", "zh-Hant", "pt-BR", "sw"], ["", "E", "Chinese language", "12"]),
+    "length": (["sentence", "paragraph", "article", "<=200 words", ">=1 minute"], ["", "5", "<=long"]),
+    "source": (["blog", "forum", "news", "scholarly", "name:Owl Weekly"], ["", "5"]),
+    "venue": (["Birds", "ACL", "*ir*", "Nowhere"], ["", " ", "!!"]),
+    "year": ([">=2020", "<=2019", "2018..2021", "2021"], ["", "recent", "2021..2019", ">=21"]),
+}
+PAPERS = [
+    Paper(
+        "owl", "Owls hunt", "Barn owls listen for mice. Use --all or C++.", ("Ada Lovelace",), 2019, "Birds"
+    ),
+    Paper("zh", "", "猫头鹰在夜间捕食。它们听得见老鼠的声音。", (), 2021, "Proceedings of ACL 2021"),
+    Paper(
+        "full",
+        "Long",
+        "",
+        ("Bo Li",),
+        2023,
+        "IR",
+        sections=(Section("A", "One owl. " * 300), Section("", "")),
+    ),
+    Paper("stated", "Bundi", "Bundi huwinda usiku.", ("A. Lovelace",), None, "", language="sw"),
+    Paper("title", "Only a title about owls"),
+    Paper("nothing"),
+    Paper(
+        "odd",
+        "İıſẞ ﬁ 🙂 𠀀",
+        "`" * 300 + "[" * 300 + "\x00e\u0301" * 30,
+        ("\u202e",),
+        2020,
+        "\u200b",
+    ),
+    Paper("thread", "", "ann wrote: does it work?\nbob wrote: yes!\nann wrote: thanks :)", (), 2018, "Forum"),
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    library = Library.create(tmp_path_factory.mktemp("conformance") / "library")
+    with library.writing("add") as writer:
+        writer.add(PAPERS)
+    lenses = IndexSettings().lenses
+    assert set(lenses) <= set(LENSES.names())
+    encoder = FakeEncoder()
+    build_index(
+        library, IndexSettings(encoders=("fake",), chunks=("60w",), lenses=lenses), load=lambda _: encoder
+    )
+    folder = library.generations.current()
+    assert folder is not None
+    return Index(library, Path(folder), load=lambda _: encoder)
+
+
+OURS = frozenset(ATTRIBUTES.names())
+
+
+@pytest.fixture(scope="module", params=sorted(OURS))
+def attribute(request: pytest.FixtureRequest) -> Attribute:
+    return ATTRIBUTES.get(request.param)
+
+
+def everyone(index: Index) -> np.ndarray:
+    return np.arange(len(index))
+
+
+def test_every_attribute_is_tested() -> None:
+    assert set(VALUES) >= OURS
+
+
+def test_what_it_says_of_itself(attribute: Attribute) -> None:
+    assert ATTRIBUTES.get(attribute.name) is attribute
+    assert isinstance(attribute.cheap, bool)
+    assert (type(attribute).__doc__ or "").strip()
+
+
+def test_values_are_checked(attribute: Attribute) -> None:
+    good, bad = VALUES[attribute.name]
+    for value in good:
+        attribute.check(value)
+        chip = Condition(attribute.name, value, "avoid").chip
+        assert Condition.parse(chip) == Condition(attribute.name, value, "avoid")
+    for value in bad:
+        with pytest.raises(UsageError):
+            attribute.check(value)
+
+
+def test_shapes_and_ranges(attribute: Attribute, index: Index) -> None:
+    for value in VALUES[attribute.name][0]:
+        grades = attribute.grades(value, index, everyone(index))
+        assert grades.shape == (len(PAPERS),)
+        assert grades.dtype == np.float32
+        known = grades[~np.isnan(grades)]
+        assert ((known >= 0) & (known <= 1)).all(), value
+        assert attribute.grades(value, index, everyone(index)[:0]).shape == (0,)
+
+
+def test_the_same_again_in_any_order_and_alone(attribute: Attribute, index: Index) -> None:
+    order = np.array([5, 2, 7, 0, 2, 1])
+    for value in VALUES[attribute.name][0]:
+        all_ = attribute.grades(value, index, everyone(index))
+        np.testing.assert_array_equal(attribute.grades(value, index, order), all_[order])
+        alone = [attribute.grades(value, index, np.array([paper]))[0] for paper in everyone(index)]
+        np.testing.assert_array_equal(np.array(alone, np.float32), all_)
+
+
+def test_what_is_impossible_has_grade_zero(attribute: Attribute, index: Index) -> None:
+    for value in VALUES[attribute.name][0]:
+        possible = attribute.possible(value, index)
+        if possible is None:
+            continue
+        assert possible.shape == (len(PAPERS),)
+        assert possible.dtype == np.bool_
+        grades = attribute.grades(value, index, everyone(index))
+        assert (np.nan_to_num(grades[~possible], nan=0.0) == 0).all(), value
+
+
+def test_spans_slice_into_the_text(attribute: Attribute, index: Index) -> None:
+    for value in VALUES[attribute.name][0]:
+        for paper in PAPERS:
+            whole = index.library.get(paper.id)
+            span = attribute.span(value, whole, index)
+            if span is not None:
+                text = field_text(whole, span.field)
+                assert 0 <= span.start < span.end <= len(text)
+                assert text[span.start : span.end].strip()

@@ -1,0 +1,74 @@
+"""The chain's lists folded by hand, what it promotes, and its options."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aspectra.base.errors import UsageError
+from aspectra.search.scoring.chain import Chain, Node, Ranked, fold, promote
+
+
+def _node(*papers, leaf=False, children=()):
+    return Node(Ranked(np.array(papers, np.int64)), 0, leaf, list(children))
+
+
+def test_lists_are_folded_from_the_deepest_up():
+    # The root list [1, 2] promoted 1, which found [3] and [2, 3].
+    root = _node(1, 2, children=[_node(3), _node(2, 3)])
+    abstract = _node(2, leaf=True)
+    found = fold([root, abstract], Chain(2), 5, 60)
+    # Children: 3 has 1/61 + 1/62, 2 has 1/61. Merged [3, 2]; with [1, 2]: 2 has 2/62, 1 and 3 have 1/61 each.
+    merged = {3: 1 / 61, 2: 1 / 62 + 1 / 62, 1: 1 / 61}
+    order = sorted(merged, key=lambda p: (-merged[p], p))
+    assert order == [2, 1, 3]
+    expected = np.zeros(5)
+    expected[order] = [1 / 61, 1 / 62, 1 / 63]
+    expected[2] += 1 / 61
+    np.testing.assert_allclose(found, expected)
+
+
+def test_a_heavy_parent_keeps_its_order():
+    root = _node(1, 2, children=[_node(3, 2), _node(3, 2)])
+    light = fold([root], Chain(2), 4, 60)
+    heavy = fold([root], Chain(2, parent=100.0), 4, 60)
+    assert light.argmax() == 2
+    assert heavy.argmax() == 1
+    assert heavy[1] > heavy[2] > heavy[3]
+
+
+def test_every_chunk_counts_where_a_list_repeats():
+    total = fold([_node(7, 7, 1)], Chain(pool="sum"), 8, 60)
+    assert total[7] == pytest.approx(1 / 61 + 1 / 62)
+
+
+def test_a_list_promotes_its_first_new_paper():
+    node = _node(4, 4, 5, 6)
+    gone = {4}
+    assert promote(node, Chain(), gone, [node], None) == 5
+    assert promote(node, Chain(), gone, [node], None) == 6
+    assert promote(node, Chain(), gone, [node], None) is None
+    assert gone == {4, 5, 6}
+
+
+def test_promotion_can_be_held_back():
+    node, other = _node(4, 5), _node(5)
+    assert promote(node, Chain(start=1), set(), [node], None) == 5
+    assert promote(node, Chain(agree=2), set(), [node, other], None) == 5
+    assert promote(node, Chain(agree=2), set(), [node], None) is None
+    assert promote(node, Chain(), set(), [node], {5}) == 5
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"depth": 0}, {"depth": 6}, {"parent": 0.0}, {"keep": 0}, {"near": 0.0}, {"pool": "most"}]
+)
+def test_options_out_of_range_are_refused(wrong):
+    with pytest.raises(UsageError):
+        Chain(**wrong)
+
+
+def test_a_chain_is_written_and_read():
+    chain = Chain(2, parent=3.0, pool="sum")
+    assert Chain.from_dict(chain.to_dict()) == chain
+    with pytest.raises(UsageError, match="unknown field"):
+        Chain.from_dict({"width": 2})

@@ -1,0 +1,200 @@
+"""Conditions in rankings: what is dropped, what moves, and what never changes places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.store import Library
+from aspectra.papers.paper import Paper, field_text
+from aspectra.search.conditions.condition import ATTRIBUTES, Condition
+from aspectra.search.conditions.grading import conditions_mask, lead, obey
+from aspectra.search.evidence.why_not import why_not
+from aspectra.search.plan import Plan
+from aspectra.search.query import Query
+from aspectra.search.searcher import Searcher
+from aspectra.views.build.run import build_index
+from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.settings import IndexSettings
+from fake_encoder import FakeEncoder
+
+
+class Given:
+    """An attribute whose grades are said by the test."""
+
+    name = "given"
+
+    def __init__(self, cheap: bool = True) -> None:
+        self.cheap = cheap
+        self.table: dict[str, list[float]] = {}
+
+    def check(self, value: str) -> None:
+        if value == "nonsense":
+            raise UsageError("no such value")
+
+    def grades(self, value, index, papers):
+        return np.array(self.table[value], dtype=np.float32)[papers]
+
+    def possible(self, value, index):
+        return None
+
+    def span(self, value, paper, index):
+        return TextSpan("title", 0, 4)
+
+
+@pytest.fixture
+def attribute():
+    name = "given"
+    made = Given()
+    ATTRIBUTES._members[name] = made
+    yield made
+    del ATTRIBUTES._members[name]
+
+
+class FakeIndex:
+    """Only a number of papers."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+
+def _obey(conditions, scores, weight=1.0):
+    papers = np.arange(len(scores))
+    return obey(FakeIndex(len(scores)), conditions, papers, weight * lead(np.asarray(scores, float)))
+
+
+SCORES = [9.0, 8.5, 7.0, 3.0, 2.0, 1.0]
+
+
+def test_a_wish_raises_and_its_opposite_lowers_by_the_same(attribute):
+    attribute.table["v"] = [0, 1, 0, 1, 0.5, np.nan]
+    wanted = _obey([Condition("given", "v", "prefer")], SCORES)
+    unwanted = _obey([Condition("given", "v", "avoid")], SCORES)
+    assert np.allclose(wanted.moves[0], -unwanted.moves[0])
+    assert wanted.moves[0][1] > 0 > wanted.moves[0][0]
+    assert wanted.moves[0][4] == pytest.approx(0, abs=1e-9)
+    assert wanted.moves[0][5] == 0  # nothing known, nothing moved
+    assert wanted.kept.all()
+
+
+def test_require_and_exclude_drop(attribute):
+    attribute.table["v"] = [0, 1, 0.4, 0.5, 0.9, np.nan]
+    kept = _obey([Condition("given", "v", "require")], SCORES).kept
+    assert kept.tolist() == [False, True, False, True, True, False]
+    kept = _obey([Condition("given", "v", "exclude")], SCORES).kept
+    assert kept.tolist() == [True, False, True, False, False, True]
+
+
+def test_alternatives_need_one_and_bounds_need_all(attribute):
+    attribute.table |= {"a": [1, 0, 0, 1], ">b": [1, 1, 0, 0], "c": [0, 1, 0, 0]}
+    either = [Condition("given", "a", "require"), Condition("given", "c", "require")]
+    assert _obey(either, SCORES[:4]).kept.tolist() == [True, True, False, True]
+    both = [Condition("given", "a", "require"), Condition("given", ">b", "require")]
+    assert _obey(both, SCORES[:4]).kept.tolist() == [True, False, False, False]
+    wishes = _obey([replace(c, relation="prefer") for c in either], SCORES[:4])
+    total = sum(wishes.moves)
+    assert total[0] == pytest.approx(total[1])
+    assert total[0] == pytest.approx(total[3])
+    assert total[2] < 0
+
+
+@given(
+    scores=st.lists(st.floats(-50, 50), min_size=2, max_size=40),
+    grade=st.floats(0, 1),
+    weight=st.floats(0, 5),
+    relation=st.sampled_from(["prefer", "avoid"]),
+)
+def test_equal_grades_never_change_places(scores, grade, weight, relation):
+    made = Given()
+    made.table["v"] = [grade] * len(scores)
+    ATTRIBUTES._members["given"] = made
+    try:
+        found = _obey([Condition("given", "v", relation)], scores, weight)
+    finally:
+        del ATTRIBUTES._members["given"]
+    moved = np.asarray(scores) + found.moves[0]
+    assert np.all(np.isfinite(moved))
+    assert np.ptp(found.moves[0]) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_mask_bounds_before_anything_is_scored(attribute):
+    attribute.table["v"] = [1, 0, np.nan]
+    mask = conditions_mask(FakeIndex(3), [Condition("given", "v", "require")])
+    assert mask.tolist() == [True, False, False]
+    assert conditions_mask(FakeIndex(3), [Condition("given", "v", "prefer")]) is None
+    attribute.cheap = False
+    assert conditions_mask(FakeIndex(3), [Condition("given", "v", "require")]) is None
+
+
+def test_chips_read_back_and_refuse_nonsense(attribute):
+    chip = Condition("given", "a b=c", "avoid")
+    assert Condition.parse(chip.chip) == chip
+    assert Condition.parse("given=x").relation == "prefer"
+    assert Condition.from_dict(chip.to_dict()) == chip
+    for bad in ("given", "given=nonsense", "hate given=x", "nothing=x"):
+        with pytest.raises(UsageError):
+            Condition.parse(bad)
+
+
+PAPERS = [
+    Paper("first", "alpha beta gamma", "Alpha beta gamma delta."),
+    Paper("second", "alpha beta", "Alpha beta and something else."),
+    Paper("third", "alpha", "Alpha alone here."),
+]
+
+
+@pytest.fixture
+def small(tmp_path) -> Searcher:
+    library = Library.create(tmp_path / "library")
+    with library.writing("add") as writer:
+        writer.add(PAPERS)
+    encoder = FakeEncoder()
+    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
+    return Searcher(library, load=lambda _: encoder)
+
+
+def test_a_ranking_says_what_each_condition_found(small, attribute):
+    attribute.table["v"] = [0.0, 1.0, 1.0]
+    wish = Condition("given", "v", "prefer", "please")
+    plain = small.search("alpha beta gamma", planner="bm25")
+    made = small.plan(Query("alpha beta gamma", conditions=(wish,)), "bm25")
+    ranking = small.run(replace(made, compliance=2.0))
+    assert plain.ids[0] == "first"
+    assert ranking.ids[0] == "second"
+    kept = ranking[0].conditions[0]
+    assert (kept.met, kept.grade, kept.quote) == (True, 1.0, "alph")
+    assert kept.moved > 0 > ranking[[h.id for h in ranking].index("first")].conditions[0].moved
+    assert Plan.loads(ranking.plan.to_toml()) == ranking.plan
+    assert Plan.loads(ranking.plan.to_json()) == ranking.plan
+    assert "please" in ranking.plan.describe()
+    assert "met" in ranking.explain()
+
+
+def test_slow_attributes_are_asked_of_candidates_only(small, attribute):
+    attribute.cheap = False
+    attribute.table["v"] = [0.0, 1.0, 0.0]
+    ranking = small.search("alpha", conditions=[Condition("given", "v", "require")])
+    assert ranking.ids == ["second"]
+
+
+def test_why_not_names_what_drops_a_paper_and_quotes_it(small, attribute):
+    attribute.table["v"] = [1.0, 0.0, 0.0]
+    plan = small.plan(Query("alpha beta gamma", conditions=(Condition("given", "v", "exclude"),)))
+    assert "first" not in small.run(plan).ids
+    found = why_not(small, plan, "first")
+    assert found.reasons[0].drops
+    assert found.rank == 1
+    assert "alph" in found.reasons[0].quote
+    assert "kept out" in found.describe()
+    other = why_not(small, plan, "second")
+    assert not any(r.drops for r in other.reasons)
+    assert "among the hits" in other.describe()
+    assert field_text(PAPERS[0], "title")[:4] == "alph"

@@ -1,0 +1,293 @@
+"""Stages between a search and its ranking: what they change, what they may never lose, what they count."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aspectra.base.errors import UsageError
+from aspectra.lab.simulation.oracle import Oracle
+from aspectra.llm.failures import BudgetReached, KeyRefused, Transient
+from aspectra.llm.scripted import Scripted
+from aspectra.papers.library.store import Library
+from aspectra.papers.paper import Paper, Reference
+from aspectra.search.plan import Plan
+from aspectra.search.query import Filters, Query
+from aspectra.search.recipe import Recipe
+from aspectra.search.searcher import Searcher
+from aspectra.search.stages._rewording import kinds
+from aspectra.search.stages.protocol import STAGES, needs_model, read_stages
+from aspectra.views.build.run import build_index
+from aspectra.views.settings import IndexSettings
+
+WORDS = ("owl", "mouse", "night", "maze", "wing", "ear")
+
+
+def _paper(number: int) -> Paper:
+    words = [WORDS[(number + k) % len(WORDS)] for k in range(3)]
+    cited = [
+        Reference(f"Paper {n}", identifiers={"doi": f"10.1000/p{n}"})
+        for n in range(number * 2, number * 2 + 2)
+    ]
+    return Paper(
+        f"p{number}",
+        f"Paper {number} on the {words[0]}",
+        f"The {words[1]} and the {words[2]} were watched {'twice ' * (number % 4)}in year {number}.",
+        year=2000 + number,
+        identifiers={"doi": f"10.1000/p{number}"},
+        references=tuple(cited),
+    )
+
+
+@pytest.fixture(scope="module")
+def barn(tmp_path_factory):
+    library = Library.create(tmp_path_factory.mktemp("stages") / "library")
+    with library.writing("add") as writer:
+        writer.add([_paper(n) for n in range(24)])
+    build_index(library, IndexSettings(encoders=(), chunks=()))
+    with Searcher(library) as searcher:
+        yield searcher
+
+
+def _plan(searcher, *stages, text="the owl at night", limit=8, **given):
+    return searcher.plan(Query(text, limit=limit, **given), "bm25", stages=stages)
+
+
+def _asking(searcher, model):
+    return Searcher(searcher.library, model=model)
+
+
+def test_a_plan_with_stages_prints_saves_and_has_its_own_hash(barn):
+    plain, staged = _plan(barn), _plan(barn, "rerank( method=pairwise )", "feedback")
+    assert staged.stages == ("rerank(method=pairwise)", "feedback")
+    assert staged.hash != plain.hash
+    assert "then rerank(method=pairwise)" in staged.describe()
+    for text in (staged.to_json(), staged.to_toml()):
+        assert Plan.loads(text) == replace(staged, unread=())
+    assert Plan.loads(plain.to_json()).hash == plain.hash
+
+
+def test_every_stage_spells_itself():
+    for name in STAGES:
+        assert read_stages([name]) == (name,)
+    assert needs_model(["agent"])
+    assert needs_model(["citations", "rewrite"])
+    assert not needs_model(["citations(seeds=3)", "feedback"])
+
+
+@pytest.mark.parametrize(
+    "stage",
+    ["reranks", "rerank(depth=0)", "rerank(method=listwise+heap)", "agent(kind=style)", "citations(most=x)",
+     "rewrite(kind=owls)", "feedback(papers=0)", "agent(hops=0)"],
+)  # fmt: skip
+def test_stages_that_cannot_be_are_refused_when_they_are_named(stage):
+    with pytest.raises(UsageError):
+        read_stages([stage])
+
+
+def test_a_stage_that_needs_a_model_says_so_before_anything_is_searched(barn):
+    with pytest.raises(UsageError, match="none was named"):
+        barn.run(_plan(barn, "rerank"))
+
+
+def test_a_perfect_judge_puts_the_right_papers_first(barn):
+    found = barn.search("the owl at night", planner="bm25", limit=24).ids
+    wanted = found[::-1][:3]
+    model = Oracle({paper: 3.0 - place for place, paper in enumerate(wanted)})
+    ranking = _asking(barn, model).run(_plan(barn, "rerank(method=listwise+merge)"))
+    assert ranking.ids[:3] == wanted
+    assert ranking.simulated
+    assert ranking.to_dict()["simulated"]
+    assert [hit.score for hit in ranking] == sorted((hit.score for hit in ranking), reverse=True)
+    assert ranking[0].moves == (("rerank", len(found), 1),)
+    assert any("simulated" in warning for warning in ranking.warnings)
+    assert ranking[0].evidence
+    assert ranking[0].probes
+    assert "rerank: moved from" in ranking.explain(0)
+
+
+def test_only_the_first_papers_are_reranked(barn):
+    before = barn.search("the owl at night", planner="bm25", limit=8).ids
+    model = Oracle({before[-1]: 1.0})
+    ranking = _asking(barn, model).run(_plan(barn, "rerank(method=pairwise+all-pairs,depth=4)"))
+    assert ranking.ids[4:] == before[4:]
+    assert set(ranking.ids[:4]) == set(before[:4])
+
+
+def test_judges_are_told_the_question_as_it_was_asked(barn):
+    model = Scripted(lambda _: json.dumps({"order": ["2", "1"]}))
+    plan = barn.plan(
+        Query("owls", limit=2, instruction="only papers after 2003, not a survey", conditions=()),
+        "bm25",
+        stages=["rerank(method=listwise,depth=2)"],
+    )
+    _asking(barn, model).run(plan)
+    shown = model.asked[0].messages[-1].content
+    assert "only papers after 2003, not a survey" in shown
+    assert [condition.chip for condition in plan.conditions]
+    assert all(condition.chip in shown for condition in plan.conditions)
+
+
+def test_citations_follow_each_paper_in_the_published_order(barn):
+    first = barn.search("the owl at night", planner="bm25", limit=3).ids
+    ranking = barn.run(_plan(barn, "citations(seeds=3,most=6)", limit=6))
+    expected = []
+    for paper in first:
+        expected += [paper, *(c for c in barn.library.cites(paper))]
+    expected = list(dict.fromkeys(expected))[:6]
+    assert len(expected) > 3
+    assert ranking.ids[: len(expected)] == expected
+    brought = next(hit for hit in ranking if hit.id not in first)
+    assert brought.moves[0][0] == "citations"
+    assert not ranking.simulated
+
+
+def test_what_is_cited_must_meet_the_limits_too(barn):
+    filters = Filters(until=2010)
+    ranking = barn.run(_plan(barn, "citations(seeds=5)", limit=24, filters=filters))
+    assert ranking.ids
+    assert all(hit.paper.year <= 2010 for hit in ranking)
+
+
+def test_feedback_asks_with_what_was_found(barn):
+    plan = _plan(barn, "feedback(papers=2,weight=0.25)")
+    first = barn.run(_plan(barn, limit=2)).ids
+    staged = barn.staged(plan)
+    assert [probe.seeds for probe in staged.plan.probes] == [(), tuple(first)]
+    assert [probe.weight for probe in staged.plan.probes] == [1.0, 0.25]
+    assert not set(staged.plan.exclude) & set(first)
+
+
+def test_a_new_wording_is_searched_instead_or_beside(barn):
+    model = Scripted(lambda _: '<think>hm</think> {"reason": "r", "query": "maze  wing"}')
+    staged = _asking(barn, model).staged(_plan(barn, "rewrite"))
+    assert [probe.text for probe in staged.plan.probes] == ["maze wing"]
+    assert list(staged.ids) == barn.search("maze wing", planner="bm25", limit=8).ids
+    both = _asking(barn, model).staged(_plan(barn, "rewrite(keep=yes)"))
+    assert [probe.text for probe in both.plan.probes] == ["the owl at night", "maze wing"]
+
+
+@pytest.mark.parametrize("answer", ["", "no JSON", '{"reason": "x"}', '{"query": 3}', "[]", '{"query": " "}'])
+def test_without_a_usable_wording_the_question_stays(barn, answer):
+    ranking = _asking(barn, Scripted(lambda _: answer)).run(_plan(barn, "rewrite"))
+    assert ranking.ids == barn.search("the owl at night", planner="bm25", limit=8).ids
+    step = ranking.steps[0]
+    assert step.degraded
+    assert step.repairs == 1
+    assert step.defects["unreadable"] == 1
+    assert any("degraded" in warning for warning in ranking.warnings)
+
+
+class Reader:
+    """Words a query from the hop's number, and picks what the script says."""
+
+    def __init__(self, queries, picks):
+        self.queries, self.picks, self.seen = queries, picks, []
+
+    def __call__(self, request):
+        if request.prompt.startswith("hop/"):
+            hop = sum(r.startswith("hop/") for r in self.seen)
+            self.seen.append(request.prompt)
+            return json.dumps({"reason": "", "query": self.queries[hop]})
+        self.seen.append(request.prompt)
+        picked = [label for label, paper in enumerate(request.subjects, 1) if paper in self.picks]
+        return json.dumps({"picked": [str(p) for p in picked], "notes": f"saw {len(request.subjects)}"})
+
+
+def test_an_agent_puts_what_it_picked_first_then_what_it_read(barn):
+    picks = {"p3", "p8", "p17"}
+    model = Scripted(Reader(["owl night", "maze", "wing ear", "mouse"], picks))
+    plan = _plan(barn, "agent(hops=4,each=6)", limit=24)
+    staged = _asking(barn, model).staged(plan)
+    read = [paper for request in model.asked for paper in request.subjects]
+    assert len(read) == len(set(read)) <= 24  # nothing is read twice
+    chosen = [paper for paper in read if paper in picks]
+    assert list(staged.ids[: len(chosen)]) == chosen
+    assert list(staged.ids[len(chosen) : len(read)]) == [paper for paper in read if paper not in picks]
+    assert len(model.asked) == 8
+    assert staged.steps[0].calls == 8
+    notes = [request.messages[-1].content for request in model.asked if request.prompt.startswith("hop/")]
+    assert "saw 6" in notes[1]
+    assert "owl night" in notes[1]
+
+
+def test_an_agent_that_picks_nothing_leaves_the_first_order(barn):
+    model = Scripted(Reader(["maze"] * 4, set()))
+    ranking = _asking(barn, model).run(_plan(barn, "agent(each=5)"))
+    assert ranking.ids == barn.search("the owl at night", planner="bm25", limit=8).ids
+
+
+def test_labels_that_were_never_shown_are_dropped_and_counted(barn):
+    def answer(request):
+        if request.prompt.startswith("hop/"):
+            return json.dumps({"reason": "", "query": "maze"})
+        return json.dumps({"picked": ["1", "99", "p4", "2", "2"], "notes": ""})
+
+    staged = _asking(barn, Scripted(answer)).staged(_plan(barn, "agent(hops=1,each=4)"))
+    assert staged.steps[0].defects["unknown"] == 2
+    assert staged.steps[0].repairs == 1
+    assert len(staged.ids) == len(set(staged.ids))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BudgetReached("spent"), KeyRefused("no key"), Transient("busy"), RuntimeError("a bug")],
+    ids=["budget", "key", "transient", "bug"],
+)
+@pytest.mark.parametrize("stage", ["rewrite", "agent", "rerank(method=yes-no)", "rerank"])
+def test_when_the_model_fails_the_first_order_stands(barn, error, stage):
+    def fail(_):
+        raise error
+
+    plan = _plan(barn, stage)
+    searcher = _asking(barn, Scripted(fail))
+    if isinstance(error, RuntimeError):  # a program's error is not a model's: it is not hidden
+        with pytest.raises(RuntimeError):
+            searcher.run(plan)
+        return
+    ranking = searcher.run(plan)
+    assert ranking.ids == barn.search("the owl at night", planner="bm25", limit=8).ids
+    assert ranking.steps[0].degraded
+    if error.fatal:
+        assert ranking.steps[0].stopped is error
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.text(max_size=60) | st.sampled_from(['{"order": ["3", "3"]}', '{"picked": []}']), min_size=1),
+    st.sampled_from(["rerank", "agent(hops=2,each=5)", "rewrite|rerank", "citations|rerank(depth=9)"]),
+)
+def test_whatever_a_model_says_no_paper_is_lost_or_invented(barn, replies, stages):
+    turn = iter(range(10**6))
+    model = Scripted(lambda _: replies[next(turn) % len(replies)])
+    staged = _asking(barn, model).staged(_plan(barn, *stages.split("|"), limit=24))
+    assert len(set(staged.ids)) == len(staged.ids)
+    everything = set(barn.index.ids)
+    assert set(staged.ids) <= everything
+    if "rewrite" not in stages:  # another wording finds others
+        found = set(barn.search("the owl at night", planner="bm25", limit=24).ids)
+        assert found <= set(staged.ids)
+
+
+def test_recipes_carry_stages(barn):
+    recipe = Recipe.parse(
+        "bm25>10>bm25|rerank(method='listwise(labels=letters)+tournament',depth=5)|feedback"
+    )
+    assert recipe.first is not None
+    assert recipe.top == 10
+    assert Recipe.from_dict(recipe.to_dict()) == recipe
+    assert recipe.hash != Recipe.parse("bm25>10>bm25").hash
+    plan = recipe.plan(Query("owls"), barn.view_names)
+    assert plan.stages == recipe.stages
+    assert plan.text == "owls"
+
+
+def test_there_is_a_wording_for_every_kind():
+    assert {"general", "stance", "failure", "technique", "authorship", "recollection"} == set(kinds())
+    for kind in kinds():
+        assert set(kinds()[kind]) == {"write", "look"}
+        read_stages([f"rewrite(kind={kind})", f"agent(kind={kind})"])

@@ -1,0 +1,252 @@
+"""What every encoder promises. A new encoder joins by one more entry in ``ENCODERS_UNDER_TEST``."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.views.encoders.protocol import Encoder, load_encoder
+
+OURS = frozenset(ENCODERS.names())
+TEXTS = [
+    "Dense retrieval of scientific papers",
+    "",
+    "We study how instructions change what a search engine returns. " * 5,
+    "Ünïcödé, 漢字 and 🙂 emoji",
+    "   \n\t ",
+    "lone surrogate \ud800 here",
+    "a",
+]
+EMPTY = {1, 4}
+
+
+class _Server(BaseHTTPRequestHandler):
+    """Vectors from a hash of the text, in reverse order: clients must sort by index."""
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        data = []
+        for index, text in enumerate(body["input"]):
+            seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+            data.append({"index": index, "embedding": np.random.default_rng(seed).normal(size=24).tolist()})
+        raw = json.dumps({"data": data[::-1]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Server) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}/v1"
+        running.shutdown()
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A randomly initialised sentence-transformers model, made on the spot."""
+    for needed in ("torch", "sentence_transformers"):
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f"the encoder sentence-transformers needs {needed}: pip install 'aspectra[torch]'")
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny")
+    letters = [*"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"), ".", ","]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "search", "engine", "papers", *letters]
+    plain = folder / "plain"
+    plain.mkdir()
+    (plain / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    torch.manual_seed(0)
+    BertModel(
+        BertConfig(
+            vocab_size=len(words),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=64,
+        )
+    ).save_pretrained(plain)
+    BertTokenizerFast(str(plain / "vocab.txt"), model_max_length=64).save_pretrained(plain)
+    model = SentenceTransformer(str(plain), device="cpu", prompts={"query": "search ", "document": ""})
+    model.max_seq_length = 64
+    model.save(str(folder / "model"))
+    return str(folder / "model")
+
+
+def _minilm(_: pytest.FixtureRequest) -> str:
+    return "minilm"
+
+
+def _sentence_transformers(request: pytest.FixtureRequest) -> str:
+    return "sentence-transformers:" + str(request.getfixturevalue("tiny_model"))
+
+
+def _openai(request: pytest.FixtureRequest) -> str:
+    return "openai:test-model?base_url=" + str(request.getfixturevalue("server"))
+
+
+ENCODERS_UNDER_TEST: dict[str, Callable[[pytest.FixtureRequest], str]] = {
+    "minilm": _minilm,
+    "sentence-transformers": _sentence_transformers,
+    "openai": _openai,
+}
+
+
+@pytest.fixture(scope="module", params=ENCODERS_UNDER_TEST)
+def spec(request: pytest.FixtureRequest) -> str:
+    return ENCODERS_UNDER_TEST[request.param](request)
+
+
+@pytest.fixture(scope="module")
+def encoder(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encoder]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("ASPECTRA_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("OPENAI_API_KEY", raising=False)
+        patch.delenv("ASPECTRA_OFFLINE", raising=False)
+        try:
+            yield load_encoder(spec)
+        except MissingExtra as error:
+            pytest.skip(f"{error.what}: {error.hint}")
+
+
+def test_every_builtin_encoder_is_tested() -> None:
+    assert set(ENCODERS_UNDER_TEST) >= OURS
+
+
+def test_attributes(encoder: Encoder, spec: str) -> None:
+    assert encoder.name
+    assert all(c.isalnum() or c in ".-" for c in encoder.name)
+    assert encoder.dimensions > 0
+    assert encoder.max_tokens > 0
+    assert isinstance(encoder.late_pooling, bool)
+    assert isinstance(encoder.remote, str)
+    assert encoder.fingerprint == load_encoder(spec).fingerprint
+
+
+def test_shapes_types_and_length(encoder: Encoder) -> None:
+    result = encoder.encode(TEXTS)
+    assert result.vectors.shape == (len(TEXTS), encoder.dimensions)
+    assert result.vectors.dtype == np.float32
+    assert np.isfinite(result.vectors).all()
+    assert result.truncated.shape == (len(TEXTS),)
+    assert result.truncated.dtype == np.bool_
+    assert result.spans == []
+    lengths = np.linalg.norm(result.vectors, axis=1)
+    for index, length in enumerate(lengths):
+        assert abs(length - 1) < 1e-4 or (index in EMPTY and length == 0)
+
+
+def test_nothing_in_nothing_out(encoder: Encoder) -> None:
+    for kind in ("query", "document"):
+        result = encoder.encode([], kind=kind)
+        assert result.vectors.shape == (0, encoder.dimensions)
+        assert result.truncated.shape == (0,)
+        assert result.spans == []
+
+
+def test_one_by_one_is_all_at_once(encoder: Encoder) -> None:
+    together = encoder.encode(TEXTS).vectors
+    apart = np.concatenate([encoder.encode([text]).vectors for text in TEXTS])
+    np.testing.assert_allclose(together, apart, atol=1e-2)
+    backwards = encoder.encode(TEXTS[::-1]).vectors[::-1]
+    np.testing.assert_allclose(together, backwards, atol=1e-2)
+
+
+def test_a_very_long_text_is_cut_and_said(encoder: Encoder) -> None:
+    text = "search engine papers. " * max(200, encoder.max_tokens)
+    assert encoder.encode(["short", text]).truncated.tolist() == [False, True]
+
+
+def test_instruction_and_kind_are_accepted(encoder: Encoder) -> None:
+    result = encoder.encode(["graphs"], kind="query", instruction="Find surveys only.")
+    assert result.vectors.shape == (1, encoder.dimensions)
+
+
+def test_spans_or_a_clear_refusal(encoder: Encoder) -> None:
+    text = "the search engine. papers on search."
+    asked = [[(0, 18), (19, len(text)), (5, 5), (10_000, 10_010)], []]
+    if not encoder.late_pooling:
+        with pytest.raises(UsageError, match="spans"):
+            encoder.encode([text, "x"], spans=asked)
+        return
+    result = encoder.encode([text, "x"], spans=asked)
+    assert [rows.shape for rows in result.spans] == [(4, encoder.dimensions), (0, encoder.dimensions)]
+    assert all(rows.dtype == np.float32 for rows in result.spans)
+    np.testing.assert_allclose(np.linalg.norm(result.spans[0], axis=1), [1, 1, 0, 0], atol=1e-4)
+    np.testing.assert_allclose(result.vectors, encoder.encode([text, "x"]).vectors, atol=1e-2)
+    with pytest.raises(UsageError):
+        encoder.encode([text], spans=asked)
+
+
+def test_threads_share_an_encoder(encoder: Encoder) -> None:
+    texts = [f"{word} on {other}" for word in ("papers", "engine", "search") for other in "abcdefgh"]
+    alone = encoder.encode(texts).vectors
+    with ThreadPoolExecutor(4) as pool:
+        for result in pool.map(lambda _: encoder.encode(texts).vectors, range(8)):
+            np.testing.assert_allclose(result, alone, atol=1e-2)
+
+
+def test_unknown_options_are_refused(spec: str) -> None:
+    with pytest.raises(UsageError, match="no option"):
+        load_encoder(spec + ("&" if "?" in spec else "?" if ":" in spec else ":?") + "colour=red")
+
+
+def test_prompts_reach_the_text(tiny_model: str) -> None:
+    plain = load_encoder(f"sentence-transformers:{tiny_model}?query=")
+    own = load_encoder(f"sentence-transformers:{tiny_model}")
+    asked = load_encoder(f"sentence-transformers:{tiny_model}?instruction=the%20{{instruction}}\\nx:%20")
+    assert len({plain.fingerprint, own.fingerprint, asked.fingerprint}) == 3
+
+    def vector(encoder: Encoder, text: str, instruction: str = "") -> np.ndarray[Any, Any]:
+        return encoder.encode([text], kind="query", instruction=instruction).vectors[0]
+
+    np.testing.assert_allclose(vector(own, "papers"), vector(plain, "search papers"), atol=1e-5)
+    np.testing.assert_allclose(
+        vector(asked, "papers", "engine"), vector(plain, "the engine\nx: papers"), atol=1e-5
+    )
+    np.testing.assert_allclose(vector(own, "papers", "engine"), vector(own, "papers"), atol=1e-6)
+
+
+def test_spans_skip_the_prompt(tiny_model: str) -> None:
+    encoder = load_encoder(f"sentence-transformers:{tiny_model}?document=the%20search%20engine%20")
+    other = load_encoder(f"sentence-transformers:{tiny_model}?document=")
+    text = "papers, papers."
+    ours = encoder.encode([text], spans=[[(0, len(text)), (8, 14)]]).spans[0]
+    shift = len("the search engine ")
+    theirs = other.encode(
+        ["the search engine " + text], spans=[[(shift, shift + len(text)), (shift + 8, shift + 14)]]
+    ).spans[0]
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_model_files_decide_the_fingerprint(tiny_model: str, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "model"
+    shutil.copytree(tiny_model, copy)
+    same = load_encoder(f"sentence-transformers:{copy}")
+    assert same.fingerprint == load_encoder(f"sentence-transformers:{tiny_model}").fingerprint
+    config = json.loads((copy / "config.json").read_text(encoding="utf-8"))
+    (copy / "config.json").write_text(json.dumps({**config, "note": 1}), encoding="utf-8")
+    assert load_encoder(f"sentence-transformers:{copy}").fingerprint != same.fingerprint

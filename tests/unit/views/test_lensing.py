@@ -1,0 +1,59 @@
+"""Lenses applied to a library: by one process or by several, and only to what they have not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aspectra.papers.library.store import Library
+from aspectra.papers.paper import Paper
+from aspectra.views.build import lenses as lensing
+from aspectra.views.lenses.protocol import LENSES
+
+NAMES = ("language", "length")
+
+
+class Shout:
+    """A lens that only this process knows: the share of capital letters."""
+
+    name = "shout"
+    version = 1
+    kind = "paper"
+    labels = ("loud",)
+    full_text = False
+
+    def apply(self, papers):
+        return [np.array([[sum(map(str.isupper, p.title)) / len(p.title)]], np.float32) for p in papers]
+
+    def span(self, paper, label):
+        return None
+
+
+@pytest.fixture
+def shout(monkeypatch):
+    monkeypatch.setitem(LENSES._members, "shout", Shout())
+    return "shout"
+
+
+def _values(folder, names):
+    library = Library.create(folder)
+    with library.writing("add") as writer:
+        writer.add([Paper(f"p{n}", f"OWLS {n}", f"Owls number {n} hunt mice at night.") for n in range(40)])
+        seen = []
+        made = lensing.apply_lenses(library, writer, names, lambda *said: seen.append(said))
+        again = lensing.apply_lenses(library, writer, names, lambda *_: None)
+    rows = list(library.rows("SELECT text_hash, kind, fingerprint, data FROM vectors ORDER BY 1, 2"))
+    library.close()
+    assert seen[-1] == ("looking through lenses", 40, 40)
+    assert again == 0
+    return made, rows
+
+
+def test_several_processes_see_what_one_sees(tmp_path, monkeypatch, shout):
+    names = (*NAMES, shout)
+    monkeypatch.setattr(lensing, "_AHEAD", 7)
+    alone = _values(tmp_path / "alone", names)
+    monkeypatch.setattr(lensing, "_MANY", 10)
+    monkeypatch.setattr(lensing.joblib, "cpu_count", lambda: 2)
+    assert _values(tmp_path / "together", names) == alone
+    assert alone[0] == 120
