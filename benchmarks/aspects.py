@@ -23,7 +23,7 @@ from aspectra.lab.evaluation.evaluate import evaluate
 from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.reports.tables import Number, Table, render
 from aspectra.lab.statistics.significance import bootstrap, paired_t, win_tie_loss
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.search.plan import Plan
 from aspectra.search.planning.defaults import ASPECT_MATCHINGS, CONTRAST_WEIGHT
 from aspectra.search.query import Query
@@ -60,11 +60,11 @@ class Scores:
 
 def library(benchmark: Benchmark, folder: Path, sentences: str, vectors: Path | None = None) -> Searcher:
     """The collection's library, indexed; vectors of another one are used again."""
-    held = Library.create(folder)
+    held = Store.create(folder)
     with held.writing("add") as writer:
         if vectors is not None and not len(held):
             batch = list(
-                Library(vectors).rows(
+                Store(vectors).rows(
                     "SELECT text_hash, kind, fingerprint, data FROM vectors WHERE kind NOT LIKE 'lens:%'"
                 )
             )
@@ -273,7 +273,7 @@ def dilution(benchmark: Benchmark, source: Path, folder: Path) -> tuple[dict[str
         folder.mkdir(parents=True)
         shutil.copy(source / "library.db", folder / "library.db")
         (folder / "generations").mkdir()
-    held = Library(folder)
+    held = Store(folder)
     with held.writing("add") as writer:
         writer.add(benchmark.papers())
     build_index(held, IndexSettings(chunks=()))

@@ -25,7 +25,7 @@ import bm25s
 import numpy as np
 import Stemmer
 
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -80,9 +80,9 @@ def cold_search(folder: Path, query: str) -> tuple[float, float]:
     return float(seconds), float(peak)
 
 
-def subset(source: Library, count: int, folder: Path) -> Library:
+def subset(source: Store, count: int, folder: Path) -> Store:
     """A library of the first ``count`` papers with the vectors the source has cached."""
-    made = Library.create(folder)
+    made = Store.create(folder)
     ids = source.ids()[:count]
     with made.writing("add") as writer:
         writer.add(source.get_many(ids).values())
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[2000, 10_000, 30_000])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    library = Library(options.library)
+    library = Store(options.library)
     searcher = Searcher(library)
     index = searcher.index
     random.seed(0)
@@ -236,7 +236,7 @@ def main() -> None:
             (f"index without changes, {len(ten):,} papers", f"{seconds:.2f} s", "<= 5 s", seconds <= 5)
         )
 
-        fresh = Library.create(Path(temporary) / "fresh")
+        fresh = Store.create(Path(temporary) / "fresh")
         clock = perf_counter()
         with fresh.writing("add") as writer:
             writer.add(library.papers())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.evaluate import evaluate
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.sources.detection import read_papers
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--planners", nargs="*", default=["bm25", "dense", "hybrid"])
     options = parser.parse_args()
     folder = options.library or Path(tempfile.mkdtemp()) / "library"
-    library = Library.create(folder)
+    library = Store.create(folder)
     with library.writing("add") as writer:
         writer.add(read_papers(options.data / "abstracts-csfcube-preds.jsonl.zst"))
     build_index(library)

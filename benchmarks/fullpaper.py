@@ -24,7 +24,7 @@ from fullpaper_kit import MEASURES, WAYS, Bench, Matrix, Values, gain, greedy, h
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.reports.tables import Table, render
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.search.query import Query
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.searcher import Searcher
@@ -403,7 +403,7 @@ def times(bench: Bench, abstracts: Path | None) -> Table:
         verdict_ = "holds" if median <= most else "missed"
         rows.append((f"{len(bench.ids):,} full papers", label, median, high, work, most, verdict_))
     if abstracts:
-        searcher = Searcher(Library(abstracts))
+        searcher = Searcher(Store(abstracts))
         ids = searcher.index.ids
         some = [ids[n] for n in np.random.default_rng(0).choice(len(ids), 40, replace=False)]
         for direction in ("builds-on", "built-on-by", "both"):

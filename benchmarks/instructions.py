@@ -18,7 +18,7 @@ from aspectra.lab.evaluation.evaluate import evaluate
 from aspectra.lab.evaluation.outcome import Evaluation
 from aspectra.lab.experiments.experiment import topic_query
 from aspectra.lab.reports.tables import Table, render
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
@@ -72,7 +72,7 @@ def our_benchmark() -> Benchmark:
 
 def open_library(benchmark: Benchmark, folder: Path) -> Searcher:
     """Indexed with the defaults."""
-    held = Library.create(folder)
+    held = Store.create(folder)
     with held.writing("add") as writer:
         writer.add(benchmark.papers())
     build_index(held, IndexSettings(chunks=()))

@@ -24,7 +24,7 @@ from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, score_cell
 from aspectra.lab.reports.outcomes import breakdown_table, main_table
 from aspectra.lab.reports.tables import Table, render
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.search.recipe import Recipe
 from aspectra.views.settings import IndexSettings
 
@@ -36,8 +36,8 @@ def reuse_vectors(source: Path, folder: Path) -> None:
     """Copy cached vectors into a new library before its papers are indexed."""
     if (folder / "library.db").exists():
         return
-    made = Library.create(folder)
-    rows = Library(source).rows("SELECT text_hash, kind, fingerprint, data FROM vectors")
+    made = Store.create(folder)
+    rows = Store(source).rows("SELECT text_hash, kind, fingerprint, data FROM vectors")
     with made.writing("bench") as writer:
         batch = []
         for row in rows:

@@ -36,7 +36,7 @@ from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.chat import Reply, Request
 from aspectra.llm.journal_file import JournalFile
 from aspectra.llm.scripted import Scripted
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
 from aspectra.search.rerank.method import Method
@@ -271,7 +271,7 @@ def script(log: Path) -> Callable[[Request], Reply]:
 
 def one_run(folder: Path, most: int | None = None, spread: bool = False) -> None:
     """One run over the made-up library; what a killed child does."""
-    with Library(folder / "library") as library:
+    with Store(folder / "library") as library:
         lens = PromptedLens("stance", builtin_text("stance"))
         settings = ModelSettings(journal=folder / "journal.db", prices=folder / "none", lanes=LANES)
         model_ = Scripted(script(folder / "calls"), delay=0.002)
@@ -281,7 +281,7 @@ def one_run(folder: Path, most: int | None = None, spread: bool = False) -> None
 
 def estimated(folder: Path) -> int:
     """Tokens that are still to be spent, as estimated."""
-    with Library(folder / "library") as library:
+    with Store(folder / "library") as library:
         lens = PromptedLens("stance", builtin_text("stance"))
         settings = ModelSettings(journal=folder / "journal.db", prices=folder / "none")
         with wrap_model(Scripted([]), settings) as model:
@@ -294,12 +294,12 @@ def pass_table(libraries: Path) -> Table:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     calls = folder / "calls"
-    with Library.create(folder / "library") as library, library.writing("add") as writer:
+    with Store.create(folder / "library") as library, library.writing("add") as writer:
         writer.add(made_up_papers(PAPERS))
     by_thumb = estimated(folder)
     one_run(folder, PILOT, spread=True)
     lens = PromptedLens("stance", builtin_text("stance"), model="scripted")
-    with Library(folder / "library") as library:
+    with Store(folder / "library") as library:
         known = tally(library, lens)
     measured = known.asked + known.answered + estimated(folder)
     words = [sys.executable, __file__, str(folder), "--child", "--libraries", str(libraries)]
@@ -314,7 +314,7 @@ def pass_table(libraries: Path) -> Table:
     journal.close()
     one_run(folder)
     total = calls.read_bytes()
-    with Library(folder / "library") as library:
+    with Store(folder / "library") as library:
         done = tally(library, lens)
         with library.writing("add") as writer:
             writer.add([Paper("new", "New", "One more paper, which nobody has seen.")])

@@ -23,7 +23,7 @@ from typing import Any
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.evaluate import evaluate
 from aspectra.lab.simulation.oracle import Oracle
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.sources.detection import read_papers
 from aspectra.search.query import Query
 from aspectra.search.rerank.judges.protocol import JUDGES
@@ -46,7 +46,7 @@ SETTINGS: dict[str, dict[str, float]] = {
 
 def first_stage(data: Path, benchmark: Benchmark) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Each topic's pool in BM25's order, and the text of every paper."""
-    library = Library.create(Path(tempfile.mkdtemp()) / "library")
+    library = Store.create(Path(tempfile.mkdtemp()) / "library")
     with library.writing("add") as writer:
         writer.add(read_papers(data / "abstracts-csfcube-preds.jsonl.zst"))
     build_index(library, IndexSettings(encoders=(), lenses=()))

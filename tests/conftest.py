@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 from aspectra.app.main import main
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
@@ -80,15 +80,15 @@ def settings() -> IndexSettings:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    made = Library.create(tmp_path / "library")
+def library(tmp_path: Path) -> Store:
+    made = Store.create(tmp_path / "library")
     with made.writing("add") as writer:
         writer.add(PAPERS)
     return made
 
 
 @pytest.fixture
-def searcher(library: Library, encoder: FakeEncoder, settings: IndexSettings) -> Searcher:
+def searcher(library: Store, encoder: FakeEncoder, settings: IndexSettings) -> Searcher:
     build_index(library, settings, load=lambda _: encoder)
     return Searcher(library, load=lambda _: encoder)
 

@@ -13,7 +13,7 @@ from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
     from aspectra.base.errors import AspectraError
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store as Library
     from aspectra.papers.paper import Paper
     from aspectra.search.plan import Plan
     from aspectra.search.query import Filters, Query
@@ -54,4 +54,4 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     module = importlib.import_module(_WHERE[name])
-    return getattr(module, "open_library" if name == "open" else name)
+    return getattr(module, {"open": "open_library", "Library": "Store"}.get(name, name))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import field_text
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, author={Lovelace, Ada},
@@ -212,7 +212,7 @@ def test_the_demo_answers_with_proof(demo, aspectra):
     whole = json.loads(done.stdout)
     assert done.returncode == 0
     assert len(whole["hits"]) == 5
-    with Library(demo) as library:
+    with Store(demo) as library:
         for hit in whole["hits"]:
             paper = library.get(hit["id"])
             assert hit["evidence"]

@@ -7,7 +7,7 @@ import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.lab.experiments.experiment import needs_full_text
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
@@ -77,7 +77,7 @@ READERS = ("question", "method", "experiment", "base")
 
 def _searcher(folder, papers, **settings):
     encoder = FakeEncoder()
-    library = Library.create(folder)
+    library = Store.create(folder)
     with library.writing("add") as writer:
         writer.add(papers)
     chosen = IndexSettings(**{"encoders": ("fake",), "chunks": ("20w",), "readers": READERS, **settings})
@@ -250,7 +250,7 @@ def test_a_reverse_probe_of_a_view_that_cannot_is_refused(searcher):
 
 def test_a_second_index_reads_nothing_again(tmp_path):
     encoder = FakeEncoder()
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:
         writer.add(PAPERS[:3])
     settings = IndexSettings(encoders=("fake",), chunks=("20w",))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
@@ -47,7 +47,7 @@ print("done", flush=True)
 
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.25, 0.4, 0.6])
 def test_index_resumes_after_kill(tmp_path, delay):
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:
         writer.add(PAPERS[:30])
     fake = FakeEncoder()
@@ -66,7 +66,7 @@ def test_index_resumes_after_kill(tmp_path, delay):
     child.send_signal(signal.SIGKILL)
     child.wait()
 
-    reopened = Library(library.folder)
+    reopened = Store(library.folder)
     assert reopened.check() == []
     current = reopened.generations.current()
     assert current is not None
@@ -83,7 +83,7 @@ def test_index_resumes_after_kill(tmp_path, delay):
 
 
 def test_killed_add_keeps_finished_batches(tmp_path):
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     script = """
     import sys, time
     from aspectra.papers.library.store import Library
@@ -106,7 +106,7 @@ def test_killed_add_keeps_finished_batches(tmp_path):
     assert child.stdout.readline() == "ready\n"
     child.send_signal(signal.SIGKILL)
     child.wait()
-    reopened = Library(library.folder)
+    reopened = Store(library.folder)
     assert len(reopened) == 2000  # whole batches only
     assert reopened.check() == []
     with reopened.writing("add") as writer:
@@ -115,7 +115,7 @@ def test_killed_add_keeps_finished_batches(tmp_path):
 
 
 def test_ten_writers_lose_nothing(tmp_path):
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     script = """
     import sys, time
     from aspectra.base.errors import LibraryBusy

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from aspectra.llm.journal_file import JournalFile
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.definition import definition
 from aspectra.views.prompted.store import tally
@@ -26,7 +26,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, faults):
     for name in ("DATA", "CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     monkeypatch.delenv("ASPECTRA_OFFLINE", raising=False)
-    with Library.create(tmp_path / "library") as library, library.writing("add") as writer:
+    with Store.create(tmp_path / "library") as library, library.writing("add") as writer:
         writer.add(Paper(f"p{n:03}", f"Paper {n}", f"Number {n} is about {n} things.") for n in range(PAPERS))
     command = [sys.executable, "-m", "aspectra", "lens"]
     where = ["--library", str(tmp_path / "library"), "-q"]
@@ -48,7 +48,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, faults):
         again = subprocess.run(run, capture_output=True, text=True, check=False)
         assert again.returncode == 0
         assert server.answered == answered  # nothing is left to ask
-    with Library(tmp_path / "library") as library:
+    with Store(tmp_path / "library") as library:
         found = tally(library, definition(library, "stance"))
     assert (found.values, found.failed, found.missing) == (PAPERS, 0, 0)
     assert found.calls == PAPERS + found.malformed

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -51,7 +51,7 @@ def test_most_papers_say_something_about_each_aspect(papers):
 
 
 def test_what_a_paper_cites_is_found_in_reverse(papers, benchmark, tmp_path):
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:
         writer.add(papers)
     build_index(library, IndexSettings(encoders=(), lenses=(), chunks=()))

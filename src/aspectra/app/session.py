@@ -21,7 +21,7 @@ from aspectra.base.errors import AspectraError, LibraryNotFound
 
 if TYPE_CHECKING:
     from aspectra.app.output.screen import Screen
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
     from aspectra.search.searcher import Searcher
 
 __all__ = ["Degraded", "Session", "common", "read_stdin"]
@@ -96,13 +96,13 @@ class Session:
         words = self.library_words().replace("\\", r"\\")
         return _COMMANDS.sub(rf"\g<0>{words}", text) if words else text
 
-    def open_library(self) -> Library:
+    def open_library(self) -> Store:
         """The library, for reading.
 
         Raises:
             LibraryNotFound: there is none; the message names the command that makes it.
         """
-        from aspectra.papers.library.store import Library
+        from aspectra.papers.library.store import Store
 
         path = self.library_path
         if not (path / "library.db").exists():
@@ -112,7 +112,7 @@ class Session:
                 why=f"its place comes from: {self.config.origin('library')}",
                 hint=f"{how}, or {how} --demo for one with papers in it",
             )
-        return Library(path)
+        return Store(path)
 
     def open_searcher(self) -> Searcher:
         """A searcher over the library."""

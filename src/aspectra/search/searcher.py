@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import ViewMismatch
 from aspectra.llm import loops
 from aspectra.llm.chat import ChatModel
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.prompted import know_lenses
 from aspectra.search.conditions.condition import Condition
@@ -55,7 +55,7 @@ class Searcher:
 
     def __init__(
         self,
-        library: Library,
+        library: Store,
         load: Callable[[str], Encoder] = load_encoder,
         *,
         model: ChatModel | None = None,
@@ -412,4 +412,4 @@ def open_library(path: Path | str, load: Callable[[str], Encoder] = load_encoder
     Raises:
         LibraryNotFound: there is none.
     """
-    return Searcher(Library(path), load)
+    return Searcher(Store(path), load)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.views.arrays import load_array
 from aspectra.views.build.lenses import load_lens
 from aspectra.views.build.vectors import paper_spans
@@ -44,7 +44,7 @@ class Index:
         load: makes an encoder from its specification.
     """
 
-    def __init__(self, library: Library, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
+    def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
         self.library = library
         self.folder = folder
         # Views are opened when they are first asked; until then nothing may take their files away.

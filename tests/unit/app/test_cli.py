@@ -10,7 +10,7 @@ import pytest
 
 from aspectra.app.main import main
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import field_text
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -289,7 +289,7 @@ def test_the_json_document(run, library):
     assert hit["id"] == "retrieval"
     assert set(hit) == {"id", "rank", "title", "authors", "year", "venue", "score", "evidence"}
     assert set(hit["evidence"][0]) == {"quote", "field", "start", "end", "aspect"}
-    paper = Library(Path(json.loads(run("status", "--json")[1])["folder"])).get("retrieval")
+    paper = Store(Path(json.loads(run("status", "--json")[1])["folder"])).get("retrieval")
     for quote in hit["evidence"]:
         assert field_text(paper, quote["field"])[quote["start"] : quote["end"]] == quote["quote"]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from conftest import PAPERS
 from llm_server import Server
 
@@ -21,7 +21,7 @@ enum = ["yes", "no"]
 
 @pytest.fixture
 def world(home, run, monkeypatch):
-    with Library.create(home / "lib") as library, library.writing("add") as writer:
+    with Store.create(home / "lib") as library, library.writing("add") as writer:
         writer.add(PAPERS)
     monkeypatch.setenv("ASPECTRA_LIBRARY", str(home / "lib"))
     monkeypatch.setenv("ASPECTRA_OFFLINE", "")
@@ -145,7 +145,7 @@ def test_a_changed_prompt_says_what_becomes_of_the_old_values(world):
 def test_a_lens_that_cannot_be_used_is_said_by_status_and_list(world):
     from aspectra.views.prompted.definition import PromptedLens, define
 
-    with Library(world.home / "lib") as library, library.writing("lens") as writer:
+    with Store(world.home / "lib") as library, library.writing("lens") as writer:
         define(library, writer, PromptedLens("broken", "user = ", model="loopback"))
     world("lens", "add", "stance")
     code, out, _ = world("lens", "status")

@@ -16,7 +16,7 @@ from aspectra.base.errors import (
     NoSuchPaper,
     UsageError,
 )
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import Remark
 from conftest import PAPERS
@@ -206,34 +206,34 @@ def test_second_writer_fails_at_once_naming_the_holder(library):
 def test_readers_never_wait_for_the_writer(library):
     with library.writing("add") as writer:
         writer.add([Paper("new", "New")])
-        assert len(Library(library.folder)) == len(PAPERS) + 1
+        assert len(Store(library.folder)) == len(PAPERS) + 1
 
 
 def test_missing_newer_and_damaged_libraries(tmp_path, library):
     with pytest.raises(LibraryNotFound, match="no library"):
-        Library(tmp_path / "nowhere")
+        Store(tmp_path / "nowhere")
     with library.writing("x") as writer:
         writer.set_meta("format", "99")
     with pytest.raises(LibraryCorrupt, match="newer"):
-        Library(library.folder)
+        Store(library.folder)
     garbage = tmp_path / "garbage"
     garbage.mkdir()
     (garbage / "library.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(LibraryCorrupt):
-        Library(garbage)
+        Store(garbage)
     empty = tmp_path / "empty"
     empty.mkdir()
     sqlite3.connect(empty / "library.db").close()
     (empty / "library.db").touch()
     with pytest.raises(LibraryCorrupt, match="not an Aspectra library"):
-        Library(empty)
+        Store(empty)
 
 
 def test_a_library_needs_a_folder_of_its_own(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(UsageError, match="not empty"):
-        Library.create(tmp_path)
-    assert Library.create(tmp_path / "a" / "b").folder.is_dir()
+        Store.create(tmp_path)
+    assert Store.create(tmp_path / "a" / "b").folder.is_dir()
 
 
 def test_hostile_ids_are_only_text(library, tmp_path):
@@ -259,8 +259,8 @@ def test_disk_full_is_said_and_loses_nothing(library, monkeypatch):
     with pytest.raises(AspectraError, match="disk is full"), library.writing("add") as writer:
         writer.add(big)
     monkeypatch.undo()
-    assert Library(library.folder).ids() == [p.id for p in PAPERS]
-    assert Library(library.folder).check() == []
+    assert Store(library.folder).ids() == [p.id for p in PAPERS]
+    assert Store(library.folder).check() == []
 
 
 def _work(paper_id, title="A study of whales", **more):
@@ -339,13 +339,13 @@ def test_a_library_that_can_only_be_read_is_read(library, monkeypatch):
 
     monkeypatch.setattr(sqlite3, "connect", connect)
     with pytest.raises(AspectraError, match="cannot be opened"):  # here others could be writing
-        Library(library.folder)
+        Store(library.folder)
     monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK)
-    with Library(library.folder) as again:
+    with Store(library.folder) as again:
         assert again.get("owl").title == "Owls hunt at night"
     library.database.with_name("library.db-wal").write_bytes(b"unread changes")
     with pytest.raises(AspectraError, match="cannot be opened"):
-        Library(library.folder)
+        Store(library.folder)
 
 
 def test_a_poorer_record_takes_no_text_away(library):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Sentence, field_text
 from aspectra.search.plan import Plan
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
@@ -58,7 +58,7 @@ PAPERS = [
 
 @pytest.fixture
 def searcher(tmp_path) -> Searcher:
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:
         writer.add(PAPERS)
     encoder = FakeEncoder()
@@ -137,7 +137,7 @@ def test_two_seeds_may_both_answer(searcher):
 
 
 def test_without_the_lens_roles_cannot_be_asked(tmp_path):
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:
         writer.add(PAPERS)
     encoder = FakeEncoder()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.condition import ATTRIBUTES, Attribute, Condition
 from aspectra.views.build.run import build_index
@@ -61,7 +61,7 @@ PAPERS = [
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    library = Library.create(tmp_path_factory.mktemp("conformance") / "library")
+    library = Store.create(tmp_path_factory.mktemp("conformance") / "library")
     with library.writing("add") as writer:
         writer.add(PAPERS)
     lenses = IndexSettings().lenses

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.keyword import FORM_GRADE, Term, inflections
 from aspectra.search.conditions.attributes.venue import venue_grade
@@ -50,7 +50,7 @@ PAPERS = [
 
 
 def _index(folder: Path, **settings: object) -> Index:
-    library = Library.create(folder / "library")
+    library = Store.create(folder / "library")
     with library.writing("add") as writer:
         writer.add(PAPERS)
     encoder = FakeEncoder()

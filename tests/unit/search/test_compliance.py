@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.condition import ATTRIBUTES, Condition
 from aspectra.search.conditions.grading import conditions_mask, lead, obey
@@ -153,7 +153,7 @@ PAPERS = [
 
 @pytest.fixture
 def small(tmp_path) -> Searcher:
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:
         writer.add(PAPERS)
     encoder = FakeEncoder()

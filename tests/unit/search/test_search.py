@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.planning.planners.protocol import PLANNERS
@@ -207,7 +207,7 @@ def test_no_index_and_empty_library(tmp_path, library):
     with pytest.raises(ViewMismatch) as error:
         Searcher(library).search("owls")
     assert error.value.hint == "aspectra index"
-    empty = Library.create(tmp_path / "empty")
+    empty = Store.create(tmp_path / "empty")
     build_index(empty, IndexSettings(encoders=(), chunks=()))
     assert Searcher(empty).search("owls").ids == []
 

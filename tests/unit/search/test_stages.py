@@ -13,7 +13,7 @@ from aspectra.base.errors import UsageError
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.failures import BudgetReached, KeyRefused, Transient
 from aspectra.llm.scripted import Scripted
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.plan import Plan
 from aspectra.search.query import Filters, Query
@@ -45,7 +45,7 @@ def _paper(number: int) -> Paper:
 
 @pytest.fixture(scope="module")
 def barn(tmp_path_factory):
-    library = Library.create(tmp_path_factory.mktemp("stages") / "library")
+    library = Store.create(tmp_path_factory.mktemp("stages") / "library")
     with library.writing("add") as writer:
         writer.add([_paper(n) for n in range(24)])
     build_index(library, IndexSettings(encoders=(), chunks=()))

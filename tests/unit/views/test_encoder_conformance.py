@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.encoders.protocol import ENCODERS, Encoder, load_encoder
 
 OURS = frozenset(ENCODERS.names())
 TEXTS = [

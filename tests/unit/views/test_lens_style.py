@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.condition import ATTRIBUTES
 from aspectra.views.build.run import build_index
@@ -258,7 +258,7 @@ PLACES = [
 
 @pytest.fixture
 def places(tmp_path) -> Index:
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("test") as writer:
         writer.add(PLACES)
     encoder = FakeEncoder()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build import lenses as lensing
 from aspectra.views.lenses.protocol import LENSES
@@ -36,7 +36,7 @@ def shout(monkeypatch):
 
 
 def _values(folder, names):
-    library = Library.create(folder)
+    library = Store.create(folder)
     with library.writing("add") as writer:
         writer.add([Paper(f"p{n}", f"OWLS {n}", f"Owls number {n} hunt mice at night.") for n in range(40)])
         seen = []

@@ -13,7 +13,7 @@ from aspectra.llm.budget import Limits
 from aspectra.llm.chat import Reply, Usage
 from aspectra.llm.failures import BudgetReached, ContextExceeded, KeyRefused, Offline, Refused, Transient
 from aspectra.llm.scripted import Scripted
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.definition import PromptedLens, check_name, define, definition, definitions
 from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
@@ -71,7 +71,7 @@ def values(library, lens=LENS, model="scripted"):
 
 
 def many(folder, count=50):
-    library = Library.create(folder / "many")
+    library = Store.create(folder / "many")
     with library.writing("add") as writer:
         writer.add(
             Paper(f"p{n:03}", f"Paper {n}", f"The abstract of number {n} says {n} things.")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
@@ -45,7 +45,7 @@ WRITERS = [
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    library = Library.create(tmp_path_factory.mktemp("style") / "library")
+    library = Store.create(tmp_path_factory.mktemp("style") / "library")
     with library.writing("add") as writer:
         writer.add([paper for _, paper in WRITERS] + [Paper("bare", "A title is no style")])
     build_index(library, IndexSettings(encoders=(), lenses=("length", "style")))
@@ -115,7 +115,7 @@ TOP = [399, 274, 471, 483]
 
 
 def test_a_library_without_it_says_what_to_do(tmp_path):
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     with library.writing("add") as writer:
         writer.add([Paper("a", "Owls", "Owls hunt.")])
     build_index(library, IndexSettings(encoders=()))
@@ -137,7 +137,7 @@ def test_only_vector_lenses_become_views():
 
 
 def test_an_empty_library_builds(tmp_path):
-    library = Library.create(tmp_path / "library")
+    library = Store.create(tmp_path / "library")
     build_index(library, IndexSettings(encoders=(), lenses=("style",)))
     assert not len(Searcher(library).search("owls; at night", planner="hand"))
 

@@ -13,7 +13,7 @@ from aspectra import __version__
 from aspectra.base.errors import AspectraError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
 
 __all__ = ["Check", "examine"]
 
@@ -105,12 +105,12 @@ def _weights() -> Check:
 
 
 def _library(path: Path, verify: bool) -> list[Check]:
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
 
     if not (path / "library.db").exists():
         return [Check("library", "note", f"none at {path}", "aspectra init"), _hosts([])]
     try:
-        with Library(path) as library:
+        with Store(path) as library:
             checks = [_database(library, verify), _writable(path)]
             index, views = _index(library, verify)
             return [*checks, *index, *_fingerprints(views), _hosts([v["encoder"] for v in views.values()])]
@@ -120,7 +120,7 @@ def _library(path: Path, verify: bool) -> list[Check]:
         return [Check("library", "bad", f"{path}: {error}", "restore it from a copy")]
 
 
-def _database(library: Library, verify: bool) -> Check:
+def _database(library: Store, verify: bool) -> Check:
     count = len(library)
     if verify and (problems := library.check()):
         return Check(
@@ -135,7 +135,7 @@ def _writable(path: Path) -> Check:
     return Check("write", "ok" if fine else "note", "can be written" if fine else f"{path} is read-only")
 
 
-def _index(library: Library, verify: bool) -> tuple[list[Check], dict[str, Any]]:
+def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:
     folder = library.generations.current()
     if folder is None:
         return [Check("index", "note", "none yet", "aspectra index")], {}

@@ -11,7 +11,7 @@ from aspectra.app.session import Session
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
 
 __all__ = ["add_lens", "remove_lens"]
 
@@ -73,7 +73,7 @@ def add_lens(
         session.screen.next(f"aspectra lens estimate {plain} --model NAME{session.library_words()}")
 
 
-def _add_local(session: Session, library: Library, name: str) -> None:
+def _add_local(session: Session, library: Store, name: str) -> None:
     from dataclasses import replace
 
     from aspectra.views.build.run import SETTINGS_KEY, settings_of

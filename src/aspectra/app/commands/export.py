@@ -15,7 +15,7 @@ from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
     from aspectra.papers.paper import Paper
 
 __all__ = ["export", "show"]
@@ -88,7 +88,7 @@ def _spans(paper: Paper) -> list[dict[str, object]]:
 
 def _show(
     screen: Screen,
-    library: Library,
+    library: Store,
     paper: Paper,
     links: dict[str, list[str]],
     *,

@@ -11,7 +11,7 @@ from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
     from aspectra.views.build.run import IndexReport
     from aspectra.views.settings import IndexSettings
 
@@ -98,7 +98,7 @@ def index(
 
 
 def _settings(
-    library: Library,
+    library: Store,
     *,
     encoders: list[str] | tuple[str, ...] | None,
     chunks: list[str] | None,

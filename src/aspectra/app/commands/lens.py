@@ -33,7 +33,7 @@ from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.llm.assemble import Model
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
     from aspectra.views.prompted.definition import PromptedLens
     from aspectra.views.prompted.running import LensEstimate
 
@@ -191,7 +191,7 @@ def _configured(session: Session) -> str:
 
 def _say_estimate(
     session: Session,
-    library: Library,
+    library: Store,
     lens: PromptedLens,
     found: LensEstimate | None,
     as_json: bool,

@@ -33,11 +33,11 @@ def init(
 
     Example:  aspectra init --library papers.lib
     """
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
 
     path = session.library_path
     existed = (path / "library.db").exists()
-    with Library.create(path) as library:
+    with Store.create(path) as library:
         if not session.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:

@@ -9,12 +9,12 @@ from aspectra.app.output.screen import count
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
 
 __all__ = ["fill"]
 
 
-def fill(library: Library, session: Session) -> None:
+def fill(library: Store, session: Session) -> None:
     """Add the demo papers and index them with the default encoder.
 
     Raises:

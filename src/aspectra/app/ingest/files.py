@@ -19,7 +19,7 @@ from aspectra.papers.sources.walking import path_kind
 
 if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
 
 __all__ = ["Adding", "FileReport", "Found", "expand"]
 
@@ -150,7 +150,7 @@ class Adding:
 
     def __init__(
         self,
-        library: Library,
+        library: Store,
         writer: Writer,
         *,
         as_: str | None = None,

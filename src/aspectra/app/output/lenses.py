@@ -9,7 +9,7 @@ from aspectra.app.output.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
     from aspectra.views.prompted.definition import PromptedLens
     from aspectra.views.prompted.running import LensEstimate, RunReport
     from aspectra.views.prompted.store import Tally
@@ -19,7 +19,7 @@ __all__ = ["coverage", "estimate_in_words", "report_in_words", "status_facts", "
 SIMULATED = "*simulated*: no language model was asked"
 
 
-def coverage(library: Library, lens: PromptedLens) -> str:
+def coverage(library: Store, lens: PromptedLens) -> str:
     """How far a lens is, in a few words."""
     from aspectra.views.prompted.store import tally
 
@@ -88,7 +88,7 @@ def _failures(failures: dict[str, int]) -> list[str]:
     ]
 
 
-def status_facts(library: Library, lens: PromptedLens) -> dict[str, Any]:
+def status_facts(library: Store, lens: PromptedLens) -> dict[str, Any]:
     """Everything about one lens; ``problem`` where its prompt cannot be used."""
     from aspectra.views.prompted.store import tally
 
@@ -103,7 +103,7 @@ def status_facts(library: Library, lens: PromptedLens) -> dict[str, Any]:
     return facts
 
 
-def _indexed(library: Library, lens: PromptedLens) -> bool:
+def _indexed(library: Store, lens: PromptedLens) -> bool:
     """Whether the index holds values of this prompt, schema and model."""
     folder = library.generations.current()
     if folder is None:

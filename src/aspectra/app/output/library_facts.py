@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 
 __all__ = ["facts_of"]
 
 
-def facts_of(library: Library) -> dict[str, Any]:
+def facts_of(library: Store) -> dict[str, Any]:
     """Everything about a library; ``index`` is None before the first ``aspectra index``."""
     return {**library.summary(), "bytes": _bytes(library.folder), "index": _index(library)}
 
@@ -27,7 +27,7 @@ def _bytes(folder: Path) -> int:
     return total
 
 
-def _index(library: Library) -> dict[str, Any] | None:
+def _index(library: Store) -> dict[str, Any] | None:
     folder = library.generations.current()
     if folder is None:
         return None
@@ -69,7 +69,7 @@ def _index(library: Library) -> dict[str, Any] | None:
     return {**out, **waiting}
 
 
-def _waiting(library: Library, folder: Path) -> dict[str, int]:
+def _waiting(library: Store, folder: Path) -> dict[str, int]:
     """Papers that a new index would treat otherwise than the one there is."""
     import numpy as np
 

@@ -15,7 +15,7 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.llm.budget import Cost
 from aspectra.llm.chat import ChatModel
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
@@ -171,7 +171,7 @@ def benchmark_library(
     Raises:
         UsageError: the folder holds another corpus.
     """
-    library = Library.create(folder)
+    library = Store.create(folder)
     mark = f"{benchmark.name} {benchmark.revision}"
     held = library.meta("benchmark")
     if held and held != mark:

@@ -17,14 +17,14 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import PAPER_COLUMNS, author_keys, paper_from_row
 from aspectra.papers.paper import Paper, normalise_title
 
-__all__ = ["Library"]
+__all__ = ["Store"]
 
 _MANY = 500  # bound variables per statement
 # A file added again replaces what was said about it before.
 _NEWEST = "SELECT max(id) FROM additions GROUP BY path"
 
 
-class Library:
+class Store:
     """A library opened for reading; :meth:`writing` takes the single writer's place for a while.
 
     Args:
@@ -42,7 +42,7 @@ class Library:
         self.generations = Generations(self.folder)
 
     @classmethod
-    def create(cls, folder: Path | str) -> Library:
+    def create(cls, folder: Path | str) -> Store:
         """A new, empty library; opening one that exists is not an error.
 
         Raises:
@@ -75,7 +75,7 @@ class Library:
         """Release the database; the object cannot be used afterwards."""
         self._connection.close()
 
-    def __enter__(self) -> Library:
+    def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.version import __version__
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
 from aspectra.views.build.vectors import (
     ABSTRACT_KIND,
@@ -71,7 +71,7 @@ class Builder:
 
     def __init__(
         self,
-        library: Library,
+        library: Store,
         folder: Path,
         settings: IndexSettings,
         encoders: list[tuple[str, Encoder]],

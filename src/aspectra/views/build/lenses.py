@@ -15,7 +15,7 @@ import numpy as np
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.arrays import load_array
 from aspectra.views.build.vectors import Progress, read_sections
@@ -40,7 +40,7 @@ def _kind(lens: Lens) -> str:
     return f"lens:{lens.name}"
 
 
-def apply_lenses(library: Library, writer: Writer, names: Sequence[str], progress: Progress) -> int:
+def apply_lenses(library: Store, writer: Writer, names: Sequence[str], progress: Progress) -> int:
     """Apply the lenses to the papers they have not seen in this version; returns how many values were made.
 
     Values are kept by the hash of the paper's whole content, since a lens may read any field of it.
@@ -64,7 +64,7 @@ def apply_lenses(library: Library, writer: Writer, names: Sequence[str], progres
     return made
 
 
-def _work(library: Library, missing: dict[int, list[str]]) -> Iterator[_Work]:
+def _work(library: Store, missing: dict[int, list[str]]) -> Iterator[_Work]:
     """Papers read in batches, each with its content hash and the lenses that have not seen it."""
     full = {name for names in missing.values() for name in names if LENSES.get(name).full_text}
     waiting = sorted(missing)
@@ -110,7 +110,7 @@ def _look(batch: _Work) -> list[_Row]:
     return rows
 
 
-def _papers(library: Library, positions: Sequence[int], whole: set[int]) -> list[tuple[int, str, Paper]]:
+def _papers(library: Store, positions: Sequence[int], whole: set[int]) -> list[tuple[int, str, Paper]]:
     """(pos, content hash, paper); sections where they are asked for or stand for the abstract."""
     marks = ",".join("?" * len(positions))
     statement = f"SELECT content_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks}) ORDER BY pos"
@@ -129,7 +129,7 @@ def _loads(data: bytes) -> Floats:
     return np.frombuffer(data, "<f4", rows * columns, 8).reshape(rows, columns)
 
 
-def _stored(library: Library, lens: Lens) -> Iterator[Floats]:
+def _stored(library: Store, lens: Lens) -> Iterator[Floats]:
     statement = (
         "SELECT p.id, v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.content_hash "
         "AND v.kind = ? AND v.fingerprint = ? ORDER BY p.pos"
@@ -142,7 +142,7 @@ def _stored(library: Library, lens: Lens) -> Iterator[Floats]:
         yield _loads(data)
 
 
-def collect_lens(library: Library, name: str, offsets: Sequence[int], folder: Path) -> dict[str, Any]:
+def collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Path) -> dict[str, Any]:
     """Write a lens's values of all papers into a generation; returns its part of the manifest.
 
     Args:
@@ -171,7 +171,7 @@ def collect_lens(library: Library, name: str, offsets: Sequence[int], folder: Pa
 
 
 def collect_lenses(
-    library: Library, names: Sequence[str], offsets: Sequence[int], folder: Path
+    library: Store, names: Sequence[str], offsets: Sequence[int], folder: Path
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Write what lenses saw into a generation; returns the manifest's parts of lenses and of views.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
 from aspectra.views.build.vectors import Packed, Progress, read_sections
 from aspectra.views.encoders.protocol import Encoder
@@ -46,7 +46,7 @@ def reading_kind(name: str, citations: str = "keep") -> str:
 
 
 def make_readings(
-    library: Library,
+    library: Store,
     writer: Writer,
     names: Sequence[str],
     encoders: Sequence[Encoder],
@@ -112,7 +112,7 @@ def _loads(data: bytes | None) -> NDArray[np.int32]:
     return np.frombuffer(data or b"", "<i4").reshape(-1, 3).astype(np.int32)
 
 
-def stored_spans(library: Library, name: str) -> Units:
+def stored_spans(library: Store, name: str) -> Units:
     """The spans of a reader, of every paper in order of position; none where nothing was found."""
     statement = (
         "SELECT v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.content_hash "

@@ -11,7 +11,7 @@ from time import perf_counter
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.views.build.generation import FORMAT, IndexReport
 from aspectra.views.build.full_text import FullTextBuilder
 from aspectra.views.build.vectors import (
@@ -35,7 +35,7 @@ __all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "settings_of"]
 SETTINGS_KEY = "index_settings"
 
 
-def settings_of(library: Library) -> IndexSettings:
+def settings_of(library: Store) -> IndexSettings:
     """The settings the library was last indexed with, or the defaults."""
     return IndexSettings.loads(library.meta(SETTINGS_KEY))
 
@@ -45,7 +45,7 @@ def _quiet(stage: str, done: int, total: int) -> None:
 
 
 def build_index(
-    library: Library,
+    library: Store,
     settings: IndexSettings | None = None,
     *,
     progress: Progress = _quiet,
@@ -117,7 +117,7 @@ def build_index(
         return report
 
 
-def _current(library: Library) -> Path | None:
+def _current(library: Store) -> Path | None:
     """The generation in use; None where it is missing or damaged, since a new one mends that."""
     try:
         return library.generations.current()
@@ -126,7 +126,7 @@ def _current(library: Library) -> Path | None:
 
 
 def _publish(
-    library: Library,
+    library: Store,
     settings: IndexSettings,
     encoders: list[tuple[str, Encoder]],
     report: IndexReport,
@@ -139,7 +139,7 @@ def _publish(
         return library.generations.publish(folder, {**manifest, "state": state}).name
 
 
-def _state(library: Library, settings: IndexSettings, encoders: list[tuple[str, Encoder]]) -> str:
+def _state(library: Store, settings: IndexSettings, encoders: list[tuple[str, Encoder]]) -> str:
     """Hash of everything a generation depends on: equal state, nothing to do."""
     rows = library.rows("SELECT id, content_hash, text_hash, full_hash FROM papers ORDER BY pos")
     texts = (json.dumps(row, ensure_ascii=False) for row in rows)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
 from aspectra.papers.text.sentences import SPLITTER_VERSION, abstract_sentences, lead_field
@@ -115,7 +115,7 @@ def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[st
     return title + joint + lead, spans, units
 
 
-def _missing(library: Library, column: str, kind: str, fingerprint: str) -> list[tuple[int, int]]:
+def _missing(library: Store, column: str, kind: str, fingerprint: str) -> list[tuple[int, int]]:
     """(pos, length of text) of one paper for each text that has no cached vectors."""
     measure = "length(abstract) + length(title)"
     statement = (
@@ -135,7 +135,7 @@ def _batches(missing: list[tuple[int, int]], size: int) -> Iterator[list[int]]:
             yield [pos for pos, _ in block[low : low + size]]
 
 
-def read_sections(library: Library, positions: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
+def read_sections(library: Store, positions: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
     """Pos -> [(heading, text)]."""
     marks = ",".join("?" * len(positions))
     out: dict[int, list[tuple[str, str]]] = {pos: [] for pos in positions}
@@ -145,7 +145,7 @@ def read_sections(library: Library, positions: Sequence[int]) -> dict[int, list[
     return out
 
 
-def _papers_at(library: Library, positions: Sequence[int]) -> list[tuple[str, Paper]]:
+def _papers_at(library: Store, positions: Sequence[int]) -> list[tuple[str, Paper]]:
     """(text_hash, paper) at these positions; sections are read only where the abstract is empty."""
     marks = ",".join("?" * len(positions))
     statement = f"SELECT text_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks}) ORDER BY pos"
@@ -156,7 +156,7 @@ def _papers_at(library: Library, positions: Sequence[int]) -> list[tuple[str, Pa
 
 
 def encode_abstracts(
-    library: Library, writer: Writer, encoder: Encoder, batch: int, progress: Progress
+    library: Store, writer: Writer, encoder: Encoder, batch: int, progress: Progress
 ) -> int:
     """Encode titles, abstracts and their sentences that the cache lacks; returns how many papers.
 
@@ -199,7 +199,7 @@ def encode_abstracts(
 
 
 def encode_sentences(
-    library: Library, writer: Writer, encoder: Encoder, batch: int, progress: Progress
+    library: Store, writer: Writer, encoder: Encoder, batch: int, progress: Progress
 ) -> int:
     """Encode titles and sentences each by itself, where the cache lacks them; returns how many papers.
 
@@ -229,13 +229,13 @@ def encode_sentences(
     return done
 
 
-def chunks_missing(library: Library, encoder: Encoder, size: str, citations: str) -> int:
+def chunks_missing(library: Store, encoder: Encoder, size: str, citations: str) -> int:
     """How many full texts have no cached chunk vectors yet."""
     return len(_missing(library, "full_hash", chunk_kind(size, citations), encoder.fingerprint))
 
 
 def encode_chunks(
-    library: Library,
+    library: Store,
     writer: Writer,
     encoder: Encoder,
     size: str,

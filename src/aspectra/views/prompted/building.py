@@ -15,7 +15,7 @@ import numpy as np
 
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.views.build.vectors import Packed
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
@@ -39,13 +39,13 @@ def lens_view(name: str, scorer: str) -> str:
     return f"lens-{name}@{scorer}"
 
 
-def prompted_state(library: Library) -> list[str]:
+def prompted_state(library: Store) -> list[str]:
     """What a generation depends on beside papers and settings; [] in a library without prompted lenses."""
     lenses = usable(library).values()
     return [f"{_FORMAT}/{state(library, lens)}/{digest([lens.text])}" for lens in lenses]
 
 
-def _text_lenses(library: Library) -> list[PromptedLens]:
+def _text_lenses(library: Store) -> list[PromptedLens]:
     return [lens for lens in usable(library).values() if lens.prompt.schema.kind == "text"]
 
 
@@ -54,7 +54,7 @@ def _vector_kind(lens: PromptedLens, text: str) -> str:
     return f"{value_kind(lens.name)}:{digest_texts([text])[:16]}"
 
 
-def _texts(library: Library, lens: PromptedLens) -> Iterator[tuple[str, str]]:
+def _texts(library: Store, lens: PromptedLens) -> Iterator[tuple[str, str]]:
     """(content hash, text) of the papers that have one."""
     statement = (
         "SELECT p.content_hash, v.data FROM papers p JOIN vectors v ON v.text_hash = p.content_hash "
@@ -66,9 +66,7 @@ def _texts(library: Library, lens: PromptedLens) -> Iterator[tuple[str, str]]:
             yield key, value
 
 
-def encode_readings(
-    library: Library, writer: Writer, encoder: Encoder, batch: int, progress: Progress
-) -> int:
+def encode_readings(library: Store, writer: Writer, encoder: Encoder, batch: int, progress: Progress) -> int:
     """Encode texts of lenses that have no vector yet; returns how many."""
     made = 0
     for lens in _text_lenses(library):
@@ -104,7 +102,7 @@ def encode_readings(
 
 
 def collect_prompted(
-    library: Library,
+    library: Store,
     settings: IndexSettings,
     encoders: Sequence[tuple[str, Encoder]],
     count: int,
@@ -168,7 +166,7 @@ def _columns(lens: PromptedLens, read: Sequence[Reading | None], folder: Path) -
 
 
 def _vectors(
-    library: Library, lens: PromptedLens, texts: Sequence[str], spec: str, encoder: Encoder, path: Path
+    library: Store, lens: PromptedLens, texts: Sequence[str], spec: str, encoder: Encoder, path: Path
 ) -> dict[str, Any]:
     path.mkdir()
     matrix = np.zeros((len(texts), encoder.dimensions), np.float32)
@@ -203,7 +201,7 @@ def _vectors(
     }
 
 
-def reading_text(library: Library, name: str, values: str, paper_id: str) -> str:
+def reading_text(library: Store, name: str, values: str, paper_id: str) -> str:
     """What a text lens saw of a paper, or "".
 
     Args:

@@ -19,7 +19,7 @@ from typing import Any
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.views.lenses.protocol import LENSES, MORE_LENSES
 from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
@@ -121,7 +121,7 @@ def _ours(name: str) -> str | None:
     return builtin_text(name) if name in BUILTIN_PROMPTS else None
 
 
-def definitions(library: Library) -> dict[str, PromptedLens]:
+def definitions(library: Store) -> dict[str, PromptedLens]:
     """Name -> lens, in the order in which they were added.
 
     Raises:
@@ -136,7 +136,7 @@ def definitions(library: Library) -> dict[str, PromptedLens]:
         raise LibraryCorrupt("the library's list of lenses cannot be read", why=str(error)) from error
 
 
-def usable(library: Library) -> dict[str, PromptedLens]:
+def usable(library: Store) -> dict[str, PromptedLens]:
     """The lenses whose prompt can be used; of the others ``aspectra lens status`` says what is wrong."""
     out = {}
     for name, lens in definitions(library).items():
@@ -148,7 +148,7 @@ def usable(library: Library) -> dict[str, PromptedLens]:
     return out
 
 
-def definition(library: Library, name: str) -> PromptedLens:
+def definition(library: Store, name: str) -> PromptedLens:
     """One lens.
 
     Raises:
@@ -174,13 +174,13 @@ def definition(library: Library, name: str) -> PromptedLens:
     return known[plain]
 
 
-def define(library: Library, writer: Writer, lens: PromptedLens) -> None:
+def define(library: Store, writer: Writer, lens: PromptedLens) -> None:
     """Add a lens, or put it in the place of the one of the same name."""
     held = definitions(library)
     _keep(writer, {**held, lens.name: lens})
 
 
-def undefine(library: Library, writer: Writer, name: str) -> None:
+def undefine(library: Store, writer: Writer, name: str) -> None:
     """Take a lens out of the library's list; its values stay until they are removed."""
     _keep(writer, {key: lens for key, lens in definitions(library).items() if key != name})
 

@@ -19,7 +19,7 @@ from aspectra.llm.budget import Cost, prompt_tokens
 from aspectra.llm.chat import ChatModel
 from aspectra.llm.failures import ModelError, Offline
 from aspectra.llm.loops import run
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.asking import NO_TEXT, TRIES, question, read_paper, show
 from aspectra.views.prompted.definition import PromptedLens, define
@@ -58,7 +58,7 @@ class LensEstimate:
 
 
 def estimate_lens(
-    library: Library, lens: PromptedLens, model: Model | None = None, *, failed: bool = False
+    library: Store, lens: PromptedLens, model: Model | None = None, *, failed: bool = False
 ) -> LensEstimate:
     """What computing a lens's missing values will cost.
 
@@ -189,7 +189,7 @@ def _quiet(stage: str, done: int, total: int) -> None:
 
 
 def run_lens(
-    library: Library,
+    library: Store,
     lens: PromptedLens,
     model: Model,
     *,
@@ -272,7 +272,7 @@ async def _ask(
     return out
 
 
-def _write(library: Library, lens: PromptedLens, rows: list[tuple[str, Reading]], last: bool = False) -> bool:
+def _write(library: Store, lens: PromptedLens, rows: list[tuple[str, Reading]], last: bool = False) -> bool:
     """Write values; False where somebody else is writing, and this is not the last attempt."""
     if not rows:
         return True

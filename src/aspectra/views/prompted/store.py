@@ -10,7 +10,7 @@ from typing import Any
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build.vectors import read_sections
 from aspectra.views.prompted.definition import PromptedLens
@@ -89,7 +89,7 @@ def keep(writer: Writer, lens: PromptedLens, rows: Sequence[tuple[str, Reading]]
     writer.put_vectors([(key, kind, fingerprint, reading.dumps()) for key, reading in rows])
 
 
-def readings(library: Library, lens: PromptedLens) -> Iterator[tuple[str, Reading | None]]:
+def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[str, Reading | None]]:
     """(paper id, what came of it, or None where it was not asked) in the library's order."""
     statement = (
         "SELECT p.id, v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.content_hash "
@@ -100,7 +100,7 @@ def readings(library: Library, lens: PromptedLens) -> Iterator[tuple[str, Readin
 
 
 def unread(
-    library: Library, lens: PromptedLens, *, failed: bool = False, spread: bool = False
+    library: Store, lens: PromptedLens, *, failed: bool = False, spread: bool = False
 ) -> dict[int, Reading | None]:
     """Position of one paper for each text that the lens has no value of -> what was had of it in vain.
 
@@ -125,7 +125,7 @@ def unread(
 
 
 def papers_at(
-    library: Library, lens: PromptedLens, positions: Sequence[int], ahead: int = 256
+    library: Store, lens: PromptedLens, positions: Sequence[int], ahead: int = 256
 ) -> Iterator[tuple[int, str, Paper]]:
     """(position, content hash, paper) at these positions, in this order, with what the lens reads of them.
 
@@ -189,7 +189,7 @@ class Tally:
         return {**asdict(self), "missing": self.missing, "failures": self.failures or {}}
 
 
-def tally(library: Library, lens: PromptedLens) -> Tally:
+def tally(library: Store, lens: PromptedLens) -> Tally:
     """Count what a lens has."""
     out = Tally(failures={})
     failures: dict[str, int] = {}
@@ -220,7 +220,7 @@ def tally(library: Library, lens: PromptedLens) -> Tally:
     return out
 
 
-def state(library: Library, lens: PromptedLens) -> str:
+def state(library: Store, lens: PromptedLens) -> str:
     """Changes whenever the lens's values do: what an index depends on."""
     (row,) = library.rows(
         "SELECT count(*), max(rowid), total(rowid) FROM vectors WHERE kind = ? AND fingerprint = ?",

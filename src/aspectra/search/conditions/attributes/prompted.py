@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import ATTRIBUTES
 from aspectra.views.index import Index
@@ -95,7 +95,7 @@ def _bounds(name: str, value: str) -> tuple[float, float]:
     return low, float(found[4]) if found[4] else low
 
 
-def know_lenses(library: Library) -> None:
+def know_lenses(library: Store) -> None:
     """Make the prompted lenses of a library known as attributes.
 
     A lens whose prompt cannot be used is left out here; ``aspectra lens status`` says why.
