@@ -14,24 +14,19 @@ from aspectra.app.commands import (
     export,
     indexing,
     lens,
-    library,
+    managing,
     measuring,
     searching,
 )
+from aspectra.app.options.panels import CommandGroup
 from aspectra.app.session import Session, common
 
 __all__ = ["app", "root"]
 
-app = typer.Typer(
+app = CommandGroup(
+    "Literature search that shows its evidence: papers in, ranked papers with the sentences that decide out.",
     name="aspectra",
-    help="Literature search that shows its proof: papers in, ranked papers with the deciding sentence out.",
     epilog='First steps:  aspectra init --demo  then  aspectra search "reranking with language models"',
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -51,11 +46,11 @@ def everywhere(
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Literature search that shows its proof: papers in, ranked papers with the deciding sentence out."""
+    """Literature search that shows its evidence: papers in, ranked papers with the sentences that decide out."""
 
 
 for _command in (
-    library.init,
+    managing.init,
     adding.add,
     indexing.index,
     searching.search,
@@ -63,8 +58,8 @@ for _command in (
     export.show,
     export.export,
     searching.plan,
-    library.status,
-    library.remove,
+    managing.status,
+    managing.remove,
     measuring.measure,
     doctor.doctor,
 ):

@@ -151,7 +151,7 @@ def fetch(
     from aspectra.lab.benchmarks._hub import fetch as download
 
     sets = hub_sets(name)
-    if session.config["offline"]:
+    if session.settings.offline:
         raise UsageError(f"{name} cannot be fetched offline", hint="download its files elsewhere")
     download(sets, folder)
     session.screen.line(f"{name} is in {folder}.")
