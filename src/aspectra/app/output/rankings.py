@@ -100,10 +100,10 @@ def _condition_line(kept: Kept, *, explain: bool) -> str:
     mark = "✓" if kept.met else "✗"
     said = f" “{_short(kept.quote, 120)}”" if kept.quote else ""
     if not explain:
-        return f"{mark} {safe(kept.condition.chip, one_line=True)}{said}"
+        return f"{mark} {safe(kept.condition.spelling, one_line=True)}{said}"
     grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
     moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
-    return f"{mark} {safe(kept.condition.chip, one_line=True)}: {grade}{moved}{said}"
+    return f"{mark} {safe(kept.condition.spelling, one_line=True)}: {grade}{moved}{said}"
 
 
 def _probe_line(probe: Any) -> str:
