@@ -137,6 +137,6 @@ def _table(session: Session, searcher: Searcher, ranking: Ranking, explain: bool
 
     mask = conditions_mask(searcher.index, ranking.plan.conditions)
     if mask is not None:
-        searched = f"{int(mask.sum()):,} that may meet the conditions (of {total:,})"
+        searched = f"{int(mask.sum()):,} left by the filters (of {total:,})"
     footer = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
     show_ranking(session.screen, ranking, in_words(ranking.plan), searched, footer, explain=explain)
