@@ -89,6 +89,8 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
                 f"  as in {of}: “{_short(quote.seed_quote, _LONGEST_QUOTE)}”", style="dim", indent=indent
             )
     for kept in hit.conditions:
+        if kept.condition.filters and not (explain or kept.quote):
+            continue  # every paper shown passed it, and no sentence says why
         screen.line(_condition_line(kept, explain=explain), indent=indent)
     if explain:
         for probe in hit.probes:
