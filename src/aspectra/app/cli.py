@@ -24,7 +24,7 @@ from aspectra.app.session import Session, common
 __all__ = ["app", "root"]
 
 app = CommandGroup(
-    "Literature search that shows its evidence: papers in, ranked papers with the sentences that decide out.",
+    "Literature search that shows its evidence: ranked papers, each with the sentences that match.",
     name="aspectra",
     epilog='First steps:  aspectra init --demo  then  aspectra search "reranking with language models"',
 )
@@ -46,7 +46,7 @@ def everywhere(
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Literature search that shows its evidence: papers in, ranked papers with the sentences that decide out."""
+    """Literature search that shows its evidence: ranked papers, each with the sentences that match."""
 
 
 for _command in (

@@ -305,9 +305,11 @@ class Library:
         """What a search would run: a value that prints, saves as TOML or JSON and can be run.
 
         Args:
-            text, given: as in :meth:`search`.
-            seeds, direction: as in :meth:`similar`.
-            recipe: steps from the first search to the last reranking, as ``"bm25 | rerank(method=pairwise)"``.
+            text: as in :meth:`search`.
+            seeds: as in :meth:`similar`.
+            recipe: the steps of the search, as ``"bm25 | rerank(method=pairwise)"``.
+            direction: as in :meth:`similar`.
+            given: as in :meth:`search`.
 
         Raises:
             UsageError: the question or the recipe cannot mean anything.
@@ -316,7 +318,10 @@ class Library:
         >>> [probe.view for probe in library.plan("owls", recipe="bm25").probes]
         ['abstract@bm25']
         """
-        return self.searcher.plan(self.query(text, seeds, direction, **given), recipe)
+        from aspectra.search.spelling import split_line
+
+        planner, *stages = (part.strip() for part in split_line(recipe, "|"))
+        return self.searcher.plan(self.query(text, seeds, direction, **given), planner, stages=stages)
 
     def run(self, plan: Plan, *, explain: bool = False) -> Ranking:
         """The ranking of a plan.
@@ -378,7 +383,9 @@ class Library:
             seeds: ids, DOIs, arXiv ids or exact titles.
             text: further words, searched together with the seeds.
             direction: what the papers are to the seeds; "" for plain likeness.
-            recipe, explain, given: as in :meth:`search`.
+            recipe: as in :meth:`search`.
+            explain: as there.
+            given: as there.
 
         Raises:
             As :meth:`search`; NoSuchPaper: a seed is not in the library.
@@ -518,7 +525,8 @@ def parse_year(given: int | str | None, name: str) -> int | None:
     elif found := _AGO.fullmatch(text):
         return datetime.now(UTC).year - int(found[1])
     raise UsageError(
-        f"{name} is {given!r}, which is no year", hint=f"--{name} 2020, --{name} 2020-05-01 or --{name} 3y (years ago)"
+        f"{name} is {given!r}, which is no year",
+        hint=f"--{name} 2020, --{name} 2020-05-01 or --{name} 3y (years ago)",
     )
 
 

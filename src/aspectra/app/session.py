@@ -40,7 +40,7 @@ class CommonOptions:
     library: Annotated[
         Path | None, option("--library", metavar="DIR", about="The library to use.", panel=COMMON)
     ] = None
-    offline: Annotated[bool, option("--offline", about="Refuse every connection.", panel=COMMON)] = False
+    offline: Annotated[bool, option("--offline", about="Refuse every connection.", rare=True)] = False
     quiet: Annotated[bool, option("--quiet", "-q", about="Only results and errors.", rare=True)] = False
     verbose: Annotated[bool, option("--verbose", "-v", about="Report more details.", rare=True)] = False
     set_: Annotated[
@@ -102,9 +102,7 @@ class Session:
         """Where data and messages go."""
         from aspectra.app.output.screen import Screen
 
-        return Screen(
-            color=self.settings.color, quiet=self.options.quiet, verbose=self.options.verbose
-        )
+        return Screen(color=self.settings.color, quiet=self.options.quiet, verbose=self.options.verbose)
 
     @property
     def quiet(self) -> bool:
@@ -194,7 +192,9 @@ def common(function: Callable[..., None]) -> Callable[..., None]:
         default=False,
         annotation=Annotated[
             bool,
-            option("--help-all", about="Show every option.", panel=COMMON, is_eager=True, callback=show_all_help),
+            option(
+                "--help-all", about="Show every option.", rare=True, is_eager=True, callback=show_all_help
+            ),
         ],
     )
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)

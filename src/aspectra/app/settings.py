@@ -11,7 +11,15 @@ from aspectra.base.config import Config, find_project_file, setting
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 
-__all__ = ["EXPORT_FORMATS", "FORMATS", "Settings", "default_library", "load_config", "state_file", "user_file"]
+__all__ = [
+    "EXPORT_FORMATS",
+    "FORMATS",
+    "Settings",
+    "default_library",
+    "load_config",
+    "state_file",
+    "user_file",
+]
 
 Format = Literal["table", "json", "jsonl", "bibtex", "ris", "csl-json", "csv", "trec"]
 FORMATS: tuple[str, ...] = get_args(Format)

@@ -38,7 +38,9 @@ def unknown_name(
 
     Args:
         what: the whole message, as ``there is no planner called 'hybird'``.
-        given, known, synonyms: as in :func:`did_you_mean`.
+        given: as in :func:`did_you_mean`.
+        known: as there.
+        synonyms: as there.
     """
     names = list(known)
     return UsageError(what, why="known: " + ", ".join(names), hint=did_you_mean(given, names, synonyms))

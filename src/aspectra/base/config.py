@@ -41,7 +41,7 @@ S = TypeVar("S", bound=Value)
 
 
 def setting(about: str, *, path: bool = False, **limits: float) -> msgspec.Meta:
-    """The annotation of a field in a settings class: ``Annotated[int, setting("papers shown", ge=0)]``.
+    """What describes a field of a settings class, as an annotation of its type.
 
     Args:
         about: one line for people.

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from aspectra.app.options.model import (
-    BaseUrl,
-    BudgetLimit,
-    JournalFile,
-    KeyVariable,
-    Lanes,
-    ModelName,
-    OracleRates,
-)
-from aspectra.app.options.stages import Asked, answering_model
+from aspectra.app.options.model import OracleRates, language_model
+from aspectra.app.options.panels import CommandGroup
 from aspectra.app.output.experiments import RUN_FORMATS, TABLE_FORMATS, write_tables
 from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
@@ -24,13 +17,7 @@ from aspectra.base.errors import UsageError
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Run experiments on benchmarks, score and compare them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = CommandGroup("Run experiments on benchmarks, score and compare them.")
 
 Option = Annotated[
     list[str] | None,
@@ -196,16 +183,10 @@ def run(
     ] = None,
     no_encoder: Annotated[bool, typer.Option("--no-encoder", help="Words only: no vectors.")] = False,
     option: Option = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = None,
-    budget: BudgetLimit = None,
-    lanes: Lanes = 8,
-    journal: JournalFile = None,
     oracle: OracleRates = None,
-    out: Annotated[
+    output: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="The experiment's directory.", show_default=False),
+        typer.Option("--output", "-o", metavar="DIR", help="The experiment's directory.", show_default=False),
     ] = None,
     libraries: Annotated[
         Path | None,
@@ -219,19 +200,19 @@ def run(
 ) -> None:
     """Rank and score benchmarks with recipes.
 
-    Stopped, it goes on where it was when the same command, or only `bench run --out DIR`, is run again.
+    If the run is killed, run the same command, or only
+    `bench run --output DIR`: finished rankings are reused.
     An option of one benchmark is --option NAME.key=value.
 
-    Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both --out exp/1
+    Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both -o exp/1
     """
     from aspectra.app.output.experiments import library_home, sources_of, study_of
-    from aspectra.app.output.progress import ProgressShown
     from aspectra.lab.experiments.running import main_tables, run_study
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
     study = study_of(
-        out,
+        output,
         sources=sources_of(benchmarks or [], option) or None,
         recipes=recipe,
         protocol=protocol,
@@ -243,12 +224,10 @@ def run(
         encoders=[] if no_encoder else encoder,
         oracle=oracle,
     )
-    folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
+    folder = output or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
     session.screen.detail(f"libraries: {libraries or library_home()}")
-    asked = Asked(model, base_url, key_variable, budget, lanes, journal)
     needed = study.needs_model and study.oracle is None
-    progress = ProgressShown(session.config["progress"] and not session.quiet)
-    with answering_model(session, asked, needed=needed) as answering, progress as shown:
+    with language_model(session) if needed else nullcontext() as answering, session.progress() as shown:
         place = libraries or library_home()
         done = run_study(study, folder, place, incomplete=incomplete, progress=shown, model=answering)
     write_tables(session, list(main_tables(done.outcomes, baseline=baseline).values()), format)

@@ -55,7 +55,9 @@ def show(
     """
     config = session.config
     if as_json:
-        whole = {key.name: {"value": value, "origin": config.origin(key.name)} for key, value in config.items()}
+        whole = {
+            key.name: {"value": value, "origin": config.origin(key.name)} for key, value in config.items()
+        }
         session.screen.document("config", {"settings": whole})
         return
     rows = []

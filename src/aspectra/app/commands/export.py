@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -177,7 +178,7 @@ def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, list[s
     plan = recent.plan if limit is None else recent.plan.with_limit(limit)
     named = session.config.origin("library") == "flag"
     with open_library(session.library_path if named else recent.library) as library:
-        with language_model(session, needed=library.needs_model(plan)) as library.model:
+        with language_model(session) if library.needs_model(plan) else nullcontext() as library.model:
             ranking = library.run(plan)
         for warning in ranking.warnings:
             session.screen.warn(session.spell_out(warning))

@@ -55,8 +55,7 @@ def init(
 
 
 def _write_project(session: Session, library: Path) -> None:
-    from aspectra.app.options.panels import AsJson, option
-from aspectra.app.output.screen import write_file
+    from aspectra.app.output.screen import write_file
     from aspectra.base.config import PROJECT_FILE
 
     target = Path(PROJECT_FILE)
@@ -107,7 +106,9 @@ def remove(
 def status(
     session: Session,
     skips: Annotated[bool, option("--skips", about="List skipped and noted records, and why.")] = False,
-    limit: Annotated[int, option("--limit", "-n", metavar="N", min=0, about="Most skips listed [100].")] = 100,
+    limit: Annotated[
+        int, option("--limit", "-n", metavar="N", min=0, about="Most skips listed [100].")
+    ] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Say what the library holds.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,7 +100,9 @@ def plan(
         list[str] | None,
         typer.Argument(metavar="TEXT", help="The question; `last` for the last search.", show_default=False),
     ] = None,
-    seed: Annotated[list[str] | None, option(metavar="SEED", about="A seed paper.", panel=PREFERENCES)] = None,
+    seed: Annotated[
+        list[str] | None, option(metavar="SEED", about="A seed paper.", panel=PREFERENCES)
+    ] = None,
     direction: Direction = "",
     as_json: AsJson = False,
     as_toml: Annotated[bool, option("--toml", about="As TOML, to edit and run again.", panel=OUTPUT)] = False,
@@ -117,7 +119,7 @@ def plan(
     if text == ["last"] and not seed:
         from aspectra.app.recent import recall
 
-        with contextlib.suppress(LibraryNotFound), session.open_library() as library:
+        with suppress(LibraryNotFound), session.open_library() as library:
             library.know_lenses()
         made = recall().plan
     else:
@@ -169,7 +171,7 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
         session.screen.data(safe(reasons.describe()) + "\n", result.output)
         return
     library.lanes = session.settings.llm.lanes
-    with language_model(session, needed=library.needs_model(made)) as library.model:
+    with language_model(session) if library.needs_model(made) else nullcontext() as library.model:
         ranking = library.run(made, explain=result.explain)
     remember(session.library_path, made)
     write_ranking(session.screen, library, ranking, style, result.output, explain=result.explain)

@@ -106,19 +106,22 @@ def model_settings(session: Session) -> ModelSettings:
 
 
 @contextmanager
-def language_model(session: Session, *, needed: bool = True) -> Iterator[Model | None]:
-    """The model that the settings name, closed at the end; None where it is not needed.
+def language_model(session: Session, *, connect: bool = True) -> Iterator[Model]:
+    """The model that the settings name, closed at the end.
+
+    Args:
+        session: of the command.
+        connect: False answers from the journal alone, as ``--offline`` does.
 
     Raises:
         UsageError: as :func:`model_settings`.
     """
-    if not needed:
-        yield None
-        return
+    from dataclasses import replace
+
     from aspectra.llm.assemble import build_model
 
     settings = model_settings(session)
-    with build_model(settings) as model:
+    with build_model(replace(settings, offline=settings.offline or not connect)) as model:
         if model.remote:
             session.screen.note(f"Texts of papers are sent to {model.remote} ({settings.model}).")
         yield model

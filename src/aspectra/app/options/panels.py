@@ -74,10 +74,18 @@ class PanelCommand(TyperCommand):
                 usual = COMMON if isinstance(parameter, TyperOption) else ARGUMENTS
                 panel = getattr(parameter, "rich_help_panel", None) or usual
                 panels.setdefault(panel, []).append(record)
-        for name, rows in panels.items():
+        width = max(len(name) for rows in panels.values() for name, _ in rows)
+        for title, rows in panels.items():
             if rows:
-                with formatter.section(name):
-                    formatter.write_dl(rows)
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option ``--help``; its line names ``--help-all`` too."""
+        found = super().get_help_option(ctx)
+        if found is not None:
+            found.help = "Show this message; --help-all shows every option."
+        return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As usual; an unknown option that other tools have is answered with the one to use here."""

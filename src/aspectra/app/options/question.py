@@ -24,7 +24,8 @@ class QuestionOptions:
     """What is asked, beside words and seeds, and how it is searched."""
 
     same: Annotated[
-        Names, option(metavar="ASPECT", about="Alike in background, method, result or words.", panel=PREFERENCES)
+        Names,
+        option(metavar="ASPECT", about="Alike in background, method, result or words.", panel=PREFERENCES),
     ] = None
     different: Annotated[Names, option(metavar="ASPECT", about="Unlike in this.", panel=PREFERENCES)] = None
     condition: Annotated[
@@ -40,7 +41,9 @@ class QuestionOptions:
     instruction: Annotated[
         str, option(metavar="TEXT", about="What papers should be like, in words.", panel=PREFERENCES)
     ] = ""
-    literal: Annotated[bool, option("--literal", about="Detect no constraints in TEXT.", rare=True, panel=PREFERENCES)] = False
+    literal: Annotated[
+        bool, option("--literal", about="Detect no constraints in TEXT.", rare=True, panel=PREFERENCES)
+    ] = False
     since: Annotated[
         str | None, option(metavar="WHEN", about="First year: 2020, or 3y (years ago).", panel=FILTERS)
     ] = None
@@ -49,7 +52,9 @@ class QuestionOptions:
         Names, option(metavar="NAME", about="Only this venue; * matches anything.", panel=FILTERS)
     ] = None
     author: Annotated[Names, option(metavar="NAME", about="Only this author.", panel=FILTERS)] = None
-    language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = None
+    language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = (
+        None
+    )
     recipe: Annotated[
         str | None,
         option(
@@ -87,7 +92,9 @@ class QuestionOptions:
         settings = session.settings.search
         steps = [settings.recipe, *(self.stage or ())]
         if self.rerank is not None:
-            steps.append(self.rerank if self.rerank.startswith("rerank(") else f'rerank(method="{self.rerank}")')
+            steps.append(
+                self.rerank if self.rerank.startswith("rerank(") else f'rerank(method="{self.rerank}")'
+            )
         return {
             "recipe": " | ".join(steps),
             "same": _split(self.same),
@@ -129,11 +136,13 @@ class QuestionOptions:
 class ResultOptions:
     """What is written of a ranking, and where."""
 
-    format: Annotated[
-        str | None, option(metavar="NAME", about=", ".join(FORMATS) + ".", panel=OUTPUT)
-    ] = None
-    json: Annotated[bool, option("--json", about="One JSON document (aspectra schema search).", rare=True, panel=OUTPUT)] = False
-    jsonl: Annotated[bool, option("--jsonl", about="One JSON object a paper.", rare=True, panel=OUTPUT)] = False
+    format: Annotated[str | None, option(metavar="NAME", about=", ".join(FORMATS) + ".", panel=OUTPUT)] = None
+    json: Annotated[
+        bool, option("--json", about="One JSON document (aspectra schema search).", rare=True, panel=OUTPUT)
+    ] = False
+    jsonl: Annotated[bool, option("--jsonl", about="One JSON object a paper.", rare=True, panel=OUTPUT)] = (
+        False
+    )
     output: OutputFile = None
     explain: Annotated[bool, option("--explain", about="Show the score of each view.", panel=OUTPUT)] = False
     why_not: Annotated[

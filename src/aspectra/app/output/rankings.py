@@ -61,7 +61,7 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
         mask = conditions_mask(index, ranking.plan.conditions)
         searched = f"{len(index):,}"
         if mask is not None:
-            searched = f"{int(mask.sum()):,} that may meet the conditions (of {len(index):,})"
+            searched = f"{int(mask.sum()):,} left by the filters (of {len(index):,})"
         shown = count(len(ranking), "paper") if len(ranking) else "no paper"
         plan = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
         screen.line(f"{shown} of {searched} · {ranking.seconds:.2f} s · {plan}", style="dim")
@@ -185,7 +185,7 @@ def write_ranking(
 
 
 def plan_in_words(plan: Plan) -> str:
-    """What a plan asks, in one line: the words or seeds, the conditions as they were understood, the steps."""
+    """What a plan asks, in one line: words or seeds, the conditions as they were understood, the steps."""
     from aspectra.search.planning.aspects import aspects_asked
 
     texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.probes if p.text.strip()))
