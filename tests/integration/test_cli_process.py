@@ -70,7 +70,7 @@ def demo(place, aspectra):
         (["search", "qqqq"], 0),
         (["search", "qqqq", "--fail-empty"], 3),
         (["search", "retrieval", "--limit", "-1"], 2),
-        (["search", "retrieval", "--planner", "dense"], 6),
+        (["search", "retrieval", "--recipe", "dense"], 6),
         (["search", ""], 2),
         (["similar", "nobody"], 1),
         (["similar", "dense"], 0),
@@ -111,7 +111,7 @@ def test_strict(place, library, aspectra):
 
 HOLDER = """
 import sys
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store as Library
 with Library(sys.argv[1]).writing("index"):
     print("held", flush=True)
     sys.stdin.read()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.lexical.tokens import Tokeniser, TokenSettings
@@ -40,7 +41,7 @@ class LexicalSettings:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise UsageError(f"unknown BM25 variant {self.method!r}", why="known: " + ", ".join(METHODS))
+            raise unknown_name(f"unknown BM25 variant {self.method!r}", self.method, METHODS)
         if self.k1 < 0 or not 0 <= self.b <= 1:
             raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import Stemmer
 
-from aspectra.base.errors import UsageError
+from aspectra.base.checking import unknown_name
 
 __all__ = ["TokenSettings", "Tokeniser"]
 
@@ -44,9 +44,8 @@ class TokenSettings:
 
     def __post_init__(self) -> None:
         if self.stemmer and self.stemmer not in Stemmer.algorithms():
-            raise UsageError(
-                f"unknown stemmer {self.stemmer!r}", why="known: " + ", ".join(sorted(Stemmer.algorithms()))
-            )
+            known = sorted(Stemmer.algorithms())
+            raise unknown_name(f"unknown stemmer {self.stemmer!r}", self.stemmer, known)
 
 
 @lru_cache(maxsize=8)

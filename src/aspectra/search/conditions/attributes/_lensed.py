@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import UsageError
+from aspectra.base.checking import unknown_name
 from aspectra.papers.paper import Paper
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
@@ -15,13 +17,20 @@ __all__ = ["LensAttribute"]
 
 
 class LensAttribute:
-    """See the module; ``name`` is the attribute's and the lens's."""
+    """See the module.
+
+    Args:
+        name: of the attribute and of the lens.
+        values: labels of the lens.
+        synonyms: other word -> label, suggested where somebody writes the word.
+    """
 
     cheap = True
 
-    def __init__(self, name: str, values: tuple[str, ...]) -> None:
+    def __init__(self, name: str, values: tuple[str, ...], synonyms: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.values = values
+        self.synonyms = synonyms or {}
 
     def check(self, value: str) -> None:
         """Refuse what is no label of the lens.
@@ -30,7 +39,7 @@ class LensAttribute:
             UsageError: with the values there are.
         """
         if value not in self.values:
-            raise UsageError(f"{value!r} is no {self.name}", why="known: " + ", ".join(self.values))
+            raise unknown_name(f"{value!r} is no {self.name}", value, self.values, self.synonyms)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper without text."""
