@@ -16,6 +16,7 @@ from aspectra.app.commands import (
     lens,
     managing,
     measuring,
+    schema,
     searching,
 )
 from aspectra.app.options.panels import CommandGroup
@@ -62,6 +63,7 @@ for _command in (
     managing.remove,
     measuring.measure,
     doctor.doctor,
+    schema.schema,
 ):
     app.command()(_command)
 app.add_typer(bench.app, name="bench")

@@ -202,7 +202,8 @@ def test_modes_and_options_of_one_benchmark(run, home, modes, cube):
     assert code == 0
     assert "p-MRR needs the mode instructed, which was not run" in out
     assert (
-        run("bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "sideways", "--output", "z")[0] == 2
+        run("bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "sideways", "--output", "z")[0]
+        == 2
     )
 
 

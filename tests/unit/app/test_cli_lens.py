@@ -163,7 +163,9 @@ def test_a_lens_that_cannot_be_used_is_said_by_status_and_list(world):
 def test_another_model_is_refused_unless_it_is_meant(world):
     world("lens", "add", "stance")
     assert world("lens", "run", "stance", model=True)[0] == 0
-    code, _, err = world("lens", "run", "stance", "--set", "llm.model=other", "--set", "llm.base_url=http://127.0.0.1:9/v1")
+    code, _, err = world(
+        "lens", "run", "stance", "--set", "llm.model=other", "--set", "llm.base_url=http://127.0.0.1:9/v1"
+    )
     assert code == 2
     assert "not mixed" in err
     assert "--switch-model" in err

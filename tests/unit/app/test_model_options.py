@@ -27,7 +27,9 @@ def test_limits_are_read_as_people_write_them():
     assert read_limits("20k tokens, 0.5") == Limits(tokens=20_000, money=0.5)
 
 
-@pytest.mark.parametrize("wrong", [" ", "3calls,", "much", "3 dollars", "-1", "1.5calls", "1calls,2calls", "1e9"])
+@pytest.mark.parametrize(
+    "wrong", [" ", "3calls,", "much", "3 dollars", "-1", "1.5calls", "1calls,2calls", "1e9"]
+)
 def test_a_limit_that_is_not_understood_is_refused(wrong):
     with pytest.raises(UsageError):
         read_limits(wrong)

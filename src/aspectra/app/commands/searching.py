@@ -81,8 +81,6 @@ def similar(
     Those themselves and their other versions are not shown.
 
     Example:  aspectra similar arXiv:2004.07180 --same method --different result
-
-    What it builds on:  aspectra similar arXiv:2004.07180 --direction builds-on
     """
     question.settle(session)
     style = result.settle(session)

@@ -28,8 +28,9 @@ SEARCH, OUTPUT, COMMON = "How to search", "Output", "Common"
 
 # What other tools call an option -> what to use here.
 _ELSEWHERE = {
-    "--sort": "results are ordered by relevance; --since 3y or -c 'prefer year>=2022' favours recent papers",
+    "--sort": "results are ordered by relevance; --since 3y or -c 'prefer year=>=2022' favours recent papers",
     "--top": "--limit",
+    "--lang": "--language",
     "--max-results": "--limit",
     "--from": "--since",
     "--to": "--until",
