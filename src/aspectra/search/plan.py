@@ -62,7 +62,7 @@ class Plan:
         within: where given, only these ids are ranked (a pool, or a first stage's best).
         direction: what the papers are to the seeds, as in :class:`Query`; said, not asked: the probes ask it.
         chain: further rounds that ask with papers found, or None.
-        unread: words of the asker that look like wishes and were not understood: they were left in the text.
+        unread: words of the question that look like constraints and were not understood.
         limit, evidence, versions: as in :class:`Query`.
         stages: spellings of what happens after the search, in their order, see
         :mod:`aspectra.search.stages.protocol`.
@@ -235,7 +235,7 @@ class Plan:
             lines.append(f"  direction {self.direction}")
         if self.chain is not None:
             lines.append(f"  {self.chain}")
-        lines += [f"  not understood, left in the text: “{words}”" for words in self.unread]
+        lines += [f"  not understood, so not applied: “{words}”" for words in self.unread]
         lines += [f"  then {stage}" for stage in self.stages]
         if self.within:
             lines.append(f"  ranks only {len(self.within)} given papers")

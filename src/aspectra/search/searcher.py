@@ -373,7 +373,7 @@ class Searcher:
     def warnings(self, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         gone, new = self._changed()
-        out = []
+        out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
         if new > 0:
             out.append(
                 f"{new:,} paper(s) were added since the last index and are not searched: aspectra index"

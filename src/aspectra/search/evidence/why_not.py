@@ -9,6 +9,7 @@ import numpy as np
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
+from aspectra.search.conditions.grading import alternatives, passes
 from aspectra.search.plan import Plan
 from aspectra.search.searcher import Searcher
 
@@ -85,12 +86,13 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
     if plan.within and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
     here = np.array([position])
-    for condition in plan.conditions:
-        attribute = ATTRIBUTES.get(condition.attribute)
-        grade = float(attribute.grades(condition.value, index, here)[0])
-        span = attribute.span(condition.value, paper, index)
-        quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
-        reasons.append(_judge(condition, grade, quote))
+    for group in alternatives(plan.conditions):
+        grades = [ATTRIBUTES.get(c.attribute).grades(c.value, index, here) for c in group]
+        drops = group[0].filters and not passes(group, grades)[0]
+        for condition, grade in zip(group, grades, strict=True):
+            span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
+            quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
+            reasons.append(_judge(condition, float(grade[0]), quote, drops))
     free = replace(plan, conditions=tuple(c for c in plan.conditions if not c.filters), versions="all")
     free = replace(free, exclude=tuple(e for e in plan.exclude if e != paper_id), limit=len(index))
     order, _ = searcher.order(free)
@@ -99,10 +101,9 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
     return WhyNot(paper, int(at[0]) + 1 if len(at) else 0, plan.limit, tuple(reasons))
 
 
-def _judge(condition: Condition, grade: float, quote: str) -> Reason:
+def _judge(condition: Condition, grade: float, quote: str, drops: bool) -> Reason:
     met = grade >= MEETS  # nothing known is not met
     known = "nothing is known of it" if np.isnan(grade) else f"grade {grade:.2f}"
-    drops = condition.filters and met != (condition.sign > 0)
     if condition.sign > 0 and not met:
         quote = ""  # a span that speaks for the value explains nothing here
     verb = "breaks" if met != (condition.sign > 0) else "meets"
