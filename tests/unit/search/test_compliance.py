@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.condition import ATTRIBUTES, Condition
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import conditions_mask, lead, obey
 from aspectra.search.evidence.why_not import why_not
 from aspectra.search.plan import Plan
@@ -99,7 +100,7 @@ def test_alternatives_need_one_and_bounds_need_all(attribute):
     assert _obey(either, SCORES[:4]).kept.tolist() == [True, True, False, True]
     both = [Condition("given", "a", "require"), Condition("given", ">b", "require")]
     assert _obey(both, SCORES[:4]).kept.tolist() == [True, False, False, False]
-    wishes = _obey([replace(c, relation="prefer") for c in either], SCORES[:4])
+    wishes = _obey([Condition(c.attribute, c.value) for c in either], SCORES[:4])
     total = sum(wishes.moves)
     assert total[0] == pytest.approx(total[1])
     assert total[0] == pytest.approx(total[3])
@@ -134,11 +135,11 @@ def test_a_mask_bounds_before_anything_is_scored(attribute):
     assert conditions_mask(FakeIndex(3), [Condition("given", "v", "require")]) is None
 
 
-def test_chips_read_back_and_refuse_nonsense(attribute):
-    chip = Condition("given", "a b=c", "avoid")
-    assert Condition.parse(chip.chip) == chip
+def test_spellings_read_back_and_refuse_nonsense(attribute):
+    written = Condition("given", "a b=c", "avoid")
+    assert Condition.parse(written.spelling) == written
     assert Condition.parse("given=x").relation == "prefer"
-    assert Condition.from_dict(chip.to_dict()) == chip
+    assert Condition.from_dict(written.to_dict()) == written
     for bad in ("given", "given=nonsense", "hate given=x", "nothing=x"):
         with pytest.raises(UsageError):
             Condition.parse(bad)

@@ -19,7 +19,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.conditions.condition import ATTRIBUTES, MEETS, Condition
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.views.index import Index
 from aspectra.views.view import Floats, Positions
 

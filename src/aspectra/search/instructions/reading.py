@@ -1,7 +1,7 @@
 """Reading instructions: free words to conditions, aspects, and what the query keeps.
 
 >>> reading = read_instruction("Only papers written in German, please: bee health")
->>> reading.chips, reading.rest
+>>> reading.spellings, reading.rest
 (('require language=de',), 'bee health')
 
 The rules are in :mod:`aspectra.search.instructions.grammar`; ``docs/instructions.md`` says what people can
@@ -47,9 +47,9 @@ class Reading:
     unread: tuple[str, ...] = ()
 
     @property
-    def chips(self) -> tuple[str, ...]:
+    def spellings(self) -> tuple[str, ...]:
         """Conditions and aspects as a person edits them: ``avoid language=zh``, ``same method``."""
-        conditions = tuple(c.chip for c in self.conditions)
+        conditions = tuple(c.spelling for c in self.conditions)
         return (
             conditions
             + tuple(f"same {a}" for a in self.same)

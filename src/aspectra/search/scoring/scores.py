@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.grading import lead, obey
 from aspectra.search.plan import Plan
 from aspectra.search.scoring.chain_rounds import run_chain
