@@ -309,7 +309,7 @@ def test_the_table(run, library):
     assert "“dense retrieval” · [require year=>=2020] · [require venue=sig*] · guided" in out
     assert "Dense retrieval of scientific papers" in out
     assert "“We train encoders for dense retrieval.”" in out
-    assert "1 paper of 1 within the limits (of 3)" in out
+    assert "1 paper of 1 left by the filters (of 3)" in out
     assert "abstract@bm25" in out
 
 

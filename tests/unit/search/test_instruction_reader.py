@@ -6,7 +6,6 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from aspectra.search.instructions.grammar.bounds import read_bound
 from aspectra.search.instructions.grammar.languages import LANGUAGE_NAMES
 from aspectra.search.instructions.grammar.lexicon import expand
 from aspectra.search.instructions.grammar.names import read_name
-from aspectra.search.instructions.grammar.nearest import DESCRIPTIONS
 from aspectra.search.instructions.grammar.spelling import corrected
 from aspectra.search.instructions.grammar.tagging import pieces_of
 from aspectra.search.instructions.reading import Reading, read_instruction
@@ -151,11 +149,10 @@ def test_rest_is_the_subject(text, rest):
     assert read_instruction(text).rest == rest
 
 
-def test_what_is_not_understood_is_said_and_stays():
+def test_what_is_not_understood_is_said():
     reading = read_instruction("beekeeping in winter; the text should be funny")
     assert reading.rest == "beekeeping in winter"
     assert reading.unread == ("the text should be funny",)
-    assert reading.query == "beekeeping in winter the text should be funny"
 
 
 def test_an_instruction_beside_a_query_leaves_nothing_when_understood():
@@ -259,44 +256,3 @@ def test_patterns_expand():
 )
 def test_spelling(said, meant):
     assert corrected(said) == meant
-
-
-def _fake_encoder(near: str):
-    """One direction for texts that have the word, another for the rest."""
-
-    def encode(texts):
-        return np.array([[1.0, 0.0] if near in text else [0.0, 1.0] for text in texts])
-
-    return encode
-
-
-def test_unread_wishes_go_to_the_nearest_description():
-    text = "It must not be like a web diary of strangers. bees"
-    assert read_instruction(text).unread
-    reading = read_instruction(text, encode=_fake_encoder("web diary"))
-    assert reading.spellings == ("exclude source=blog",)
-    assert reading.unread == ()
-    assert reading.rest == "bees"
-
-
-def test_what_is_near_to_several_stays_unread():
-    def encode(texts):
-        return np.ones((len(texts), 1))
-
-    reading = read_instruction("bees; the text should be funny", encode=encode)
-    assert reading.spellings == ()
-    assert reading.unread == ("the text should be funny",)
-
-
-def test_encoders_see_only_unread_wishes():
-    def encode(texts):
-        raise AssertionError(texts)
-
-    assert read_instruction("bees, not in Welsh", encode=encode).spellings == ("avoid language=cy",)
-
-
-def test_descriptions_are_of_values_that_exist():
-    from aspectra.search.conditions.condition import Condition
-
-    for attribute, value in DESCRIPTIONS:
-        Condition(attribute, value)

@@ -18,7 +18,7 @@ MEETS = 0.5
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 
 
-class Condition(Value, frozen=True, omit_defaults=False):
+class Condition(Value, frozen=True):
     """One constraint or preference about the papers themselves, whatever they are about.
 
     Attributes:

@@ -17,7 +17,7 @@ class Understood:
 
     Attributes:
         query: with conditions and aspects as fields, and the rest as its text.
-        unread: parts that look like constraints and were not understood; they stay in the text.
+        unread: parts that look like constraints and were not understood.
     """
 
     query: Query
@@ -28,16 +28,16 @@ def understand(query: Query) -> Understood:
     """Read a query's instruction into conditions and aspects; what is left of it joins the text.
 
     Unless the query is literal, constraints in its text are read too ("... in Chinese, not from a blog"). A
-    text of nothing but constraints stays as it is, since something must be searched for. Conditions that the
+    text of nothing but constraints is searched as it is as well, since something must be. Conditions that the
     query already has go before what is read about the same value.
     """
     unread: tuple[str, ...] = ()
     if query.text.strip() and not query.literal:
         reading = read_instruction(query.text)
         unread += reading.unread
-        found = bool(reading.conditions or reading.same or reading.different)
-        if found and (reading.rest.strip() or query.seeds):
-            query = _with(query, reading, reading.rest.strip())
+        if reading.spellings:
+            rest = reading.rest.strip()
+            query = _with(query, reading, rest if rest or query.seeds else query.text)
     if query.instruction.strip():
         reading = read_instruction(query.instruction, whole_query=False)
         text = " ".join(part for part in (query.text.strip(), reading.rest.strip()) if part)
