@@ -94,8 +94,7 @@ class Plan(Value, frozen=True):
         exclude: ids never shown (the seeds of a seed query).
         within: only these ids are ranked (a pool); None for the whole library.
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
-        unread: words of the question that look like constraints and were not understood: they were left in
-            the text.
+        unread: words of the question that look like constraints and were not understood.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
     """
 
@@ -113,9 +112,7 @@ class Plan(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.steps or not isinstance(self.steps[0], Search):
-            raise UsageError(
-                "a plan begins with a search", hint="write it before the stages, as in: bm25 | rerank"
-            )
+            raise UsageError("a plan begins with a search", hint="as in: bm25 | rerank")
         if self.limit < 0:
             raise UsageError(f"the limit is {self.limit}", why="it must be 0 or more")
 
@@ -139,7 +136,7 @@ class Plan(Value, frozen=True):
         return replace(self, limit=limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; ``limit``, ``evidence`` and ``versions`` are always there, since they are often edited."""
+        """JSON form; ``limit``, ``evidence`` and ``versions`` are always in it: people edit them."""
         shown = {"limit": self.limit, "evidence": self.evidence, "versions": self.versions}
         return {**shown, **super().to_dict()}
 
@@ -164,7 +161,7 @@ class Plan(Value, frozen=True):
             said = f"  (“{condition.words}”)" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.spelling}]{how}{said}")
-        lines += [f"  not understood, left in the text: “{words}”" for words in self.unread]
+        lines += [f"  not understood, so not applied: “{words}”" for words in self.unread]
         if self.within is not None:
             lines.append(f"  ranks only {len(self.within)} given papers")
         if self.exclude:

@@ -165,7 +165,7 @@ class Hit:
         return self.paper.title
 
     def reasons(self) -> list[str]:
-        """Why it has its place: each probe's score, weight and rank, each condition, each stage; a line each."""
+        """Why it has its place, a line each: probes, conditions and stages."""
         lines = [*map(str, self.probes), *map(str, self.conditions)]
         for stage, before, after in self.moves:
             came = "joined at" if before is None else f"moved from {before} to"

@@ -39,7 +39,7 @@ class ProbeRecipe(Value, frozen=True):
 
 
 class SearchRecipe(Value, frozen=True):
-    """A search by probes of one's own instead of a planner's; each is asked with the query's text and seeds."""
+    """A search by own probes instead of a planner's; each is asked with the query's text and seeds."""
 
     probes: tuple[ProbeRecipe, ...]
     fusion: Fusion = Fusion()

@@ -259,7 +259,7 @@ class Searcher:
     def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         removed, added = engine.changes()
-        out = []
+        out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
         if added > 0:
             out.append(
                 f"{added:,} paper(s) were added since the last index and are not searched: aspectra index"

@@ -9,7 +9,7 @@ import numpy as np
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS
-from aspectra.search.conditions.grading import obey
+from aspectra.search.conditions.grading import apply_conditions
 from aspectra.search.evidence.aspect_quotes import aspect_quotes
 from aspectra.search.evidence.passages import with_passages
 from aspectra.search.evidence.quotes import Quoter
@@ -48,9 +48,7 @@ class Explainer:
         brought = positions[self._places < 0]
         self._brought = score_exactly(engine.index, draft.search, fused, brought)
         self._brought_places = np.cumsum(self._places < 0) - 1
-        # Conditions that an earlier search did not grade by have their grades taken now as well.
-        conditions = plan.conditions
-        self._grades = obey(engine.index, conditions, brought, 0.0).grades if len(brought) else []
+        self._grades = apply_conditions(engine.index, plan.conditions, brought, 0.0).grades
 
     def probes(self, number: int, *, ranks: bool) -> tuple[ProbeScore, ...]:
         """Each probe's score of a paper; with ``ranks`` also its place in the probe's own order."""

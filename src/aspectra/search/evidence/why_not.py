@@ -90,13 +90,13 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
     if plan.within is not None and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
     here = np.array([position])
-<<<<<<< HEAD
-    for condition in plan.conditions:
-        attribute = ATTRIBUTES.get(condition.attribute)
-        grade = float(attribute.grades(condition.value, index, here)[0])
-        span = attribute.span(condition.value, paper, index)
-        quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
-        reasons.append(_judge(condition, grade, quote))
+    for group in alternatives(plan.conditions):
+        grades = [ATTRIBUTES.get(c.attribute).grades(c.value, index, here) for c in group]
+        drops = group[0].filters and not passes(group, grades)[0]
+        for condition, grade in zip(group, grades, strict=True):
+            span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
+            quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
+            reasons.append(_judge(condition, float(grade[0]), quote, drops))
     free = replace(
         plan,
         conditions=tuple(c for c in plan.conditions if not c.filters),
@@ -105,19 +105,6 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
         limit=len(index),
     )
     ids = searcher.result(free).ids
-=======
-    for group in alternatives(plan.conditions):
-        grades = [ATTRIBUTES.get(c.attribute).grades(c.value, index, here) for c in group]
-        drops = group[0].filters and not passes(group, grades)[0]
-        for condition, grade in zip(group, grades, strict=True):
-            span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
-            quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
-            reasons.append(_judge(condition, float(grade[0]), quote, drops))
-    free = replace(plan, conditions=tuple(c for c in plan.conditions if not c.filters), versions="all")
-    free = replace(free, exclude=tuple(e for e in plan.exclude if e != paper_id), limit=len(index))
-    order, _ = searcher.order(free)
-    at = np.flatnonzero(order == position)
->>>>>>> question
     reasons.sort(key=lambda r: not r.drops)
     return WhyNot(paper, ids.index(paper_id) + 1 if paper_id in ids else 0, plan.limit, tuple(reasons))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import conditions_mask, obey
+from aspectra.search.conditions.grading import apply_conditions, conditions_mask
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
@@ -103,7 +103,7 @@ class Engine:
         filters = [c for c in plan.conditions if c.filters and not ATTRIBUTES.get(c.attribute).cheap]
         if not filters:
             return inside
-        kept = obey(self.index, filters, self.positions(inside), 0.0).kept
+        kept = apply_conditions(self.index, filters, self.positions(inside), 0.0).passed
         return [paper_id for paper_id, stays in zip(inside, kept, strict=True) if stays]
 
     def positions(self, ids: Iterable[str]) -> Positions:
@@ -145,7 +145,7 @@ class Engine:
         return self._versions(ids)
 
     def one_version_each(self, ids: Sequence[str]) -> list[str]:
-        """Ranked papers, best first, with one version of each work: the first, or the first with an abstract."""
+        """Ranked papers with one version of each work: the first, or the first with an abstract."""
         twins = self.versions(ids)
         if not twins:
             return list(ids)
@@ -164,5 +164,5 @@ class Engine:
         return chosen
 
     def papers(self, ids: Iterable[str], *, full: bool = True) -> dict[str, Paper]:
-        """Id -> paper, of those that are in the library; without sections and references where not ``full``."""
+        """Id -> paper, of those in the library; without sections and references where not ``full``."""
         return self.library.get_many(ids, full=full)

@@ -29,7 +29,7 @@ class Scale(NamedTuple):
     deviation: float
 
     def apply(self, scores: Floats) -> NDArray[np.float64]:
-        """(n,) scores in deviations from the mean; 0, the middle, for a NaN: nothing is known of that paper."""
+        """(n,) scores in deviations from the mean; 0, the middle, for a NaN, of which nothing is known."""
         if self.deviation <= 1e-12:
             return np.zeros(len(scores))
         values = (scores.astype(np.float64) - self.mean) / self.deviation
@@ -37,7 +37,7 @@ class Scale(NamedTuple):
 
 
 def highest(scores: Floats, allowed: NDArray[np.bool_] | None = None) -> float | None:
-    """The highest known score; of the papers that may be ranked, since a seed's likeness to itself says nothing.
+    """The highest known score of the papers that may be ranked: a seed's likeness to itself says nothing.
 
     Args:
         scores: (n,) of the papers in question.

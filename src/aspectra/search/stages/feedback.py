@@ -51,6 +51,4 @@ class Feedback:
             if probe.weight > 0 and not probe.matching
         ]
         search = replace(draft.search, probes=(*draft.search.probes, *echoes))
-        return Draft(search, draft.within, graded=draft.graded), Step(
-            spell(self), (f"{', '.join(first)} joined the question",)
-        )
+        return draft.anew(search), Step(spell(self), (f"{', '.join(first)} joined the question",))

@@ -61,6 +61,10 @@ class Draft:
         """With what a search gave."""
         return replace(self, ids=found.ids, scores=found.scores, fused=found.fused)
 
+    def anew(self, search: Search) -> Draft:
+        """With another search, that is to be run on the same papers."""
+        return Draft(search, self.within, graded=self.graded)
+
     def ordered(self, ids: Iterable[str]) -> Draft:
         """With papers in a stage's own order, each once; their places are all that is known of them."""
         return replace(self, ids=tuple(dict.fromkeys(ids)), scores=())

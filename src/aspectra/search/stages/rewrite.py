@@ -50,6 +50,4 @@ class Rewrite:
             note = "no new wording came; the question was asked as it was"
             return draft, step_of(spell(self), asker, note, degraded=True)
         search = reworded(draft.search, text, keep=self.keep)
-        return Draft(search, draft.within, graded=draft.graded), step_of(
-            spell(self), asker, f"asked as: {text}"
-        )
+        return draft.anew(search), step_of(spell(self), asker, f"asked as: {text}")
