@@ -146,8 +146,8 @@ class Plan(Value, frozen=True):
 
         out = tomlkit.item(self.to_dict())
         if len(self.steps) > 1:
-            out["steps"].multiline(True)  # type: ignore[index, union-attr]
-        return tomlkit.dumps(out)  # type: ignore[arg-type]
+            out["steps"].multiline(True)
+        return tomlkit.dumps(out)
 
     def describe(self) -> str:
         """For people: each step in order, then what holds for the whole."""

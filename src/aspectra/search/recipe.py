@@ -129,7 +129,6 @@ class Recipe(Value, frozen=True):
             asked = query if number == last else replace(query, direction="", lenses=())
             search, understood = self._search(step, asked, views)
             steps.append(search)
-        told = {"text": query.text, "instruction": query.instruction} if self.stages else {}
         return Plan(
             tuple(steps),
             understood.query.conditions,
@@ -138,7 +137,8 @@ class Recipe(Value, frozen=True):
             evidence=query.evidence,
             versions=query.versions,
             unread=understood.unread,
-            **told,
+            text=query.text if self.stages else "",
+            instruction=query.instruction if self.stages else "",
         )
 
     def _search(self, step: str | SearchRecipe, query: Query, views: ViewNames) -> tuple[Search, Understood]:

@@ -23,7 +23,7 @@ from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
-from aspectra.search.spelling import read_member, spell
+from aspectra.search.spelling import read_member, spell, split_line
 from aspectra.search.step import Step
 
 __all__ = [
@@ -197,7 +197,8 @@ def read_stages(given: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UsageError: one is unknown, or has an option that it does not take.
     """
-    return tuple(spell(read_member(STAGES.get, text, "stage")) for text in given)
+    parts = [part for text in given for part in split_line(text, "|")]
+    return tuple(spell(read_member(STAGES.get, part, "stage")) for part in parts)
 
 
 def needs_model(stages: Sequence[str]) -> bool:
