@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
+    from aspectra.search.recipe import Recipe
     from aspectra.search.searcher import Searcher
     from aspectra.views.build.generation import IndexReport
 
@@ -298,7 +299,7 @@ class Library:
         text: str = "",
         *,
         seeds: Sequence[str] = (),
-        recipe: str = DEFAULT_RECIPE,
+        recipe: Recipe | str = DEFAULT_RECIPE,
         direction: Direction | Literal[""] = "",
         **given: Unpack[Preferences],
     ) -> Plan:
@@ -307,7 +308,8 @@ class Library:
         Args:
             text: as in :meth:`search`.
             seeds: as in :meth:`similar`.
-            recipe: the steps of the search, as ``"bm25 | rerank(method=pairwise)"``.
+            recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, a path to a TOML file,
+                or a recipe.
             direction: as in :meth:`similar`.
             given: as in :meth:`search`.
 
@@ -318,10 +320,7 @@ class Library:
         >>> [probe.view for probe in library.plan("owls", recipe="bm25").probes]
         ['abstract@bm25']
         """
-        from aspectra.search.spelling import split_line
-
-        planner, *stages = (part.strip() for part in split_line(recipe, "|"))
-        return self.searcher.plan(self.query(text, seeds, direction, **given), planner, stages=stages)
+        return self.searcher.plan(self.query(text, seeds, direction, **given), recipe)
 
     def run(self, plan: Plan, *, explain: bool = False) -> Ranking:
         """The ranking of a plan.
@@ -347,7 +346,12 @@ class Library:
         return needs_model(plan.stages)
 
     def search(
-        self, text: str, *, recipe: str = DEFAULT_RECIPE, explain: bool = False, **given: Unpack[Preferences]
+        self,
+        text: str,
+        *,
+        recipe: Recipe | str = DEFAULT_RECIPE,
+        explain: bool = False,
+        **given: Unpack[Preferences],
     ) -> Ranking:
         """Papers for a question in words, best first, each with the sentences that support it.
 
@@ -373,7 +377,7 @@ class Library:
         *seeds: str,
         text: str = "",
         direction: Direction | Literal[""] = "",
-        recipe: str = DEFAULT_RECIPE,
+        recipe: Recipe | str = DEFAULT_RECIPE,
         explain: bool = False,
         **given: Unpack[Preferences],
     ) -> Ranking:

@@ -189,8 +189,7 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
 def _show_steps(session: Session, ranking: Ranking) -> None:
     """What the stages did and cost, a line each, beside the results."""
     for step in ranking.steps:
-        name = step.stage.partition("(")[0]
         for note in step.notes:
-            session.screen.note(safe(f"{name}: {note}", one_line=True))
-        if step.calls:
-            session.screen.note(f"{name}: {cost_in_words(step.cost)}, {step.seconds:.1f} s")
+            session.screen.note(safe(f"{step.name}: {note}", one_line=True))
+        if step.tally.questions:
+            session.screen.note(f"{step.name}: {cost_in_words(step.tally.cost)}, {step.seconds:.1f} s")

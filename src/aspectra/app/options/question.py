@@ -13,6 +13,7 @@ from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
+    from aspectra.search.recipe import Recipe
 
 __all__ = ["QuestionOptions", "ResultOptions"]
 
@@ -90,13 +91,8 @@ class QuestionOptions:
     def given(self, session: Session) -> dict[str, Any]:
         """The arguments that they are to :meth:`aspectra.app.library.Library.plan`."""
         settings = session.settings.search
-        steps = [settings.recipe, *(self.stage or ())]
-        if self.rerank is not None:
-            steps.append(
-                self.rerank if self.rerank.startswith("rerank(") else f'rerank(method="{self.rerank}")'
-            )
         return {
-            "recipe": " | ".join(steps),
+            "recipe": self._recipe(settings.recipe),
             "same": _split(self.same),
             "different": _split(self.different),
             "conditions": tuple(self.condition or ()),
@@ -112,6 +108,20 @@ class QuestionOptions:
             "limit": settings.limit,
             "evidence": settings.evidence,
         }
+
+    def _recipe(self, first: str) -> Recipe | str:
+        """The recipe, with the further steps."""
+        further = list(self.stage or ())
+        if self.rerank is not None:
+            sign = "'" if '"' in self.rerank else '"'
+            further.append(f"rerank(method={sign}{self.rerank}{sign})")
+        if not first.endswith(".toml"):
+            return " | ".join((first, *further))
+        from aspectra.base.values import replace
+        from aspectra.search.recipe import Recipe
+
+        made = Recipe.parse(first)
+        return replace(made, steps=(*made.steps, *further))
 
     def refuse_beside(self, plan_file: Path) -> None:
         """Refuse options that a plan from a file would overrule.

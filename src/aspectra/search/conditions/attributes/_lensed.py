@@ -16,25 +16,16 @@ from aspectra.views.view import Floats, Positions
 __all__ = ["LensAttribute"]
 
 
-<<<<<<< HEAD
-class LensAttribute:
+class LensAttribute(Attribute):
     """See the module.
 
     Args:
         name: of the attribute and of the lens.
         values: labels of the lens.
-        synonyms: other word -> label, suggested where somebody writes the word.
+        synonyms: other word -> label, suggested to whoever writes the word.
     """
 
-    cheap = True
-
     def __init__(self, name: str, values: tuple[str, ...], synonyms: Mapping[str, str] | None = None) -> None:
-=======
-class LensAttribute(Attribute):
-    """See the module; ``name`` is the attribute's and the lens's."""
-
-    def __init__(self, name: str, values: tuple[str, ...]) -> None:
->>>>>>> main
         self.name = name
         self.values = values
         self.synonyms = synonyms or {}

@@ -21,22 +21,11 @@ __all__ = ["ATTRIBUTES", "Attribute"]
 
 
 class Attribute(Protocol):
-<<<<<<< HEAD
-    """What conditions of one name mean.
-=======
     """What conditions of one name mean. Members derive from it and write what differs from the defaults.
->>>>>>> main
 
     Attributes:
         name: as in ``language``.
         cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
-<<<<<<< HEAD
-            the best candidates of the other probes are graded, among those :meth:`possible`.
-    """
-
-    name: str
-    cheap: bool
-=======
             the best candidates of the probes are graded, among those :meth:`possible`.
         every: several wanted values must all be met; otherwise one of them will do.
     """
@@ -44,7 +33,6 @@ class Attribute(Protocol):
     name: str
     cheap: bool = True
     every: bool = False
->>>>>>> main
 
     def check(self, value: str) -> None:
         """Refuse a value that means nothing here.
@@ -62,27 +50,18 @@ class Attribute(Protocol):
         ...
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-<<<<<<< HEAD
-        """(all papers,) False where the grade is surely 0; None where that cannot be told quickly."""
-        ...
-=======
         """(all papers,) False where the grade is surely 0; None where that cannot be told quickly.
 
         Only attributes that are not ``cheap`` are asked.
         """
         return None
->>>>>>> main
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The span of the stored text that decided, or None where it is the paper as a whole or its record.
 
         ``paper`` comes with its sections.
         """
-<<<<<<< HEAD
-        ...
-=======
         return None
->>>>>>> main
 
 
 ATTRIBUTES: Registry[Attribute] = Registry("attribute", __package__)
