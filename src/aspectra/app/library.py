@@ -308,8 +308,8 @@ class Library:
         Args:
             text: as in :meth:`search`.
             seeds: as in :meth:`similar`.
-            recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, a path to a TOML file,
-                or a recipe.
+            recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, or a recipe's TOML
+                file.
             direction: as in :meth:`similar`.
             given: as in :meth:`search`.
 
@@ -317,7 +317,7 @@ class Library:
             UsageError: the question or the recipe cannot mean anything.
             ViewMismatch: the library has no index, or lacks a view that the recipe needs.
 
-        >>> [probe.view for probe in library.plan("owls", recipe="bm25").probes]
+        >>> [probe.view for probe in library.plan("owls", recipe="bm25").search.probes]
         ['abstract@bm25']
         """
         return self.searcher.plan(self.query(text, seeds, direction, **given), recipe)

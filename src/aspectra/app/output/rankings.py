@@ -175,4 +175,5 @@ def plan_in_words(plan: Plan) -> str:
         if named := aspects_asked(plan.search.probes, sign):
             parts.append(f"{word} " + ", ".join(named))
     parts += [f"[{condition.spelling}]" for condition in plan.conditions]
-    return safe(" · ".join([*parts, plan.planner, *plan.stages]), one_line=True)
+    steps = " | ".join(step if isinstance(step, str) else step.planner for step in plan.steps)
+    return safe(" · ".join([*parts, steps]), one_line=True)

@@ -93,7 +93,7 @@ class Search(Document, frozen=True):
     hits: list[Hit]
     warnings: list[str]
     seconds: float
-    stages: list[dict[str, Any]] = []
+    steps: list[dict[str, Any]] = []
     simulated: bool = False
 
 
