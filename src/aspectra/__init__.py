@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
-    from aspectra.app.library import Aspect, Direction, Library, Preferences, Relation
+    from aspectra.app.library import Library
     from aspectra.app.library import create_library as create
     from aspectra.app.library import open_library as open  # noqa: A004
+    from aspectra.app.preferences import Aspect, Direction, Preferences, Relation
     from aspectra.base.errors import AspectraError
     from aspectra.papers.paper import Paper
     from aspectra.search.conditions.condition import Condition, limits
@@ -43,7 +44,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "aspectra.app.library": ("Aspect", "Direction", "Library", "Preferences", "Relation"),
+    "aspectra.app.library": ("Library",),
+    "aspectra.app.preferences": ("Aspect", "Direction", "Preferences", "Relation"),
     "aspectra.base.errors": ("AspectraError",),
     "aspectra.papers.paper": ("Paper",),
     "aspectra.search.conditions.condition": ("Condition", "limits"),

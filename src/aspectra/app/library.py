@@ -5,15 +5,14 @@ The command line does its work through this object, so both give the same answer
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from aspectra.app.preferences import Preferences, make_query
 from aspectra.app.settings import EXPORT_FORMATS
-from aspectra.base.checking import check_choice, refuse_unknown
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from aspectra.llm.chat import ChatModel
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.protocol import ReadOptions
-    from aspectra.search.conditions.condition import Condition
     from aspectra.search.plan import Plan
     from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
@@ -30,62 +28,9 @@ if TYPE_CHECKING:
     from aspectra.search.searcher import Searcher
     from aspectra.views.build.generation import IndexReport
 
-__all__ = [
-    "Aspect",
-    "Direction",
-    "Library",
-    "Preferences",
-    "Relation",
-    "create_library",
-    "open_library",
-    "parse_year",
-]
-
-Aspect = Literal["background", "method", "result"]
-"""The aspects that sentences are labelled with; an aspect may also be free words."""
-
-Direction = Literal["builds-on", "built-on-by", "both"]
-"""What the papers are to the seed: it builds on them, they build on it, or either."""
-
-Relation = Literal["require", "exclude", "prefer", "avoid"]
-"""What a condition does: the first two filter papers, the others raise or lower their score."""
+__all__ = ["Library", "create_library", "open_library"]
 
 DEFAULT_RECIPE = "guided"
-
-_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-_AGO = re.compile(r"(\d{1,3})\s*y(?:ears?)?")
-
-
-class Preferences(TypedDict, total=False):
-    """What may be given beside the words or seeds of a search; nothing is required.
-
-    Attributes:
-        since, until: first and last year, inclusive; a year, a date or an age such as ``"3y"``.
-        venues, authors, languages: any of these; ``*`` in a venue matches anything.
-        same, different: aspects in which papers should be like the text or the seeds, or unlike them.
-        conditions: as ``"avoid source=blog"``.
-        instruction: the same in free words.
-        literal: do not detect constraints in the text.
-        limit: papers wanted, 0 or more.
-        evidence: sentences quoted per paper.
-        versions: ``best`` shows one version of a work, ``all`` ranks each by itself.
-        lenses: lenses to search, for recipes that do.
-    """
-
-    since: int | str | None
-    until: int | str | None
-    venues: str | Sequence[str]
-    authors: str | Sequence[str]
-    languages: str | Sequence[str]
-    same: Aspect | str | Sequence[Aspect | str]
-    different: Aspect | str | Sequence[Aspect | str]
-    conditions: str | Condition | Sequence[str | Condition]
-    instruction: str
-    literal: bool
-    limit: int
-    evidence: int
-    versions: Literal["best", "all"]
-    lenses: str | Sequence[str]
 
 
 class Library:
@@ -223,40 +168,25 @@ class Library:
         >>> library.index(encoders=[]).changed
         False
         """
-        from aspectra.views.build.run import build_index
+        from aspectra.views.build.run import build_index, settings_of
+        from aspectra.views.encoders.protocol import ENCODERS
 
         given = {"encoders": encoders, **settings}
         changed = {name: value for name, value in given.items() if value is not None}
-        chosen = self._index_settings(changed) if changed else None
+        for spec in encoders or ():
+            ENCODERS.get(spec.partition(":")[0])  # a wrong name is an error before anything is built
+        chosen = settings_of(self.store).changed(**changed) if changed else None
         done = build_index(self.store, chosen, progress=progress, rebuild=rebuild)
         self.__dict__.pop("searcher", None)
         return done
 
-    def _index_settings(self, changed: Mapping[str, Any]) -> Any:
-        """The library's index settings with some changed."""
-        from aspectra.views.build.run import settings_of
-        from aspectra.views.encoders.protocol import ENCODERS
-        from aspectra.views.settings import IndexSettings
-
-        for spec in changed.get("encoders", ()):
-            ENCODERS.get(spec.partition(":")[0])
-        new = settings_of(self.store).to_dict()
-        for name, value in changed.items():
-            inner = new["lexical"]
-            table = inner["tokens"] if name in inner["tokens"] else inner if name in inner else new
-            table[name] = list(value) if isinstance(value, tuple) else value
-        return IndexSettings.from_dict(new)
-
-    def query(
-        self, text: str = "", seeds: Sequence[str] = (), direction: str = "", **given: Unpack[Preferences]
-    ) -> Query:
+    def query(self, text: str = "", seeds: Sequence[str] = (), **given: Unpack[Preferences]) -> Query:
         """The whole question as one value.
 
         Args:
             text: words, or "".
             seeds: ids, DOIs, arXiv ids or exact titles of papers.
-            direction: see :data:`Direction`; "" for plain likeness.
-            given: see :class:`Preferences`.
+            given: see :class:`~aspectra.app.preferences.Preferences`.
 
         Raises:
             UsageError: the question cannot mean anything.
@@ -265,28 +195,8 @@ class Library:
         >>> library.query("owls", since="2020", conditions="avoid kind=survey").conditions[0].spelling
         'require year=>=2020'
         """
-        from aspectra.search.conditions.condition import Condition, limits
-        from aspectra.search.query import Query
-
         self.know_lenses()
-        refuse_unknown(given, Preferences.__annotations__, "argument of a search")
-        fields: dict[str, Any] = dict(given)
-        required = limits(
-            since=parse_year(fields.pop("since", None), "since"),
-            until=parse_year(fields.pop("until", None), "until"),
-            **{name: _several(fields.pop(name, ())) for name in ("venues", "authors", "languages")},
-        )
-        conditions = [
-            Condition.parse(one) if isinstance(one, str) else one
-            for one in _several(fields.pop("conditions", ()))
-        ]
-        return Query(
-            text,
-            tuple(self.resolve(*seeds)),
-            conditions=(*required, *conditions),
-            direction=direction,
-            **fields,
-        )
+        return make_query(text, tuple(self.resolve(*seeds)), given)
 
     def know_lenses(self) -> None:
         """Let conditions, in queries and in plans from files, name the library's prompted lenses."""
@@ -300,7 +210,6 @@ class Library:
         *,
         seeds: Sequence[str] = (),
         recipe: Recipe | str = DEFAULT_RECIPE,
-        direction: Direction | Literal[""] = "",
         **given: Unpack[Preferences],
     ) -> Plan:
         """What a search would run: a value that prints, saves as TOML or JSON and can be run.
@@ -310,7 +219,6 @@ class Library:
             seeds: as in :meth:`similar`.
             recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, or a recipe's TOML
                 file.
-            direction: as in :meth:`similar`.
             given: as in :meth:`search`.
 
         Raises:
@@ -320,7 +228,7 @@ class Library:
         >>> [probe.view for probe in library.plan("owls", recipe="bm25").search.probes]
         ['abstract@bm25']
         """
-        return self.searcher.plan(self.query(text, seeds, direction, **given), recipe)
+        return self.searcher.plan(self.query(text, seeds, **given), recipe)
 
     def run(self, plan: Plan, *, explain: bool = False) -> Ranking:
         """The ranking of a plan.
@@ -339,12 +247,6 @@ class Library:
         self.searcher.model, self.searcher.lanes = self.model, self.lanes
         return self.searcher.run(plan, explain=explain)
 
-    def needs_model(self, plan: Plan) -> bool:
-        """Whether a step of the plan uses a language model."""
-        from aspectra.search.stages.protocol import needs_model
-
-        return needs_model(plan.stages)
-
     def search(
         self,
         text: str,
@@ -361,7 +263,7 @@ class Library:
             text: the question.
             recipe: as in :meth:`plan`.
             explain: as in :meth:`run`.
-            given: see :class:`Preferences`.
+            given: see :class:`~aspectra.app.preferences.Preferences`.
 
         Raises:
             As :meth:`plan` and :meth:`run`.
@@ -376,7 +278,6 @@ class Library:
         self,
         *seeds: str,
         text: str = "",
-        direction: Direction | Literal[""] = "",
         recipe: Recipe | str = DEFAULT_RECIPE,
         explain: bool = False,
         **given: Unpack[Preferences],
@@ -386,7 +287,6 @@ class Library:
         Args:
             seeds: ids, DOIs, arXiv ids or exact titles.
             text: further words, searched together with the seeds.
-            direction: what the papers are to the seeds; "" for plain likeness.
             recipe: as in :meth:`search`.
             explain: as there.
             given: as there.
@@ -397,8 +297,7 @@ class Library:
         >>> library.similar("Owls hunt at night", limit=1).ids
         ['mice']
         """
-        plan = self.plan(text, seeds=seeds, recipe=recipe, direction=direction, **given)
-        return self.run(plan, explain=explain)
+        return self.run(self.plan(text, seeds=seeds, recipe=recipe, **given), explain=explain)
 
     def show(self, paper: str) -> Paper:
         """One paper with its full text.
@@ -454,15 +353,10 @@ class Library:
             papers = papers.ids
         if format == "trec":
             raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
-        return WRITERS.get(format).write(self.papers(papers))
-
-    def papers(self, papers: Iterable[Paper | str] | None = None) -> Iterator[Paper]:
-        """Papers with their full texts, each once: those given by id, or all of the library."""
         if papers is None:
-            yield from self.store.papers()
-            return
+            return WRITERS.get(format).write(self.store.papers())
         ids = self.resolve(*(one if isinstance(one, str) else one.id for one in papers))
-        yield from self.store.get_many(ids).values()
+        return WRITERS.get(format).write(self.store.get_many(ids).values())
 
     def status(self) -> dict[str, Any]:
         """What the library holds: counts of papers and records, and its index (None before the first).
@@ -508,32 +402,3 @@ def create_library(path: Path | str) -> Library:
     ([3], 3)
     """
     return Library(Store.create(path))
-
-
-def parse_year(given: int | str | None, name: str) -> int | None:
-    """The year that a limit means: 2020, ``2020``, ``2020-05-01`` (papers carry years only) or ``3y`` (ago).
-
-    >>> parse_year("2020-05-01", "since")
-    2020
-
-    Raises:
-        UsageError: it is none of these.
-    """
-    if given is None or (isinstance(given, int) and not isinstance(given, bool)):
-        return given
-    text = str(given).strip()
-    if found := _DATE.fullmatch(text):
-        year, month, day = (int(part or 1) for part in found.groups())
-        if 1 <= month <= 12 and 1 <= day <= 31 and year > 0:
-            return year
-    elif found := _AGO.fullmatch(text):
-        return datetime.now(UTC).year - int(found[1])
-    raise UsageError(
-        f"{name} is {given!r}, which is no year",
-        hint=f"--{name} 2020, --{name} 2020-05-01 or --{name} 3y (years ago)",
-    )
-
-
-def _several(given: Any) -> tuple[Any, ...]:
-    """One value or several, as a tuple; a text alone is one value, never its letters."""
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)

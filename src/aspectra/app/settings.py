@@ -26,7 +26,7 @@ FORMATS: tuple[str, ...] = get_args(Format)
 EXPORT_FORMATS = FORMATS[2:]
 
 
-class SearchSettings(Value):
+class SearchSettings(Value, frozen=True):
     """How a search runs where a command does not say otherwise."""
 
     recipe: Annotated[str, setting("steps of a search, as guided, bm25 or 'bm25 | top(200) | hybrid'")] = (
@@ -37,7 +37,7 @@ class SearchSettings(Value):
     format: Annotated[Format, setting("how results are written: " + ", ".join(FORMATS))] = "table"
 
 
-class ModelProfile(Value):
+class ModelProfile(Value, frozen=True):
     """The language model that stages, lenses and experiments use; none by default."""
 
     model: Annotated[str, setting("language model, as its endpoint names it; empty: none")] = ""
@@ -50,7 +50,7 @@ class ModelProfile(Value):
     journal: Annotated[str, setting("file of recorded answers; empty: in your data folder", path=True)] = ""
 
 
-class AddSettings(Value):
+class AddSettings(Value, frozen=True):
     """Limits of reading files."""
 
     max_text_chars: Annotated[int, setting("longest abstract or section stored", gt=0)] = 2_000_000
@@ -59,7 +59,7 @@ class AddSettings(Value):
     pdf_memory_mb: Annotated[int, setting("memory limit for reading one PDF, in MiB", gt=0)] = 1024
 
 
-class Settings(Value):
+class Settings(Value, frozen=True):
     """Every setting, in the tables of ``aspectra.toml``."""
 
     library: Annotated[str, setting("folder of the library; empty: in your data folder", path=True)] = ""

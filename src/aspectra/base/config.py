@@ -40,7 +40,7 @@ _SECRET_TEXT = re.compile(r"\b(?:sk|pk|hf|ghp|xox[a-z])[-_][A-Za-z0-9_-]{16,}")
 S = TypeVar("S", bound=Value)
 
 
-def setting(about: str, *, path: bool = False, **limits: float) -> msgspec.Meta:
+def setting(about: str, *, path: bool = False, **limits: float) -> Any:
     """What describes a field of a settings class, as an annotation of its type.
 
     Args:
@@ -48,7 +48,8 @@ def setting(about: str, *, path: bool = False, **limits: float) -> msgspec.Meta:
         path: the text names a file or folder; one in a file is relative to that file's folder.
         limits: ``ge``, ``gt``, ``le`` or ``lt``, for numbers.
     """
-    return msgspec.Meta(description=about, extra={"path": path}, **limits)
+    make: Any = msgspec.Meta
+    return make(description=about, extra={"path": path}, **limits)
 
 
 @dataclass(frozen=True, slots=True)

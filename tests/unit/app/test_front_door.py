@@ -146,7 +146,6 @@ def test_wrong_arguments_are_refused_with_a_suggestion(library):
 
 def test_a_step_with_a_model_uses_the_library_s(library, home):
     plan = library.plan("retrieval", recipe="bm25 | rerank(method=points)")
-    assert library.needs_model(plan)
     with pytest.raises(UsageError, match="no"):
         library.run(plan)
     model = Scripted(["3"] * 50)

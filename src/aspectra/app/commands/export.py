@@ -173,12 +173,13 @@ def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, list[s
     from aspectra.app.library import open_library
     from aspectra.app.options.model import language_model
     from aspectra.app.recent import recall
+    from aspectra.search.stages.protocol import needs_model
 
     recent = recall()
     plan = recent.plan if limit is None else recent.plan.with_limit(limit)
     named = session.config.origin("library") == "flag"
     with open_library(session.library_path if named else recent.library) as library:
-        with language_model(session) if library.needs_model(plan) else nullcontext() as library.model:
+        with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
             ranking = library.run(plan)
         for warning in ranking.warnings:
             session.screen.warn(session.spell_out(warning))

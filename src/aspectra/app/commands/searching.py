@@ -86,7 +86,7 @@ def similar(
     style = result.settle(session)
     words = _words([text]) if text else ""
     with session.open_library() as library:
-        made = library.plan(words, seeds=seeds, direction=direction, **question.given(session))
+        made = library.plan(words, seeds=seeds, **question.given(session, direction=direction))
         _answer(session, library, made, result, style)
 
 
@@ -124,7 +124,7 @@ def plan(
         question.settle(session)
         with session.open_library() as library:
             made = library.plan(
-                _words(text), seeds=seed or (), direction=direction, **question.given(session)
+                _words(text), seeds=seed or (), **question.given(session, direction=direction)
             )
     session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
 
@@ -158,6 +158,7 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
     """Run a plan and write what came of it."""
     from aspectra.app.output.rankings import write_ranking
     from aspectra.app.recent import remember
+    from aspectra.search.stages.protocol import needs_model
 
     if result.plan:
         session.screen.data(_plan_text(made, style), result.output)
@@ -169,7 +170,7 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
         session.screen.data(safe(reasons.describe()) + "\n", result.output)
         return
     library.lanes = session.settings.llm.lanes
-    with language_model(session) if library.needs_model(made) else nullcontext() as library.model:
+    with language_model(session) if needs_model(made.stages) else nullcontext() as library.model:
         ranking = library.run(made, explain=result.explain)
     remember(session.library_path, made)
     write_ranking(session.screen, library, ranking, style, result.output, explain=result.explain)

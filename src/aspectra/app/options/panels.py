@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -25,6 +26,8 @@ __all__ = [
 
 ARGUMENTS, FILTERS, PREFERENCES = "Arguments", "Filters", "Preferences"
 SEARCH, OUTPUT, COMMON = "How to search", "Output", "Common"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 # What other tools call an option -> what to use here.
 _ELSEWHERE = {
@@ -113,7 +116,7 @@ class CommandGroup(typer.Typer):
             **more,
         )
 
-    def command(self, name: str | None = None, **more: Any) -> Any:
+    def command(self, name: str | None = None, **more: Any) -> Callable[[Command], Command]:
         """As in :class:`typer.Typer`."""
         return super().command(name, **{"cls": PanelCommand, **more})
 

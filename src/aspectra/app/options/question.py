@@ -88,8 +88,8 @@ class QuestionOptions:
         """Give the options that are settings too to the session."""
         session.override(search__limit=self.limit, search__recipe=self.recipe, search__evidence=self.evidence)
 
-    def given(self, session: Session) -> dict[str, Any]:
-        """The arguments that they are to :meth:`aspectra.app.library.Library.plan`."""
+    def given(self, session: Session, **more: Any) -> dict[str, Any]:
+        """The arguments that they, and ``more``, are to :meth:`aspectra.app.library.Library.plan`."""
         settings = session.settings.search
         return {
             "recipe": self._recipe(settings.recipe),
@@ -107,6 +107,7 @@ class QuestionOptions:
             "versions": "all" if self.all_versions else "best",
             "limit": settings.limit,
             "evidence": settings.evidence,
+            **more,
         }
 
     def _recipe(self, first: str) -> Recipe | str:
