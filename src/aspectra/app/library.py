@@ -47,9 +47,7 @@ class Library:
         store: the papers, for whoever needs more than the methods here.
         model, lanes: as given; both may be changed between two searches.
 
-    The examples below use a library of three papers without vectors, in ``folder / "papers.lib"``:
-
-    >>> len(library)
+    >>> len(library)  # in these examples: three papers, in folder / "papers.lib"
     3
     """
 
@@ -123,9 +121,6 @@ class Library:
 
         Raises:
             NoSuchPaper: one is not in the library.
-
-        >>> library.resolve("Owls hunt at night", "owl", "mice")
-        ['owl', 'mice']
         """
         return list(dict.fromkeys(self.store.resolve(one) for one in papers))
 

@@ -24,7 +24,7 @@ def prism(query: Query, views: ViewNames) -> Search:
         UsageError: no seeds. ViewMismatch: no readings of full text.
     """
     if not query.seeds:
-        raise UsageError("the plan prism starts from a paper", hint="aspectra similar ID --planner prism")
+        raise UsageError("the plan prism starts from a paper", hint="aspectra similar ID --recipe prism")
     chunks = views.chunks()
     aspects = [a for a in ASPECT_READERS if f"{a}@{views.encoder}" in views.names]
     if not chunks or not aspects or f"{chunks}@{views.encoder}" not in views.names:

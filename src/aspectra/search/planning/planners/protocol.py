@@ -92,6 +92,6 @@ def search_with(name: str, query: Query, views: ViewNames) -> Search:
         raise UsageError(
             f"the planner {name} does not ask for a direction ({query.direction})",
             why="its ranking would be the same without",
-            hint="leave the planner out, or: --planner directional",
+            hint="leave the recipe out, or: --recipe directional",
         )
     return search
