@@ -12,8 +12,8 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.evidence.why_not import why_not
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.planning.planners.protocol import plan_with
 from aspectra.search.query import Query
+from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
@@ -107,12 +107,12 @@ def test_every_way_to_plan_reads_the_text_the_same(searcher):
     query = Query("the weather, only in German")
     plan = searcher.plan(query)
     assert [c.spelling for c in plan.conditions] == ["require language=de"]
-    assert plan_with("guided", query, searcher.view_names) == plan
+    assert Recipe.parse("guided").plan(query, searcher.view_names) == plan
     assert searcher.search(query.text).ids == ["b"]
     assert searcher.similar("a", text=query.text).ids == ["b"]
     literal = searcher.plan(Query(query.text, literal=True))
     assert literal.conditions == ()
-    assert literal.probes[0].text == query.text
+    assert literal.search.probes[0].text == query.text
     assert len(searcher.search(query.text, literal=True)) == 5
 
 
