@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.judged import order_ids
 from aspectra.lab.measures.pmrr import rank_change
 from aspectra.lab.measures.protocol import parse

@@ -63,7 +63,7 @@ def _code(first_line: str) -> str:
 
 
 def test_the_measure_in_the_lab_page_works():
-    from aspectra.lab.evaluation.evaluate import evaluate
+    from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.measures.protocol import MEASURES, parse
 
     exec(compile(_code("# src/aspectra/lab/measures/rbp.py"), "rbp", "exec"), {})

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.evaluate import evaluate
-from aspectra.lab.evaluation.outcome import nested_mean
+from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.evaluation.means import nested_mean
 from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.measures.diversity import principal_axes, projected_volume
 from aspectra.lab.measures.gap import Pools

@@ -13,7 +13,7 @@ from aspectra.lab.experiments.experiment import Cell, benchmark_library, library
 from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.reports.outcomes import breakdown_tables, main_table
+from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.search.recipe import Recipe
 from aspectra.views.settings import IndexSettings

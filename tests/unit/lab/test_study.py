@@ -8,7 +8,7 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
-from aspectra.lab.experiments.running import main_tables, recorded_run, run_study, score_study
+from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
 from aspectra.lab.experiments.study import Source, Study, open_study, protocols_of
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
 from aspectra.papers.library.lock import WriterLock

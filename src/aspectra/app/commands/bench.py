@@ -226,7 +226,8 @@ def run(
     """
     from aspectra.app.output.experiments import library_home, sources_of, study_of
     from aspectra.app.output.progress import ProgressShown
-    from aspectra.lab.experiments.running import main_tables, run_study
+    from aspectra.lab.experiments.execute import run_study
+    from aspectra.lab.reports.recipe_tables import main_tables
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -288,9 +289,9 @@ def evaluate(
 
     Example:  aspectra bench eval exp/1 --measure R@50 --by facet
     """
-    from aspectra.lab.experiments.running import main_tables, score_study
+    from aspectra.lab.experiments.execute import score_study
     from aspectra.lab.experiments.study import open_study
-    from aspectra.lab.reports.outcomes import breakdown_tables
+    from aspectra.lab.reports.recipe_tables import breakdown_tables, main_tables
 
     opened = open_study(directory)
     outcomes = score_study(opened, preset=preset or "", measures=measure or (), incomplete=incomplete)
@@ -407,7 +408,7 @@ def export_run(
     Example:  aspectra bench export-run exp/1 --recipe hybrid --format trec -o hybrid.run
     """
     from aspectra.app.output.experiments import cell_of, write_run
-    from aspectra.lab.experiments.running import recorded_run
+    from aspectra.lab.experiments.execute import recorded_run
     from aspectra.lab.experiments.study import open_study
 
     if format not in RUN_FORMATS:

@@ -14,7 +14,7 @@ from aspectra.app.session import Session, common
 from aspectra.base.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.lab.evaluation.outcome import Evaluation
+    from aspectra.lab.evaluation.means import Evaluation
     from aspectra.lab.reports.tables import Table
     from aspectra.lab.runs.checks import Checks
     from aspectra.lab.runs.run import Qrels, Run
@@ -104,7 +104,7 @@ def measure(
     An export:  aspectra measure results.csv qrels.tsv --titles corpus.jsonl
     """
     from aspectra.app.options.run_files import read_excluded, read_labels, read_titles
-    from aspectra.lab.evaluation.evaluate import evaluate
+    from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.presets import get_preset
     from aspectra.lab.runs.checks import Checks, check_run
 

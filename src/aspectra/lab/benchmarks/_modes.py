@@ -14,8 +14,10 @@ from pathlib import Path
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest_texts
 from aspectra.lab.benchmarks._audit import own_id
-from aspectra.lab.benchmarks._files import Folder, Row, text_of
-from aspectra.lab.benchmarks.protocol import Grades, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Topic
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.rows import Row, text_of
 
 __all__ = ["MODES", "Part", "group_of", "instruction_negatives", "mode_topics", "read_part"]
 
@@ -90,11 +92,7 @@ def read_part(folder: Folder, under: str, modes: tuple[str, ...], labels: Mappin
     for mode in modes:
         config = f"{at}qrels_{_FIELDS[mode]}"
         parts = folder.table(config, splits) or [folder.need(f"{config}/test.tsv", f"{config}/test.jsonl")]
-        merged: dict[str, dict[str, float]] = {}
-        for path in parts:
-            for query, grades in folder.qrels(path).items():
-                merged.setdefault(query, {}).update(grades)
-        qrels[mode] = merged
+        qrels[mode] = folder.qrels(*parts)
     corpus = next(
         (found for place in (f"{at}corpus", "corpus", "../corpus") if (found := folder.table(place))), []
     )

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import BadInput, UsageError
 
-__all__ = ["ORDERS", "Array", "Judged", "Order", "Precision", "judge", "order_ids"]
+__all__ = ["ORDERS", "Array", "Grades", "Judged", "Order", "Precision", "judge", "order_ids"]
 
 Order = Literal["id-descending", "id-ascending", "input"]
 Precision = Literal["float64", "float32"]
 ORDERS: tuple[str, ...] = get_args(Order)
 Array = NDArray[Any]
+# Judgements: topic -> document -> grade. Runs: topic -> document -> score.
+Grades = Mapping[str, Mapping[str, float]]
 
 
 class Judged:

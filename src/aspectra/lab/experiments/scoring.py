@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks.protocol import Benchmark, Grades
-from aspectra.lab.evaluation.evaluate import evaluate
-from aspectra.lab.evaluation.outcome import Evaluation, Score
+from aspectra.lab.benchmarks.protocol import Benchmark
+from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.evaluation.means import Evaluation, Score
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.experiments.experiment import BASE_MODE, Cell, modes_of
 from aspectra.lab.experiments.records import Record, Records
@@ -175,7 +176,7 @@ def _asked(
         if measure.arity in (Arity.VECTORS, Arity.POOLS):
             raise UsageError(
                 f"{measure} looks at {measure.arity}, which an experiment does not have",
-                hint="use aspectra.lab.evaluation.evaluate from Python",
+                hint="use aspectra.lab.evaluation.calculate from Python",
             )
         if measure.name.endswith("%") and cell.protocol == "collection":
             notes.append(f"{measure} is of a whole pool: not scored where the whole collection is ranked")

@@ -32,6 +32,8 @@ def _checked(vectors: Array) -> Array:
     params=(Param("self", False, "count each document's distance to itself, which is 0"),),
     missing=None,
     bounds=(0.0, 2.0),
+    scale=1.0,
+    better="",
 )
 def cosine_distance(measure: Measure, vectors: Array) -> float | None:
     """Mean cosine distance of all pairs of documents: 1 - mean cosine.
@@ -62,6 +64,8 @@ def cosine_distance(measure: Measure, vectors: Array) -> float | None:
     params=(Param("mean", "plain", "mean of the distances, or root of the mean square", ("plain", "rms")),),
     missing=None,
     bounds=(0.0, math.inf),
+    scale=1.0,
+    better="",
 )
 def centroid_distance(measure: Measure, vectors: Array) -> float | None:
     """Mean Euclidean distance of the documents to their centroid.
@@ -102,6 +106,8 @@ def projected_volume(vectors: Array, axes: Array) -> float:
     params=(Param("projection", "pca", "three principal axes of the same vectors, or none", ("pca", "raw")),),
     missing=None,
     bounds=(0.0, math.inf),
+    scale=1.0,
+    better="",
 )
 def hull_volume(measure: Measure, vectors: Array) -> float | None:
     """Volume of the convex hull of the documents, in three dimensions.

@@ -35,6 +35,7 @@ def _changes(original: Array, new: Array) -> Array:
 @measure(
     "p-MRR",
     Arity.MODES,
+    aliases=("pMRR",),
     params=(
         REL,
         Param(

@@ -11,13 +11,13 @@ from aspectra.lab.measures.protocol import Measure, measure
 __all__ = ["precision", "r_precision", "success"]
 
 
-@measure("P", cut="required", params=(REL, UNJUDGED))
+@measure("P", cut="required", params=(REL, UNJUDGED), aliases=("precision",))
 def precision(measure: Measure, topic: Judged) -> float:
     """Precision: relevant documents in the top k, over k (also where fewer are ranked).
 
     Range [0, 1]. Source: trec_eval ``P``.
 
-    >>> from aspectra.lab.evaluation.evaluate import evaluate
+    >>> from aspectra.lab.evaluation.calculate import evaluate
     >>> evaluate(["P@5"], {"q": {"a": 1}}, {"q": {"a": 1.0}})["P@5"].mean
     0.2
     """
@@ -26,7 +26,7 @@ def precision(measure: Measure, topic: Judged) -> float:
     return int(np.searchsorted(hits, cut, "right")) / cut
 
 
-@measure("R-precision", params=(REL, UNJUDGED))
+@measure("R-precision", params=(REL, UNJUDGED), aliases=("Rprec", "Rprecision"))
 def r_precision(measure: Measure, topic: Judged) -> float:
     """R-precision: precision at the number of relevant documents.
 
@@ -40,7 +40,7 @@ def r_precision(measure: Measure, topic: Judged) -> float:
     return int(np.searchsorted(topic.hits(measure["rel"]), relevant, "right")) / relevant
 
 
-@measure("Success", cut="required", params=(REL, UNJUDGED))
+@measure("Success", cut="required", params=(REL, UNJUDGED), aliases=("hit",))
 def success(measure: Measure, topic: Judged) -> float:
     """Success: 1 when a relevant document is in the top k, else 0. Source: trec_eval ``success``."""
     hits = topic_of(measure, topic).hits(measure["rel"])

@@ -118,6 +118,8 @@ def _loss(measure: Measure, values: tuple[float, ...]) -> float | None:
     cut="required",
     params=_PARAMS,
     bounds=(0.0, math.inf),
+    scale=1.0,
+    better="lower",
     modes=_MODES,
     of=_parts,
     combine=_loss,

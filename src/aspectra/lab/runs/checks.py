@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from aspectra.lab.benchmarks.protocol import Grades
+from aspectra.lab.evaluation.judged import Grades
 
 __all__ = ["Checks", "check_run"]
 

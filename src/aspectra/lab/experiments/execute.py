@@ -15,15 +15,15 @@ from aspectra.lab.experiments.manifest import manifest, write_json
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
 from aspectra.lab.experiments.study import FILES, Opened, Study, library_folder, read_oracle, save_study
-from aspectra.lab.reports.outcomes import main_table
-from aspectra.lab.reports.tables import Table, render
+from aspectra.lab.reports.recipe_tables import main_tables
+from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.lock import WriterLock
 from aspectra.search.searcher import Searcher
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 
-__all__ = ["Finished", "main_tables", "recorded_run", "results", "run_study", "score_study"]
+__all__ = ["Finished", "recorded_run", "results", "run_study", "score_study"]
 
 
 @dataclass(frozen=True)
@@ -224,19 +224,6 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
         "notes": list(outcome.notes),
         "sets": sets,
     }
-
-
-def main_tables(
-    outcomes: Sequence[Outcome], *, baseline: str = "", test: str = "t", correction: str = "none"
-) -> dict[str, Table]:
-    """One table for each benchmark and protocol, under a name that can be a file's."""
-    out: dict[str, Table] = {}
-    for name, protocol in dict.fromkeys((o.cell.benchmark.name, o.cell.protocol) for o in outcomes):
-        here = [o for o in outcomes if (o.cell.benchmark.name, o.cell.protocol) == (name, protocol)]
-        what = "pools" if protocol == "pool" else "collection"
-        file = "".join(c if c.isalnum() else "-" for c in f"{name}-{what}")
-        out[file] = main_table(f"{name} ({what})", here, baseline=baseline, test=test, correction=correction)
-    return out
 
 
 def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "original", repeat: int = 0) -> Run:

@@ -1,10 +1,10 @@
-"""The outcome of scoring: values per topic, their means, breakdowns, and what was left out."""
+"""What scoring a run gives: values by topic, their means, breakdowns, and counts of what was left out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aspectra.base.errors import UsageError
@@ -58,6 +58,11 @@ class Score:
     missing: tuple[str, ...] = ()
     systems: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     over: int = 0
+
+    @property
+    def spelling(self) -> str:
+        """The measure, with the mode in brackets where there is one."""
+        return f"{self.measure} [{self.mode}]" if self.mode else str(self.measure)
 
     @property
     def units(self) -> int:
@@ -157,8 +162,8 @@ class Evaluation:
 
     @property
     def means(self) -> dict[str, float | None]:
-        """Spelling (with the mode in brackets, where there is one) -> mean."""
-        return {f"{s.measure}{f' [{s.mode}]' if s.mode else ''}": s.mean for s in self.scores}
+        """:attr:`Score.spelling` -> mean."""
+        return {s.spelling: s.mean for s in self.scores}
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per score, for tables: measure, mode, mean, units, undefined, missing, preset."""
@@ -186,10 +191,7 @@ class Evaluation:
         return {
             "preset": self.preset,
             "average": list(self.average),
-            "counts": {
-                mode: {name: getattr(c, name) for name in Counts.__dataclass_fields__}
-                for mode, c in self.counts.items()
-            },
+            "counts": {mode: asdict(counts) for mode, counts in self.counts.items()},
             "scores": rows,
             "remarks": list(self.remarks),
         }
