@@ -133,7 +133,10 @@ def main() -> None:
 
     if wanted("csfcube", data / "csfcube"):
         benchmark = BENCHMARKS.get("csfcube")(data / "csfcube")
-        measures = {"pool": ("NDCG%20", "nDCG@20", "AP(rel=2)"), "collection": ("nDCG@20", "R(rel=2)@100")}
+        measures = {
+            "pool": ("NDCG%20", "nDCG@20", "AP(rel=2)", "p-MRR(rel=2)"),
+            "collection": ("nDCG@20", "R(rel=2)@100", "p-MRR(rel=2)"),
+        }
         found = run(benchmark, ("pool", "collection"), options, measures)
         tables = [
             main_table("Pools re-ranked", found["pool"], baseline="hybrid"),

@@ -89,7 +89,7 @@ def test_the_benchmark_in_the_lab_page_works(tmp_path, capsys):
         assert loaded.topics[0].labels == {"level": "easy"}
         assert any("not in the corpus" in problem for problem in loaded.audit.problems)
         out = tmp_path / "out"
-        places = ["--out", str(out), "--libraries", str(tmp_path / "libraries")]
+        places = ["--output", str(out), "--libraries", str(tmp_path / "libraries")]
         assert main(["bench", "run", f"quiz={tmp_path}", "-r", "bm25", *places]) == 0
         assert "| bm25 |" in capsys.readouterr().out
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.output.experiments import TABLE_FORMATS, write_tables
+from aspectra.app.options.lab import AsJson, By, Format, Measures, Output, Preset, argument, choice
+from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.base.errors import BadInput, UsageError
 
@@ -28,72 +30,31 @@ _BASE = "original"
 @common
 def measure(
     session: Session,
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="TREC, BEIR or JSONL; csv with --titles.", show_default=False),
-    ] = None,
-    qrels: Annotated[
-        Path | None, typer.Argument(metavar="QRELS", help="TREC, BEIR or JSONL.", show_default=False)
-    ] = None,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure", "-m", metavar="NAME", help="As nDCG@10; again for more.", show_default=False
-        ),
-    ] = None,
-    preset: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose reading of the measures [paper].", show_default=False)
-    ] = "paper",
+    run: Annotated[Path | None, argument("TREC, BEIR or JSONL; csv with --titles.", "RUN")] = None,
+    qrels: Annotated[Path | None, argument("TREC, BEIR or JSONL.", "QRELS")] = None,
+    measures: Measures = None,
+    preset: Preset = None,
     mode: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=RUN", help="A run by mode: original, instructed, reversed.", show_default=False
-        ),
+        list[str] | None, choice("A run by mode: original, instructed, reversed.", metavar="NAME=RUN")
     ] = None,
-    judged: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=QRELS", help="Judgements of a mode.", show_default=False),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Labels of topics: csv, tsv or JSON.", show_default=False),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Means by the values of a label.", show_default=False)
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="The label that names the core query.", show_default=False),
-    ] = None,
-    excluded: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Ids dropped, by topic: JSON or tsv.", show_default=False),
-    ] = None,
-    titles: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The corpus; matches ids or titles.", show_default=False),
-    ] = None,
-    topic: Annotated[
-        str, typer.Option(metavar="ID", help="The topic of an export without one.", show_default=False)
-    ] = "",
-    duplicates: Annotated[
-        str, typer.Option(metavar="HOW", help="A document twice: error or first [error].", show_default=False)
-    ] = "error",
+    judged: Annotated[list[str] | None, choice("Judgements of a mode.", metavar="NAME=QRELS")] = None,
+    labels: Annotated[Path | None, choice("Labels of topics: csv, tsv or JSON.", metavar="FILE")] = None,
+    by: By = None,
+    group: Annotated[str | None, choice("The label that names the core query.", metavar="LABEL")] = None,
+    excluded: Annotated[Path | None, choice("Ids dropped, by topic: JSON or tsv.", metavar="FILE")] = None,
+    titles: Annotated[Path | None, choice("The corpus; matches ids or titles.", metavar="FILE")] = None,
+    topic: Annotated[str, choice("The topic of an export without one.", metavar="ID")] = "",
+    duplicates: Annotated[str, choice("A document twice: error or first [error].", metavar="HOW")] = "error",
     missing: Annotated[
-        str,
-        typer.Option(metavar="HOW", help="Unranked topics: declared or skip [declared].", show_default=False),
+        str, choice("Unranked topics: declared or skip [declared].", metavar="HOW")
     ] = "declared",
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="Modes may cover different topics.")
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One row a topic.")] = False,
-    format: Annotated[  # noqa: A002
-        str, typer.Option("--format", metavar="NAME", help=", ".join(TABLE_FORMATS) + ".", show_default=False)
-    ] = "markdown",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, unrounded.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
-    ] = None,
+    format: Format = "markdown",  # noqa: A002
+    as_json: AsJson = False,
+    output: Output = None,
 ) -> None:
     """Score a run against judgements, whichever engine made it.
 
@@ -108,7 +69,7 @@ def measure(
     from aspectra.lab.evaluation.presets import get_preset
     from aspectra.lab.runs.checks import Checks, check_run
 
-    chosen = get_preset(preset)
+    chosen = get_preset(preset or "paper")
     asked = list(measures or chosen.measures)
     for text in asked:
         chosen.parse(text)
@@ -154,8 +115,6 @@ def measure(
             continue
         notes += [f"{m}: {line}" if len(runs) > 1 else line for line in checks.lines()]
     if as_json or format == "json":
-        import json
-
         value = {**found.to_dict(per_unit=True), "checks": notes}
         session.screen.data(json.dumps(value, ensure_ascii=False, indent=1) + "\n", output)
         return

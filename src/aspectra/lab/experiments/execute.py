@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
+from aspectra.lab.experiments.directory import FILES, Opened, save_study
 from aspectra.lab.experiments.experiment import Models, Progress, benchmark_library, library_state, run_cells
 from aspectra.lab.experiments.manifest import manifest, write_json
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
-from aspectra.lab.experiments.study import FILES, Opened, Study, library_folder, read_oracle, save_study
+from aspectra.lab.experiments.study import Study, library_folder, read_oracle
 from aspectra.lab.reports.recipe_tables import main_tables
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
@@ -79,9 +81,9 @@ def run_study(
             stack.enter_context(WriterLock(folder, "bench run"))
         except LibraryBusy as error:
             raise LibraryBusy(
-                f"an experiment is running in {folder}", why=error.why, hint="wait, or use another --out"
+                f"an experiment is running in {folder}", why=error.why, hint="wait, or use another --output"
             ) from error
-        benchmarks = study.load()
+        benchmarks = study.benchmarks()
         settings = study.settings()
         searchers: dict[str, Searcher] = {}
         for name, benchmark in benchmarks.items():
@@ -231,7 +233,7 @@ def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "origin
 
     Args:
         opened: the directory.
-        cell: one of :attr:`Opened.cells`.
+        cell: one of :attr:`Description.cells`.
         mode: whose rankings.
         repeat: of several runs, which.
 

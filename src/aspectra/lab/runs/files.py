@@ -189,6 +189,7 @@ def _text(raw: bytes, filling: _Filling) -> str:
 def _read_trec(blocks: Iterator[bytes], filling: _Filling) -> None:
     kind = filling.kind
     number = 0
+    columns = kind.columns
     for raw in blocks:
         text = _text(raw, filling)
         lines = text.count("\n") + (not text.endswith("\n"))
@@ -196,19 +197,18 @@ def _read_trec(blocks: Iterator[bytes], filling: _Filling) -> None:
             for i, line in enumerate(text.split("\n"), number + 1):
                 if not line.strip():
                     continue
-                words = line.split()
-                if kind is QRELS:
-                    if "\t" in line:
-                        words = [word.strip() for word in line.split("\t")]
-                    if len(words) == 3:
-                        words.insert(1, "0")
-                if len(words) != kind.columns:
+                tabs = kind is QRELS and "\t" in line
+                words = [word.strip() for word in line.split("\t")] if tabs else line.split()
+                if not filling.added and kind is QRELS and len(words) == 3:
+                    columns = 3  # no second column; then no line may have it
+                if len(words) != columns:
                     raise filling.fail(
                         f"line {i}",
-                        f"{len(words)} columns instead of {kind.columns}",
+                        f"{len(words)} columns instead of {columns}",
                         "TREC lines are: " + kind.layout,
                     )
-                filling.add(f"line {i}", words[0], words[2], words[kind.place])
+                doc, place = (2, kind.place) if columns > 3 else (1, 2)
+                filling.add(f"line {i}", words[0], words[doc], words[place])
         number += lines
 
 

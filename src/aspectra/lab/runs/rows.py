@@ -103,7 +103,7 @@ def _table(path: Path) -> Iterator[tuple[int, Row]]:
     _, first = next(lines)
     if "\t" in first:
         header = first.split("\t")
-        cells_of = ((number, line.split("\t")) for number, line in lines)
+        cells_of: Iterator[tuple[int, list[str]]] = ((number, line.split("\t")) for number, line in lines)
     else:
         mark = ";" if first.count(";") > first.count(",") else ","
         header = next(csv.reader([first], delimiter=mark))
