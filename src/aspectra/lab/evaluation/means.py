@@ -69,15 +69,6 @@ class Score:
         """How many units the mean is taken over."""
         return len(self.values) or self.over
 
-    @property
-    def micro(self) -> float | None:
-        """The plain mean over units, whatever the nested mean is."""
-        return nested_mean(self.values, {}, ())
-
-    def macro(self, labels: Labels, *names: str) -> float | None:
-        """Means within labels, finest first, then their plain mean."""
-        return nested_mean(self.values, labels, names)
-
     def by(self, labels: Labels, name: str) -> dict[str, tuple[float, int]]:
         """Label -> (mean, units), sorted; units without the label are under ""."""
         groups: dict[str, list[float]] = {}

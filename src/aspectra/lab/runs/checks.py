@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from aspectra.lab.evaluation.judged import Grades
@@ -60,15 +60,13 @@ def check_run(
     qrels: Grades | None = None,
     *,
     corpus: Collection[str] | None = None,
-    topics: Iterable[str] | None = None,
 ) -> Checks:
-    """What of a run does not fit the judgements, the corpus or the list of topics.
+    """What of a run does not fit the judgements or the corpus.
 
     Args:
         run: topic -> document -> score.
         qrels: topic -> document -> grade.
         corpus: all document ids.
-        topics: all topic ids.
     """
     found: dict[str, list[str]] = {"topics with an empty ranking": [t for t, docs in run.items() if not docs]}
     tied = 0
@@ -82,11 +80,6 @@ def check_run(
         found["judged documents outside the corpus"] = [
             f"{topic} {doc}" for topic, docs in (qrels or {}).items() for doc in docs if doc not in known
         ]
-    if topics is not None:
-        every = list(topics)
-        listed = set(every)
-        found["topics without a ranking"] = [topic for topic in every if topic not in run]
-        found["ranked topics that are not in the list"] = [topic for topic in run if topic not in listed]
     if qrels is not None:
         found["judged topics without a ranking"] = [t for t, docs in qrels.items() if docs and not run.get(t)]
         found["ranked topics without judgements"] = [t for t in run if not qrels.get(t)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,14 +106,6 @@ class Run(_Table):
         data = {t: {doc: docs[doc] for doc in order_ids(docs, order)[:k]} for t, docs in self.data.items()}
         return Run(data, self.name, self.checks)
 
-    def without(self, excluded: Mapping[str, Collection[str]]) -> Run:
-        """The run without each topic's excluded documents."""
-        data = {
-            topic: {doc: score for doc, score in docs.items() if doc not in excluded.get(topic, ())}
-            for topic, docs in self.data.items()
-        }
-        return Run(data, self.name, self.checks)
-
     def write(self, path: Path, format: str = "trec", *, order: Order = "id-descending") -> None:  # noqa: A002
         """Write the run, best first; ``trec`` with scores that strictly fall, so that all tools agree.
 
@@ -127,10 +119,6 @@ class Run(_Table):
                 format.
         """
         run_files.write_run(path, self.data, self.name or "aspectra", format, order)
-
-    def to_trec(self, *, order: Order = "id-descending") -> str:
-        """The lines of :meth:`write`."""
-        return "".join(run_files.trec_run(self.data, self.name or "aspectra", order))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,27 +140,6 @@ class Qrels(_Table):
         """
         data, checks = run_files.read_table(path, run_files.QRELS, duplicates)
         return cls(data, _stem(path), checks)
-
-    def without(self, excluded: Mapping[str, Collection[str]]) -> Qrels:
-        """The judgements without each topic's excluded documents."""
-        data = {
-            topic: {doc: grade for doc, grade in docs.items() if doc not in excluded.get(topic, ())}
-            for topic, docs in self.data.items()
-        }
-        return Qrels(data, self.name, self.checks)
-
-    def pooled_lacks(self, gold: Mapping[str, Mapping[str, float]], rel: float = 1.0) -> dict[str, list[str]]:
-        """Topic -> gold documents that this pooled set lacks as relevant; empty when it contains gold.
-
-        >>> Qrels({"q": {"a": 1}}).pooled_lacks({"q": {"a": 1, "b": 1}})
-        {'q': ['b']}
-        """
-        out = {}
-        for topic, docs in gold.items():
-            own = self.data.get(topic, {})
-            if lacking := [doc for doc, grade in docs.items() if grade >= rel and own.get(doc, 0) < rel]:
-                out[topic] = lacking
-        return out
 
     def write(self, path: Path, format: str = "trec") -> None:  # noqa: A002
         """Write as ``trec``, ``beir`` (tsv with a header) or ``jsonl``; see :meth:`Run.write`."""
