@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import aspectra.lab
 from aspectra.base.errors import UsageError
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.presets import PRESETS, get_preset
 from aspectra.lab.measures.protocol import MEASURES, Arity, Family, Measure, parse
 
@@ -31,7 +33,7 @@ def variants(family: Family) -> list[Measure]:
             if isinstance(param.default, int)
             else (2.0, 0.125)
             if isinstance(param.default, float)
-            else ("R(rel=2)@5",)
+            else (param.example,)
         )
         out += [family(cut, **{param.name: value}) for value in others]
     if len(family.params) > 1:
@@ -50,6 +52,14 @@ def test_conformance(name: str) -> None:
     if family.missing is not None:
         assert low <= family.missing <= high
     assert (family.combine is None) or family.of is not None
+    assert family.scale in (1.0, 100.0)
+    assert family.scale == 1.0 or max(map(abs, family.bounds)) <= 1.0, "fractions are printed x100"
+    assert family.identifier.isidentifier()
+    assert getattr(aspectra.lab, family.identifier) is family
+    assert all(
+        parse(f"{alias}{'@5' if family.cut == 'required' else ''}").family is family
+        for alias in family.aliases
+    )
     for measure in variants(family):
         again = parse(str(measure))
         assert again == measure
@@ -138,6 +148,29 @@ def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_no_two_measures_share_a_spelling() -> None:
+    families = [MEASURES.get(name) for name in MEASURES]
+    spellings = [alias.lower() for family in families for alias in family.aliases]
+    spellings += [family.name.lower().rstrip("%") for family in families if not family.percent]
+    assert len(set(spellings)) == len(spellings)
+
+
+def test_families_take_a_cut_behind_an_at_sign() -> None:
+    from aspectra.lab import AP, NDCG_percent, P, nDCG, p_MRR
+
+    made = (nDCG @ 10, nDCG(gain="exp") @ 10, P(rel=2) @ 5, NDCG_percent @ 20, p_MRR(), AP(cut=30))
+    assert list(map(str, made)) == [
+        "nDCG@10", "nDCG(gain=exp)@10", "P(rel=2)@5", "NDCG%20", "p-MRR", "AP(cut=30)",
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="AP has no cut"):
+        AP @ 10
+    with pytest.raises(UsageError, match="P needs a cut"):
+        evaluate([P], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+    with pytest.raises(UsageError, match="at most 100"):
+        NDCG_percent @ 101
+    assert evaluate([AP, nDCG @ 1], {"q": {"a": 1}}, {"q": {"a": 1.0}}).means == {"AP": 1.0, "nDCG@1": 1.0}
+
+
 def test_unknown_names_suggest() -> None:
     with pytest.raises(UsageError, match="nDCG"):
         parse("nDGC@10")
@@ -184,6 +217,17 @@ def test_what_presets_mean() -> None:
         "litsearch-tool",
         "followir-2024",
     }
+
+
+def test_public_names_are_there_and_loaded_on_demand() -> None:
+    for name in aspectra.lab.__all__:
+        assert getattr(aspectra.lab, name).__doc__
+        assert name in dir(aspectra.lab)
+    assert "p_MRR" in dir(aspectra.lab)
+    with pytest.raises(AttributeError, match="no attribute 'nDGC'"):
+        aspectra.lab.nDGC  # noqa: B018
+    code = "import sys, aspectra.lab; assert not {'numpy', 'msgspec', 'zstandard'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_listing_and_scoring_measures_imports_nothing_heavy() -> None:

@@ -15,6 +15,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import order_ids
 from aspectra.lab.runs.checks import Checks, check_run
 from aspectra.lab.runs.foreign import UNMATCHED, read_export
+from aspectra.lab.runs.rows import read_rows
 from aspectra.lab.runs.run import Qrels, Run
 
 TREC = "q1 Q0 a 1 2.5 mine\nq1 Q0 b 2 1 mine\nq2 Q0 a 1 -3e-1 mine\n"
@@ -137,6 +138,54 @@ def test_judgements(tmp_path: Path) -> None:
         Qrels.read(put(tmp_path, "run.trec", TREC))
     with pytest.raises(UsageError, match="no format"):
         trec.write(tmp_path / "x", "xml")
+
+
+def test_a_pair_judged_twice(tmp_path: Path) -> None:
+    """The same policy in every layout: the same grade counts once and is reported, two grades are refused."""
+    for name, same, other in (
+        ("trec", "q 0 a 2\nq 0 a 2\n", "q 0 a 2\nq 0 a 1\n"),
+        ("bare", "q a 2\nq a 2\n", "q a 2\nq a 1\n"),
+        ("tsv", "qid\tpid\tgrade\nq\ta\t2\nq\ta\t2\n", "qid\tpid\tgrade\nq\ta\t2\nq\ta\t1\n"),
+        (
+            "jsonl",
+            '{"qid": "q", "pid": "a", "grade": 2}\n' * 2,
+            '{"qid": "q", "pid": "a", "grade": 2}\n{"qid": "q", "pid": "a", "grade": 1}\n',
+        ),
+    ):
+        held = Qrels.read(put(tmp_path, f"same.{name}", same))
+        assert held.data == {"q": {"a": 2.0}}
+        assert held.checks.lines() == ("1 judgements repeated with the same grade (q a)",)
+        path = put(tmp_path, f"other.{name}", other)
+        with pytest.raises(BadInput, match="topic 'q' has 'a' twice"):
+            Qrels.read(path)
+        first = Qrels.read(path, duplicates="first")
+        assert first.data == {"q": {"a": 2.0}}
+        assert first.checks.lines() == ("1 documents listed twice, the first kept (q a)",)
+
+
+def test_judgements_keep_their_number_of_columns(tmp_path: Path) -> None:
+    assert Qrels.read(put(tmp_path, "bare", "q\ta b\t1\nq\tc\t0\n"))["q"] == {"a b": 1.0, "c": 0.0}
+    with pytest.raises(BadInput, match="line 2: 3 columns instead of 4"):
+        Qrels.read(put(tmp_path, "cut", "q 0 17 1\nq 0 18\n"))
+
+
+def test_rows_of_every_layout(tmp_path: Path) -> None:
+    rows = [{"id": "a", "title": 'Says "no", twice'}, {"id": "b", "title": ""}]
+    layouts = {
+        "lines": "".join(json.dumps(row) + "\n\n" for row in rows),
+        "array": json.dumps(rows),
+        "commas": 'ID,Title\na,"Says ""no"", twice"\nb,\n',
+        "semicolons.csv": 'id;title\na;"Says ""no"", twice"\nb;\n',
+        "tabs": '\ufeffid\ttitle\na\tSays "no", twice\nb\t\n',
+    }
+    for name, text in layouts.items():
+        assert [row for _, row in read_rows(put(tmp_path, name, text))] == rows, name
+        packed = put(tmp_path, f"{name}.gz", gzip.compress(text.encode()))
+        assert [row for _, row in read_rows(packed)] == rows, name
+    broken = put(tmp_path, "broken.csv", 'id,title\na,"one\ntwo"\nb\n')
+    with pytest.raises(BadInput, match="line 4: cannot be used") as caught:
+        list(read_rows(broken))
+    assert "1 columns instead of 2" in str(caught.value)
 
 
 @pytest.mark.parametrize("form", ["trec", "beir", "jsonl"])
