@@ -10,6 +10,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs import files as run_files
 from aspectra.lab.runs.checks import Checks, check_run
+from aspectra.lab.runs.files import DUPLICATES
 
 __all__ = ["Checks", "Qrels", "Run", "check_run"]
 
@@ -79,21 +80,21 @@ class Run(_Table):
         return cls(data, name)
 
     @classmethod
-    def read(cls, path: Path, *, duplicates: str = "error") -> Run:
-        """A run from a file: TREC, BEIR (JSON or tsv with a header) or JSON Lines, compressed or not.
-
-        The format is told by content.
+    def read(cls, path: Path | str, *, duplicates: str = DUPLICATES[0]) -> Run:
+        """A run from a file: TREC, BEIR (JSON or tsv with a header), JSON Lines or Parquet.
 
         Args:
-            path: the file.
-            duplicates: what a document listed twice for one topic is: an ``error``, or the ``first`` (in the
-                file) counts and the others are remarked on.
+            path: the file, compressed or not; the format is told by content.
+            duplicates: whether a document listed twice for one topic is an ``error``, or the ``first`` in the
+                file counts and the others are reported.
 
         Raises:
-            BadInput: the file cannot be read, or a line, score or document in it cannot stand.
+            BadInput: the file or a line of it cannot be read, or a score is not a number.
+
+        >>> Run.read("my.run").top(10).ranking("q1")  # doctest: +SKIP
         """
-        data, checks = run_files.read_table(path, run_files.RUN, duplicates)
-        return cls(data, _stem(path), checks)
+        data, checks = run_files.read_table(Path(path), run_files.RUN, duplicates)
+        return cls(data, _stem(Path(path)), checks)
 
     def ranking(self, topic: str, order: Order = "id-descending") -> list[str]:
         """Documents of a topic, best first; equal scores by ``order``."""
@@ -132,14 +133,20 @@ class Qrels(_Table):
     """
 
     @classmethod
-    def read(cls, path: Path, *, duplicates: str = "error") -> Qrels:
-        """Judgements from a file: TREC, BEIR (tsv with a header, or JSON) or JSON Lines, compressed or not.
+    def read(cls, path: Path | str, *, duplicates: str = DUPLICATES[0]) -> Qrels:
+        """Judgements from a file: TREC, BEIR (tsv with a header, or JSON), JSON Lines or Parquet.
+
+        Args:
+            path: the file, compressed or not; the format is told by content.
+            duplicates: as :meth:`Run.read`; a judgement repeated with the same grade is no contradiction, and
+                counts once.
 
         Raises:
-            BadInput: the file cannot be read or holds no judgement, or a line or grade in it cannot stand.
+            BadInput: the file or a line of it cannot be read, it holds no judgement, a grade is not a number,
+                or a pair has two grades.
         """
-        data, checks = run_files.read_table(path, run_files.QRELS, duplicates)
-        return cls(data, _stem(path), checks)
+        data, checks = run_files.read_table(Path(path), run_files.QRELS, duplicates)
+        return cls(data, _stem(Path(path)), checks)
 
     def write(self, path: Path, format: str = "trec") -> None:  # noqa: A002
         """Write as ``trec``, ``beir`` (tsv with a header) or ``jsonl``; see :meth:`Run.write`."""
