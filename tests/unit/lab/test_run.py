@@ -264,13 +264,14 @@ def test_checks_count_what_does_not_fit() -> None:
         "topics with an empty ranking": 1,
         "ranked documents outside the corpus": 1,
         "judged documents outside the corpus": 1,
-        "judged topics without a ranking": 2,
-        "ranked topics without judgements": 1,
-        "topics judged without a relevant document": 1,
         "documents with the score of another": 1,
     }
     assert "1 judged documents outside the corpus (q1 ghost)" in checks.lines()
     assert not check_run({"q": {"a": 1.0}}, {"q": {"a": 1}}, corpus={"a"})
+    lost = check_run({"q1": {"x": 1.0}, "q2": {"y": 1.0}}, {"q1": {"a": 1}, "q2": {"y": 1}})
+    assert lost.lines() == ("1 topics rank no judged document (q1)",)
+    (line,) = check_run({"q1": {"x": 1.0}}, {"q1": {"a": 1}}).lines()
+    assert "check that both files use the same document ids" in line
     assert (Checks.of({"x": ["1"]}) + Checks.of({"x": ["2"], "y": ["3"]})).counts == {"x": 2, "y": 1}
 
 

@@ -90,10 +90,10 @@ def audit(
 
     Example:  aspectra bench audit csfcube ~/data/csfcube --option facet=method
     """
-    from aspectra.app.output.experiments import audited, sources_of
+    from aspectra.app.output.experiments import sources_of
 
     (source,) = sources_of([f"{name}={path}"], option)
-    facts = audited(source.open())
+    facts = source.open().facts()
     if as_json:
         _json(session, facts)
         return

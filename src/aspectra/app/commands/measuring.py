@@ -18,8 +18,7 @@ from aspectra.base.errors import BadInput, UsageError
 if TYPE_CHECKING:
     from aspectra.lab.evaluation.means import Evaluation
     from aspectra.lab.reports.tables import Table
-    from aspectra.lab.runs.checks import Checks
-    from aspectra.lab.runs.run import Qrels, Run
+    from aspectra.lab.runs.run import Run
 
 __all__ = ["measure"]
 
@@ -68,6 +67,7 @@ def measure(
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.presets import get_preset
     from aspectra.lab.runs.checks import Checks, check_run
+    from aspectra.lab.runs.run import Qrels
 
     chosen = get_preset(preset or "paper")
     asked = list(measures or chosen.measures)
@@ -81,7 +81,7 @@ def measure(
         )
     known = read_titles(titles) if titles else None
     runs = {m: _run(path, known, topic, duplicates) for m, path in run_files.items()}
-    sets = {m: _qrels(path, duplicates) for m, path in qrels_files.items()}
+    sets = {m: Qrels.read(path, duplicates=duplicates) for m, path in qrels_files.items()}
     named = read_labels(labels) if labels else {}
     for flag, label in (("--by", by), ("--group", group)):
         if label is not None and not any(label in held for held in named.values()):
@@ -109,8 +109,7 @@ def measure(
         checks = held.checks
         own = sets.get(m) or (next(iter(sets.values())) if len(sets) == 1 else None)
         if own is not None:
-            checks = checks + own.checks + _odd(check_run(held.data, own.data, corpus=known))
-            checks = checks + _unknown(held, own) if known is None else checks
+            checks = checks + own.checks + check_run(held.data, own.data, corpus=known)
         elif checks == Checks():
             continue
         notes += [f"{m}: {line}" if len(runs) > 1 else line for line in checks.lines()]
@@ -146,7 +145,6 @@ def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: s
     from aspectra.lab.runs.foreign import read_export
     from aspectra.lab.runs.run import Run
 
-    _there(path)
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
     if titles is None:
         if name.endswith(".csv"):
@@ -165,45 +163,6 @@ def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: s
 
 
 _EXPORTS = (".csv", ".tsv", ".jsonl", ".json")
-
-
-def _qrels(path: Path, duplicates: str) -> Qrels:
-    from aspectra.lab.runs.run import Qrels
-
-    _there(path)
-    return Qrels.read(path, duplicates=duplicates)
-
-
-def _there(path: Path) -> None:
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}", hint="check the path")
-
-
-def _odd(checks: Checks) -> Checks:
-    """Without what the evaluation remarks on itself."""
-    from aspectra.lab.runs.checks import Checks
-
-    said = (
-        "judged topics without a ranking",
-        "ranked topics without judgements",
-        "topics judged without a relevant document",
-    )
-    return Checks(
-        {what: n for what, n in checks.counts.items() if what not in said},
-        {what: places for what, places in checks.examples.items() if what not in said},
-    )
-
-
-def _unknown(run: Run, qrels: Qrels) -> Checks:
-    """Topics none of whose ranked documents is judged: perhaps the ids are of another kind."""
-    from aspectra.lab.runs.checks import Checks
-
-    both = [t for t, docs in qrels.items() if docs and run.get(t)]
-    lost = [t for t in both if not any(doc in qrels[t] for doc in run[t])]
-    what = "topics rank no judged document"
-    if both and len(lost) == len(both):
-        what += ": no topic ranks any, so check that both files use the same document ids"
-    return Checks.of({what: lost})
 
 
 def _means(found: Evaluation, notes: Sequence[str]) -> Table:
@@ -227,7 +186,7 @@ def _per_query(found: Evaluation) -> Table:
     from aspectra.lab.reports.tables import Table
 
     units = sorted({unit for score in found.scores for unit in score.values})
-    header = [f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for s in found.scores]
+    header = [score.spelling for score in found.scores]
     rows = [(unit, *(s.values.get(unit) for s in found.scores)) for unit in units]
     rows.append(("mean", *(s.mean for s in found.scores)))
     return Table("", ("topic", *header), tuple(rows), (f"preset {found.preset}", *found.remarks), 4)
@@ -238,6 +197,5 @@ def _broken_down(found: Evaluation, label: str) -> Table:
 
     rows = []
     for score in found.scores:
-        spelled = f"{score.measure}{f' [{score.mode}]' if score.mode else ''}"
-        rows += [(spelled, v or "–", m, n) for v, (m, n) in score.by(found.labels, label).items()]
+        rows += [(score.spelling, v or "–", m, n) for v, (m, n) in score.by(found.labels, label).items()]
     return Table("", ("measure", label, "mean", "units"), tuple(rows), (), 4)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = [
     "RUN_FORMATS",
     "TABLE_FORMATS",
-    "audited",
     "benchmarks_of",
     "cell_of",
     "described",
@@ -172,27 +171,6 @@ def hub_sets(name: str) -> tuple[HubSet, ...]:
             hint=f"download its files, then: aspectra bench audit {name} FOLDER",
         )
     return sets
-
-
-def audited(benchmark: Benchmark) -> dict[str, Any]:
-    """Everything known of a loaded benchmark, as JSON."""
-    found = benchmark.audit
-    labels = sorted({name for topic in benchmark.topics for name in topic.labels})
-    return {
-        "name": benchmark.name,
-        "revision": benchmark.revision,
-        "licence": benchmark.licence,
-        "source": benchmark.source,
-        "documents": found.documents,
-        "topics": found.topics,
-        "judged": dict(found.judged),
-        "modes": list(benchmark.modes),
-        "protocol": "pools" if benchmark.pools is not None else "the whole collection",
-        "labels": labels,
-        "measures": list(benchmark.measures),
-        "checksums": dict(found.checksums),
-        "problems": list(found.problems),
-    }
 
 
 def benchmarks_of(session: Session, opened: Iterable[Opened]) -> list[Benchmark | str]:

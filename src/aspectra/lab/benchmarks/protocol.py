@@ -120,6 +120,25 @@ class Benchmark:
     audit: Audit = field(default_factory=Audit)
     seeds: Callable[[], Iterator[Paper]] | None = None
 
+    def facts(self) -> dict[str, Any]:
+        """Everything known of it but its papers, topics and judgements, as JSON."""
+        found = self.audit
+        return {
+            "name": self.name,
+            "revision": self.revision,
+            "licence": self.licence,
+            "source": self.source,
+            "documents": found.documents,
+            "topics": len(self.topics),
+            "judged": dict(found.judged),
+            "modes": list(self.modes),
+            "protocol": "pools" if self.pools is not None else "the whole collection",
+            "labels": sorted({name for topic in self.topics for name in topic.labels}),
+            "measures": list(self.measures),
+            "checksums": dict(found.checksums),
+            "problems": list(found.problems),
+        }
+
 
 class Loader(Protocol):
     """Reads a benchmark from a local folder in its published layout."""

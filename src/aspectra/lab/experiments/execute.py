@@ -186,14 +186,7 @@ def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "format": 1,
         "benchmarks": {
-            name: {
-                "revision": b.revision,
-                "licence": b.licence,
-                "documents": b.audit.documents,
-                "topics": len(b.topics),
-                "problems": list(b.audit.problems),
-                "labels": {topic: held for topic, held in labels_of(b).items() if held},
-            }
+            name: {**b.facts(), "labels": {topic: held for topic, held in labels_of(b).items() if held}}
             for name, b in benchmarks.items()
         },
         "cells": [_cell(outcome) for outcome in outcomes],

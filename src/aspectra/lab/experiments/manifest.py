@@ -71,14 +71,7 @@ def manifest(
         "versions": _versions(),
         "benchmarks": {
             name: {
-                "revision": b.revision,
-                "licence": b.licence,
-                "source": b.source,
-                "checksums": dict(b.audit.checksums),
-                "documents": b.audit.documents,
-                "topics": b.audit.topics,
-                "judged": dict(b.audit.judged),
-                "problems": list(b.audit.problems),
+                **b.facts(),
                 "index": {
                     key: searchers[name].index.manifest[key]
                     for key in ("generation", "state", "papers", "settings", "views")
