@@ -11,7 +11,7 @@ from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Audit, Topic
 from aspectra.lab.evaluation.judged import Grades
-from aspectra.lab.runs.rows import Row, text_of
+from aspectra.lab.runs.rows import Row, first_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.generic import papers_in_record
 from aspectra.papers.sources.protocol import ReadOptions
@@ -25,7 +25,7 @@ _OPTIONS = ReadOptions()
 
 def own_id(row: Row) -> str:
     """The id a record brings, as judgements spell it, or ""."""
-    return next((text_of(row[name]) for name in _IDS if row.get(name) not in (None, "")), "")
+    return first_of(row, _IDS)
 
 
 def paper_of(row: Row) -> Paper:

@@ -127,14 +127,15 @@ class Folder:
             raise BadInput(f"{path} holds no JSON object", hint="check that it is the file its name says")
         return value
 
-    def rows(self, path: Path) -> Iterator[Row]:
-        """Records of a file, streaming; see :func:`aspectra.lab.runs.rows.read_rows`.
+    def rows(self, *paths: Path) -> Iterator[Row]:
+        """Records of files, one after another, streaming; see :func:`aspectra.lab.runs.rows.read_rows`.
 
         Raises:
-            BadInput: the file is empty or damaged, or a line is no record; line and reason are named.
+            BadInput: a file is empty or damaged, or a line is no record; line and reason are named.
         """
-        for _, row in read_rows(self.check(path)):
-            yield row
+        for path in paths:
+            for _, row in read_rows(self.check(path)):
+                yield row
 
     def table(self, config: str, splits: Iterable[str] = ("test", "full", "train")) -> list[Path]:
         """Files of one config of a data set as hubs lay it out: ``CONFIG.jsonl``, ``CONFIG/SPLIT.jsonl`` ...

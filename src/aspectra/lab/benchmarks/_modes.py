@@ -102,5 +102,5 @@ def read_part(folder: Folder, under: str, modes: tuple[str, ...], labels: Mappin
             why="neither there nor one level up",
             hint="check that the folder is complete and is the one the benchmark expects",
         )
-    topics = tuple(t for path in queries for t in mode_topics(folder.rows(path), modes, labels))
+    topics = tuple(mode_topics(folder.rows(*queries), modes, labels))
     return Part(topics, qrels, tuple(corpus))

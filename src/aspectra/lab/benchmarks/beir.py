@@ -89,12 +89,10 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     which, judgements = _judgements(folder, options["qrels"])
     known = _known(folder.root, which)
 
-    corpus = Corpus(lambda: (row for file in documents for row in folder.rows(file)))
+    corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
     as_seed = (options["seed"] or ("yes" if known is _ACL else "no")) == "yes"
-    topics = [
-        _topic(row, as_seed and own_id(row) in scan.ids) for file in queries for row in folder.rows(file)
-    ]
+    topics = [_topic(row, as_seed and own_id(row) in scan.ids) for row in folder.rows(*queries)]
     given = folder.qrels(judgements)
     own = sum(grades.pop(query, None) is not None for query, grades in given.items())
     kept, qrels, problems = keep_judged(topics, {"gold": given}, "gold")

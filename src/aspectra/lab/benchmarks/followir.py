@@ -16,7 +16,7 @@ from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, benchmark
-from aspectra.lab.runs.rows import text_of
+from aspectra.lab.runs.rows import first_of, text_of
 
 __all__ = ["load"]
 
@@ -41,7 +41,7 @@ _MODES = ("original", "instructed")
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one collection."""
     part = read_part(folder, "", _MODES, {})
-    corpus = Corpus(lambda: (row for file in part.corpus for row in folder.rows(file)))
+    corpus = Corpus(lambda: folder.rows(*part.corpus))
     scan = corpus.scan()
     kept, qrels, problems = keep_judged(part.topics, part.qrels, "original")
     for mode in _MODES:
@@ -73,10 +73,9 @@ def _top_ranked(folder: Folder) -> dict[str, tuple[str, ...]] | None:
     if not files:
         return None
     found: dict[str, dict[str, None]] = {}
-    for file in files:
-        for row in folder.rows(file):
-            query = text_of(next((row[n] for n in ("qid", "query-id", "query_id") if n in row), ""))
-            given = next((row[n] for n in ("pid", "corpus-ids", "corpus-id", "corpus_id") if n in row), "")
-            for document in given if isinstance(given, list) else [given]:
-                found.setdefault(query, {})[text_of(document)] = None
+    for row in folder.rows(*files):
+        query = first_of(row, ("qid", "query-id", "query_id"))
+        given = next((row[n] for n in ("pid", "corpus-ids", "corpus-id", "corpus_id") if n in row), "")
+        for document in given if isinstance(given, list) else [given]:
+            found.setdefault(query, {})[text_of(document)] = None
     return {query: tuple(documents) for query, documents in found.items()}

@@ -155,13 +155,12 @@ def _prefixed(part: Part, name: str) -> Part:
 def _corpus(folder: Folder, parts: Mapping[str, Part], apart: bool) -> Corpus:
     if not apart:
         files = next(iter(parts.values())).corpus
-        return Corpus(lambda: (row for path in files for row in folder.rows(path)))
+        return Corpus(lambda: folder.rows(*files))
 
     def rows() -> Iterator[Row]:
         for name, part in parts.items():
-            for path in part.corpus:
-                for row in folder.rows(path):
-                    yield {**row, "_id": f"{name}/{own_id(row)}"}
+            for row in folder.rows(*part.corpus):
+                yield {**row, "_id": f"{name}/{own_id(row)}"}
 
     return Corpus(rows)
 

@@ -16,7 +16,7 @@ from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import group_of
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Topic, benchmark
 from aspectra.lab.evaluation.judged import Grades
-from aspectra.lab.runs.rows import text_of
+from aspectra.lab.runs.rows import first_of, text_of
 
 __all__ = ["load"]
 
@@ -44,7 +44,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     documents = folder.table("corpus") or [folder.need("corpus.jsonl")]
     judged = folder.table("qrels") or folder.table("default") or [folder.need("qrels/test.tsv")]
     grades = folder.qrels(*judged)
-    corpus = Corpus(lambda: (row for file in documents for row in folder.rows(file)))
+    corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
     given: dict[str, Grades] = {"original": grades, "instructed": grades}
     kept, qrels, problems = keep_judged(list(_topics(folder)), given, "instructed")
@@ -61,18 +61,17 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
 
 def _topics(folder: Folder) -> Iterator[Topic]:
-    apart = {}
-    for file in folder.table("instruction"):
-        for row in folder.rows(file):
-            apart[text_of(row.get("query-id", row.get("_id")))] = text_of(row.get("instruction"))
+    apart = {
+        first_of(row, ("query-id", "_id")): text_of(row.get("instruction"))
+        for row in folder.rows(*folder.table("instruction"))
+    }
     files = folder.table("queries", ("queries", "test")) or [folder.need("queries.jsonl")]
-    for file in files:
-        for row in folder.rows(file):
-            name = own_id(row)
-            before, mark, after = text_of(row.get("text")).partition(_MARK)
-            text = after.strip() if mark else before.strip()
-            instruction = apart.get(name, "") or text_of(row.get("instruction"))
-            if mark and not instruction:
-                instruction = before.strip()
-            instructions = {"instructed": instruction} if instruction else {}
-            yield Topic(name, text, instructions=instructions, group=group_of(text))
+    for row in folder.rows(*files):
+        name = own_id(row)
+        before, mark, after = text_of(row.get("text")).partition(_MARK)
+        text = after.strip() if mark else before.strip()
+        instruction = apart.get(name, "") or text_of(row.get("instruction"))
+        if mark and not instruction:
+            instruction = before.strip()
+        instructions = {"instructed": instruction} if instruction else {}
+        yield Topic(name, text, instructions=instructions, group=group_of(text))

@@ -9,8 +9,7 @@ Source: Ajith et al., LitSearch: A Retrieval Benchmark for Scientific Literature
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from aspectra.base.errors import BadInput
@@ -51,23 +50,19 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     documents = folder.table("corpus_clean", ("full",)) or folder.table("corpus", ("full",))
     documents = documents or [folder.need("corpus_clean.jsonl", "corpus_clean/full.jsonl")]
 
-    def rows() -> Iterator[Row]:
-        for file in documents:
-            yield from folder.rows(file)
-
-    corpus = Corpus(rows, paper_of if options["text"] == "full" else _short)
+    convert = paper_of if options["text"] == "full" else _short
+    corpus = Corpus(lambda: folder.rows(*documents), convert)
     scan = corpus.scan()
     topics: list[Topic] = []
     gold: dict[str, dict[str, float]] = {}
     again = 0
-    for file in queries:
-        for row in folder.rows(file):
-            topic = _topic(row, f"q{len(topics) + 1}")
-            answers = _answers(row, file, topic.id)
-            topics.append(topic)
-            if answers:
-                gold[topic.id] = dict.fromkeys(answers, 1.0)
-                again += len(answers) - len(gold[topic.id])
+    for row in folder.rows(*queries):
+        topic = _topic(row, f"q{len(topics) + 1}")
+        answers = _answers(row, f"{folder.root}, {topic.id}")
+        topics.append(topic)
+        if answers:
+            gold[topic.id] = dict.fromkeys(answers, 1.0)
+            again += len(answers) - len(gold[topic.id])
     kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
     if again:
         problems.append(f"{counted(again, 'answer is', 'answers are')} listed twice")
@@ -84,10 +79,10 @@ def _short(row: Row) -> Paper:
     return paper_of({name: value for name, value in row.items() if name != "full_paper"})
 
 
-def _answers(row: Row, file: Path, topic: str) -> list[str]:
+def _answers(row: Row, place: str) -> list[str]:
     given: Any = row.get("corpusids")
     if not isinstance(given, list):
-        raise BadInput(f"{file}, {topic}: no list of answers (corpusids)", hint="fetch the file again")
+        raise BadInput(f"{place}: no list of answers (corpusids)", hint="fetch the file again")
     return [text_of(answer) for answer in given]
 
 

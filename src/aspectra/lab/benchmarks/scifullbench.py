@@ -92,10 +92,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     def convert(row: Row) -> Paper:
         return _document(row, options["text"], root)
 
-    def rows() -> Iterator[Row]:
-        yield from folder.rows(file)
-
-    corpus = Corpus(rows, convert, key=_key)
+    corpus = Corpus(lambda: folder.rows(file), convert, key=_key)
     scan = corpus.scan()
     gold: dict[str, dict[str, float]] = {}
     topics: list[Topic] = []

@@ -13,7 +13,7 @@ from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.directory import FILES, Opened, save_study
 from aspectra.lab.experiments.experiment import Models, Progress, benchmark_library, library_state, run_cells
-from aspectra.lab.experiments.manifest import manifest, write_json
+from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
 from aspectra.lab.experiments.study import Study, library_folder, read_oracle
@@ -194,7 +194,6 @@ def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _cell(outcome: Outcome) -> dict[str, Any]:
-    cell = outcome.cell
     sets = {}
     for name, evaluation in outcome.evaluations.items():
         value = evaluation.to_dict()
@@ -204,18 +203,10 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
                 row["deviation"] = outcome.deviations[key]
         sets[name] = value
     return {
-        "cell": cell.key,
-        "benchmark": cell.benchmark.name,
-        "protocol": cell.protocol,
-        "depth": cell.depth,
+        **cell_facts(outcome),
         "recipe": outcome.name,
-        "recipe_hash": cell.recipe.hash,
-        "preset": outcome.preset,
-        "runs": cell.runs,
-        "deterministic": cell.deterministic,
-        "topics": outcome.topics,
-        "ranked": outcome.ranked,
-        "appended_to_pools": outcome.appended,
+        "runs": outcome.cell.runs,
+        "deterministic": outcome.cell.deterministic,
         "notes": list(outcome.notes),
         "sets": sets,
     }
