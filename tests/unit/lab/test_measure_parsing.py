@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
 from typing import Any
@@ -148,6 +149,17 @@ def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("name", MEASURES.names())
+def test_examples_run(name: str) -> None:
+    """The decorator hides a measure's docstring from pytest's own collection of examples."""
+    family = MEASURES.get(name)
+    assert family.__doc__ == family.score.__doc__
+    scope = vars(sys.modules[family.score.__module__])
+    (found,) = doctest.DocTestFinder(recurse=False).find(family.score, name, globs=dict(scope))
+    assert found.examples or family.identifier not in aspectra.lab.__all__
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
 def test_no_two_measures_share_a_spelling() -> None:
     families = [MEASURES.get(name) for name in MEASURES]
     spellings = [alias.lower() for family in families for alias in family.aliases]
@@ -174,6 +186,10 @@ def test_families_take_a_cut_behind_an_at_sign() -> None:
 def test_unknown_names_suggest() -> None:
     with pytest.raises(UsageError, match="nDCG"):
         parse("nDGC@10")
+    for text, meant in (("ndcg_cut_10", "nDCG@10"), ("recall_100", "R@100"), ("P_5", "P@5")):
+        with pytest.raises(UsageError, match=f"there is no measure called '{text}'") as caught:
+            parse(text)
+        assert caught.value.hint == f"did you mean {meant}?"
     with pytest.raises(UsageError, match="followir-2024"):
         get_preset("followir")
 
@@ -221,7 +237,9 @@ def test_what_presets_mean() -> None:
 
 def test_public_names_are_there_and_loaded_on_demand() -> None:
     for name in aspectra.lab.__all__:
-        assert getattr(aspectra.lab, name).__doc__
+        docstring = getattr(aspectra.lab, name).__doc__
+        assert docstring
+        assert ">>> " in docstring or name in ("Comparison", "Score"), "an example that runs"
         assert name in dir(aspectra.lab)
     assert "p_MRR" in dir(aspectra.lab)
     with pytest.raises(AttributeError, match="no attribute 'nDGC'"):

@@ -86,7 +86,7 @@ def audit(
 ) -> None:
     """Load a benchmark and report what is in it.
 
-    Counts, checksums, whatever is odd. Exit code 1 when it cannot be read.
+    Counts, checksums and problems. Exit code 1 when it cannot be read.
 
     Example:  aspectra bench audit csfcube ~/data/csfcube --option facet=method
     """
@@ -119,7 +119,7 @@ def fetch(
 ) -> None:
     """Download a benchmark from its hub.
 
-    At the revision pinned here. Needs a network and the extra `hub`; look at the licence first.
+    At the revision pinned here. Needs a network and the extra `hub`; read the licence first.
 
     Example:  aspectra bench fetch litsearch ~/data/litsearch
     """

@@ -38,7 +38,7 @@ RUN_FORMATS = ("trec", "beir", "jsonl")
 
 
 def library_home() -> Path:
-    """Where the libraries of benchmarks are kept; losing them costs only the time to make them again."""
+    """The folder of the benchmarks' libraries; they can be made again from the files."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("aspectra", appauthor=False)) / "benchmarks"

@@ -40,7 +40,7 @@ class Folder:
 
     def __init__(self, root: Path, checksums: object = "", duplicates: str = DUPLICATES[0]) -> None:
         if not root.is_dir():
-            raise BadInput(f"{root} is no folder", hint="name the folder that holds the benchmark's files")
+            raise BadInput(f"{root} is not a folder", hint="name the folder that holds the benchmark's files")
         self.root = root
         self.checksums: dict[str, str] = {}
         self.notes: list[str] = []
@@ -124,7 +124,9 @@ class Folder:
         """
         value = self.json(path)
         if not isinstance(value, dict):
-            raise BadInput(f"{path} holds no JSON object", hint="check that it is the file its name says")
+            raise BadInput(
+                f"{path} does not hold a JSON object", hint="check that it is the file its name says"
+            )
         return value
 
     def rows(self, *paths: Path) -> Iterator[Row]:

@@ -31,7 +31,7 @@ class Part:
 
     Attributes:
         topics: all queries, in file order.
-        qrels: mode -> judgements, as they stand.
+        qrels: mode -> judgements, as in the files.
         corpus: files of the corpus.
     """
 

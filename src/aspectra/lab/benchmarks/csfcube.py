@@ -73,13 +73,13 @@ VARIANTS = ("base", "generic", "definition", "paraphrase-1", "paraphrase-2", "pa
 
 
 def facet_instruction(facet: str, variant: str = "base") -> str:
-    """The instruction that asks for one facet.
+    """The instruction for one facet.
 
     Args:
         facet: ``background``, ``method`` or ``result``.
-        variant: ``base`` (short, names the facet), ``generic`` (names none), ``definition`` (says what the
-            facet is), ``paraphrase-1`` to ``-3`` of the base, or ``aspect-subset``: the base instruction, to
-            be used with :func:`aspect_text` instead of the whole abstract.
+        variant: ``base`` (short, names the facet), ``generic`` (names none), ``definition`` (defines the
+            facet), ``paraphrase-1`` to ``-3`` of the base, or ``aspect-subset``: the base instruction, to be
+            used with :func:`aspect_text` instead of the whole abstract.
 
     Raises:
         UsageError: no such facet or variant.

@@ -2,7 +2,7 @@
 
 Read is one folder to a collection (Core17, News21, Robust04): ``corpus.jsonl``, ``queries.jsonl`` with
 ``instruction_og`` and ``instruction_changed``, ``qrels_og`` and ``qrels_changed``, and ``top_ranked`` with
-the documents to re-rank. p-MRR looks at the documents that the altered instruction makes irrelevant.
+the documents to re-rank. p-MRR scores the documents that the altered instruction makes irrelevant.
 
 Source: Weller et al., FollowIR: Evaluating and Teaching Information Retrieval Models to Follow
 Instructions, 2024.

@@ -45,9 +45,9 @@ class Topic:
 
     Attributes:
         id: unique in the benchmark.
-        text: the query text; "" where the seed says it all.
+        text: the query text; "" where the seed alone is the query.
         seed: id of the seed paper, which is in the corpus, or "".
-        aspect: the aspect asked for (``background``, ``method``, ``result``), or "".
+        aspect: the wanted aspect (``background``, ``method``, ``result``), or "".
         instructions: mode -> instruction text; modes that a topic lacks are absent.
         group: the core query this is a variant of (all instructed variants of one query, all aspects of one
             seed), or "".

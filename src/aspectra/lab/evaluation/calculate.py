@@ -17,7 +17,7 @@ from aspectra.lab.measures.protocol import Arity, Family, Measure
 
 __all__ = ["evaluate"]
 
-# Whose judgements a measure over modes looks at; of the other modes only the rankings count.
+# Measures over modes use the judgements of these modes, and only the rankings of the others.
 _JUDGED_MODES = ("original", "instructed")
 
 
@@ -72,7 +72,7 @@ def evaluate(
     asked = {str(one): chosen.parse(one) if isinstance(one, str) else one.complete() for one in given}
     wanted = list(dict.fromkeys(asked.values()))
     if not wanted:
-        raise UsageError("no measure was asked for", hint="as " + " ".join(chosen.measures))
+        raise UsageError("no measure is named", hint="for example " + " ".join(chosen.measures))
     job = Inputs(
         preset=chosen,
         qrels=by_mode(qrels, "judgements"),
@@ -128,7 +128,7 @@ def evaluate(
 def _check_needs(
     wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Array] | None, pools: Pools | None
 ) -> None:
-    """Everything a measure needs was given."""
+    """Check that everything a measure needs was given."""
     for measure in wanted:
         arity = measure.arity
         if arity is Arity.VECTORS:

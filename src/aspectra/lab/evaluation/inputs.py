@@ -103,7 +103,7 @@ class Inputs:
             raise BadInput(
                 "the modes cover different topics",
                 why="; ".join(f"{mode} lacks {some(topics)}" for mode, topics in short.items()),
-                hint="run all modes on the same topics, or say that incomplete modes are meant",
+                hint="run all modes on the same topics, or allow incomplete modes (--incomplete)",
             )
 
     def judged_topic(self, mode: str, topic: str, docs: Sequence[str] | None = None) -> Judged:

@@ -18,7 +18,7 @@ Labels = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a mean stands on.
+    """What a mean is taken over.
 
     Attributes:
         scored: judged topics with a ranking.
@@ -115,12 +115,17 @@ class Evaluation:
 
     Attributes:
         preset: its name; to be printed with every number.
-        scores: in the order asked for.
-        counts: mode -> what the means stand on.
+        scores: in the order of the measures given.
+        counts: mode -> what the means are taken over.
         average: labels that means were taken within first.
         labels: unit -> labels.
-        asked: spelling asked for -> complete measure.
+        asked: spelling given -> complete measure.
         remarks: what the reader should know, each one sentence.
+
+    >>> from aspectra.lab import P, evaluate
+    >>> found = evaluate([P@1], {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}})
+    >>> found["P@1"].values, found["P@1"].mean, found["P@1"].missing
+    ({'q1': 1.0, 'q2': 0.0}, 0.5, ('q2',))
     """
 
     preset: str
@@ -135,10 +140,10 @@ class Evaluation:
         return self.get(asked)
 
     def get(self, asked: str | Measure, mode: str | None = None) -> Score:
-        """The score of a measure, by the spelling it was asked with or its complete one.
+        """The score of a measure, by the spelling it was given with or its complete one.
 
         Raises:
-            UsageError: it was not asked for, or there are several modes and none is named.
+            UsageError: it was not evaluated, or there are several modes and none is named.
         """
         measure = self.asked.get(asked, asked) if isinstance(asked, str) else asked
         found = [s for s in self.scores if str(s.measure) == str(measure) and mode in (None, s.mode)]

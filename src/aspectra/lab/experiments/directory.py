@@ -46,7 +46,7 @@ class Description(Value, frozen=True):
         revisions: benchmark -> revision of its files then.
         cells: ``cell`` (its key), ``benchmark``, ``protocol`` and ``recipe`` of every cell.
         remote: whether a service encoded.
-        model: name of the language model that was asked, or "".
+        model: name of the language model that was called, or "".
     """
 
     format: int

@@ -30,12 +30,12 @@ __all__ = ["Finished", "recorded_run", "results", "run_study", "score_study"]
 
 @dataclass(frozen=True)
 class Finished:
-    """What one run of a study came to.
+    """What one run of a study made.
 
     Attributes:
         outcomes: scores of every cell.
         made: rankings made now.
-        kept: rankings that were there already.
+        kept: rankings that had been recorded before.
         failures: topics that could not be ranked, one sentence each.
     """
 
@@ -68,12 +68,12 @@ def run_study(
         incomplete: average although topics could not be ranked.
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
-        model: the language model that stages ask, where the study names no oracle.
+        model: the language model that stages call, where the study names no oracle.
 
     Raises:
         LibraryBusy: another process runs a study in this directory.
         BadInput: a benchmark cannot be read, or topics could not be ranked and ``incomplete`` is False.
-        UsageError: the study asks for something that a benchmark does not have.
+        UsageError: the study needs something that a benchmark does not have.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -111,7 +111,7 @@ def run_study(
                 raise BadInput(
                     f"{len(failures):,} rankings could not be made",
                     why="; ".join(failures[:3]),
-                    hint="say --incomplete to leave them out of the means",
+                    hint="use --incomplete to leave them out of the means",
                 )
             kept = sum(len(records.of(cell.key)) for cell in cells) - made
             outcomes = _score(cells, records, study, incomplete)
@@ -124,7 +124,7 @@ def run_study(
 
 
 def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
-    """Who answers for a topic, and the name for cells."""
+    """The model for each topic (None where no recipe needs one), and its name in cells."""
     if not study.needs_model:
         return None, ""
     if study.oracle is not None:
@@ -138,7 +138,7 @@ def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
         return about, oracle.name
     if model is None:
         raise UsageError(
-            "a recipe asks a language model, and none was named",
+            "a recipe needs a language model, and none was named",
             hint="--model NAME --base-url URL, or --oracle error=0.1 for a simulated one",
         )
     return lambda *_: model, model.name

@@ -1,4 +1,4 @@
-"""From recorded rankings to scores: which judgements, modes and pairs a benchmark asks for."""
+"""From recorded rankings to scores: the judgements, modes and pairs of each benchmark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Outcome:
         appended: documents of pools that the recipe did not rank and that follow behind.
         cost: sums over all rankings.
         deviations: (judgement set, measure, mode) -> standard deviation of the means of the runs, where
-            several runs were asked for: 0 for a deterministic recipe, which is run once. Values and means
+            there were to be several runs: 0 for a deterministic recipe, which is run once. Values and means
             are then means over the runs.
         notes: measures that were left out, each one sentence.
         simulated: whether any answer of a model came from no language model.
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """What tables call the recipe: what is simulated says so."""
+        """The recipe's name in tables, with ``[simulated]`` where a model was simulated."""
         return f"{self.cell.recipe.name} [simulated]" if self.simulated else self.cell.recipe.name
 
     def scores(self) -> list[tuple[str, Score]]:
@@ -126,7 +126,7 @@ def score_cell(
         raise BadInput(
             f"{cell.label}: {total - made:,} of {total:,} rankings are missing, of {len(lost):,} topics",
             why="a mean over some of the topics would not be the benchmark's",
-            hint="run the experiment again (finished rankings are kept), or say --incomplete",
+            hint="run the experiment again (finished rankings are reused), or use --incomplete",
         )
     chosen = get_preset(preset)
     asked, notes = _asked(cell, [chosen.parse(text) for text in measures or benchmark.measures], wanted_modes)
@@ -172,7 +172,7 @@ def _asked(cell: Cell, measures: Sequence[Measure], modes: Sequence[str]) -> tup
         lacking = [m for m in dict.fromkeys(measure.modes) if m not in modes] if several else []
         if measure.arity in (Arity.VECTORS, Arity.POOLS):
             raise UsageError(
-                f"{measure} looks at {measure.arity}, which an experiment does not have",
+                f"{measure} needs {measure.arity}, which an experiment does not have",
                 hint="use aspectra.lab.evaluate from Python",
             )
         if measure.family.needs_pool and cell.protocol == "collection":

@@ -55,17 +55,17 @@ class Study(Value, frozen=True):
         recipes: how to search; their names are the rows of the tables.
         protocol: ``pool``, ``collection``, ``both`` (pools where there are any), or ``auto``: the benchmark's
             own, which is its pools where it has any.
-        depth: papers kept of a ranking of a whole collection.
+        depth: papers recorded of a ranking of a whole collection.
         modes: modes to run; empty for all of each benchmark.
         measures: spellings; empty for those of each benchmark's paper.
         preset: see :mod:`aspectra.lab.evaluation.presets`.
         repeats: runs of what is not deterministic.
-        encoders: specifications; None takes the default one where a recipe looks at vectors.
+        encoders: specifications; None takes the default one where a recipe uses vectors.
         oracle: rates of the simulated model that answers instead of a language model, as in
-            ``error=0.1,malformed=0.05``; None where a language model is asked.
+            ``error=0.1,malformed=0.05``; None where a language model is called.
 
     Raises:
-        UsageError: something in it cannot mean anything.
+        UsageError: a field has a value that it cannot have.
     """
 
     sources: tuple[Source, ...]
@@ -134,7 +134,7 @@ class Study(Value, frozen=True):
 
     @property
     def needs_model(self) -> bool:
-        """Whether any recipe asks a language model, or an oracle in its place."""
+        """Whether any recipe calls a language model, or an oracle in its place."""
         return any(map(asks_model, self.recipes))
 
     def cells(
@@ -152,7 +152,7 @@ class Study(Value, frozen=True):
             states: benchmark -> state of its library.
             remote: whether a service encodes, which may answer differently from call to call. Everything
                 else gives the same ranking each time.
-            model: name of the language model that stages ask, as in its journal.
+            model: name of the language model that stages call, as in its journal.
         """
         if self.oracle is not None:
             model = read_oracle(self.oracle).name
@@ -174,7 +174,7 @@ class Study(Value, frozen=True):
 
 
 def asks_model(recipe: Recipe) -> bool:
-    """Whether the recipe, or a first stage of it, asks a language model.
+    """Whether the recipe, or a first stage of it, calls a language model.
 
     >>> asks_model(Recipe.parse("bm25|rerank")), asks_model(Recipe.parse("bm25|citations"))
     (True, False)
@@ -212,6 +212,6 @@ def protocols_of(wanted: str, benchmark: Benchmark) -> tuple[Protocol, ...]:
 
 
 def library_folder(libraries: Path, benchmark: Benchmark, settings: IndexSettings) -> Path:
-    """Where the library of a benchmark is kept: one for each revision and way of indexing."""
+    """The folder of a benchmark's library: one for each revision and way of indexing."""
     name = "".join(c if c.isalnum() else "-" for c in benchmark.name)
     return libraries / f"{name}-{digest([benchmark.name, benchmark.revision, settings.dumps()])[:10]}"

@@ -31,7 +31,7 @@ def average_precision(measure: Measure, topic: Judged) -> float:
 
     Relevant at ranks 1 and 3 of three relevant: (1 + 2/3) / 3.
 
-    >>> from aspectra.lab.evaluation.calculate import evaluate
+    >>> from aspectra.lab import evaluate
     >>> judgements = {"q": {"a": 1, "b": 1, "c": 1}}
     >>> round(evaluate(["AP"], judgements, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}})["AP"].mean, 4)
     0.5556

@@ -17,7 +17,7 @@ def precision(measure: Measure, topic: Judged) -> float:
 
     Range [0, 1]. Source: trec_eval ``P``.
 
-    >>> from aspectra.lab.evaluation.calculate import evaluate
+    >>> from aspectra.lab import evaluate
     >>> evaluate(["P@5"], {"q": {"a": 1}}, {"q": {"a": 1.0}})["P@5"].mean
     0.2
     """
@@ -32,6 +32,11 @@ def r_precision(measure: Measure, topic: Judged) -> float:
 
     Range [0, 1]; 0 where nothing is relevant. Source: trec_eval ``Rprec``. CSFCube's tool means something
     else by the name: ``csfcube_r_precision``.
+
+    >>> from aspectra.lab import evaluate
+    >>> judgements, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}
+    >>> evaluate([r_precision], judgements, run)["R-precision"].mean
+    0.5
     """
     topic = topic_of(measure, topic)
     relevant = topic.count(measure["rel"])
@@ -42,6 +47,11 @@ def r_precision(measure: Measure, topic: Judged) -> float:
 
 @measure("Success", cut="required", params=(REL, UNJUDGED), aliases=("hit",))
 def success(measure: Measure, topic: Judged) -> float:
-    """Success: 1 when a relevant document is in the top k, else 0. Source: trec_eval ``success``."""
+    """Success: 1 when a relevant document is in the top k, else 0. Source: trec_eval ``success``.
+
+    >>> from aspectra.lab import evaluate
+    >>> evaluate([success@1, success@2], {"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}).means
+    {'Success@1': 0.0, 'Success@2': 1.0}
+    """
     hits = topic_of(measure, topic).hits(measure["rel"])
     return float(len(hits) > 0 and hits[0] <= (measure.cut or 1))

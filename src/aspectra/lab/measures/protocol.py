@@ -25,7 +25,7 @@ Better = Literal["higher", "lower", ""]
 
 
 class Arity(StrEnum):
-    """What a measure looks at to score one unit."""
+    """What a measure is given to score one unit."""
 
     RANKING = "one ranking"
     GROUP = "the rankings of one query's variants"
@@ -124,6 +124,10 @@ class Family:
     combine: Callable[[Measure, tuple[float, ...]], float | None] | None = None
     modes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        # help(nDCG) and pydoc show what the measure computes.
+        object.__setattr__(self, "__doc__", self.score.__doc__)
+
     @property
     def help(self) -> str:
         """The first line of the scoring function's docstring."""
@@ -217,7 +221,7 @@ class Measure:
 
     @property
     def arity(self) -> Arity:
-        """What it looks at."""
+        """What it is given to score one unit."""
         return self.family.arity
 
     @property
@@ -248,6 +252,7 @@ class Measure:
 
 
 MEASURES: Registry[Family] = Registry("measure", __package__)
+_TREC_EVAL = re.compile(r"(?P<name>.+?)(?:_cut)?_(?P<cut>\d+)")  # ndcg_cut_10, P_10, recall_100
 _SHAPE = re.compile(r"(?P<name>[^@%()\s]+)\s*(?:\((?P<params>.*)\))?\s*(?:(?P<mark>[@%])(?P<cut>\d+))?")
 
 
@@ -305,9 +310,15 @@ def parse(
         given[key.strip()] = value.strip()
     if name in (renames or {}):
         other = MEASURES.get((renames or {})[name])
-        # Parameters that only the named family has say that it is meant.
+        # With parameters that the other one lacks, the named family is meant.
         if set(given) <= {param.name for param in other.params}:
             name = other.name
+    if name not in MEASURES and (other_way := _TREC_EVAL.fullmatch(name)):
+        known = _name(other_way["name"], percent=False)
+        if known in MEASURES:
+            raise UsageError(
+                f"there is no measure called {text!r}", hint=f"did you mean {known}@{other_way['cut']}?"
+            )
     cut = int(shape["cut"]) if shape["cut"] else None
     return MEASURES.get(name)(cut, **{**(defaults or {}).get(name, {}), **given}).complete()
 

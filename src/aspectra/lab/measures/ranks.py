@@ -53,7 +53,7 @@ def negative_rank(measure: Measure, topic: Mapping[str, Judged]) -> float | None
 
 @measure("RankGap", Arity.MODES, bounds=(-math.inf, math.inf), better="lower", **_SHARED)
 def rank_gap(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
-    """Mean gold rank minus mean rank of the instruction negatives; negative where gold stands higher.
+    """Mean gold rank minus mean rank of the instruction negatives; negative where gold ranks higher.
 
     Source: InfoSearch's public code.
     """

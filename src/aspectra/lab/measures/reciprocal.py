@@ -15,7 +15,7 @@ def reciprocal_rank(measure: Measure, topic: Judged) -> float:
 
     Range [0, 1]. Sources: trec_eval ``recip_rank``; PRISM section 4 (MRR@50); InfoSearch table 1 (MRR@1).
 
-    >>> from aspectra.lab.evaluation.calculate import evaluate
+    >>> from aspectra.lab import evaluate
     >>> evaluate(["MRR", "MRR@1"], {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}).means
     {'MRR': 0.5, 'MRR@1': 0.0}
     """

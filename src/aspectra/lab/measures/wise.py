@@ -1,4 +1,4 @@
-"""WISE: how well a gold document's rank obeys an instruction and its reverse."""
+"""WISE: how far the ranks of gold documents follow an instruction and its reverse."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def main_table(
     correction: str = "none",
     intervals: bool = True,
 ) -> Table:
-    """One row a recipe, one column a measure, with what the means stand on.
+    """One row a recipe, one column a measure, with notes on what the means are taken over.
 
     Args:
         title: of the table.
@@ -141,7 +141,7 @@ def _paid(name: str, value: float) -> str | float:
 
 
 def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[str]:
-    """What the numbers stand on; ``scores`` are those of the first outcome."""
+    """What the numbers depend on; ``scores`` are those of the first outcome."""
     first = outcomes[0]
     benchmark = first.cell.benchmark
     units: dict[int, list[str]] = {}

@@ -170,7 +170,7 @@ def _latex(table: Table) -> str:
 
 
 def _csv(table: Table) -> str:
-    """Unrounded; what is known about a mean's precision stands in columns of its own behind the others."""
+    """Unrounded; intervals and deviations of means are in columns of their own, behind the others."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     marked = table.marks or {}

@@ -213,7 +213,7 @@ def _read_trec(blocks: Iterator[bytes], filling: _Filling) -> None:
 
 
 def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
-    """Many lines of a run at once; False (and nothing kept) where each must be looked at.
+    """Read many lines of a run at once; False (and nothing is read) where each must be read alone.
 
     Uneven lines would shift some other column into the second one.
     """

@@ -150,7 +150,7 @@ def array_items(path: Path) -> Iterator[Mapping[str, Any]]:
             continue
         if not opened:
             if text[at : at + 1] != "[":
-                raise BadInput(f"{path} is no JSON array", hint="check that it is the file its name says")
+                raise BadInput(f"{path} is not a JSON array", hint="check that it is the right file")
             opened, at = True, at + 1
             continue
         if text[at : at + 1] == "]":

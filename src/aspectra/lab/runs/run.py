@@ -91,7 +91,11 @@ class Run(_Table):
         Raises:
             BadInput: the file or a line of it cannot be read, or a score is not a number.
 
-        >>> Run.read("my.run").top(10).ranking("q1")  # doctest: +SKIP
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Run({"q": {"a": 1.0, "b": 2.0}}).write(f"{folder}/my.run")
+        ...     Run.read(f"{folder}/my.run").ranking("q")
+        ['b', 'a']
         """
         data, checks = run_files.read_table(Path(path), run_files.RUN, duplicates)
         return cls(data, _stem(Path(path)), checks)
@@ -107,7 +111,13 @@ class Run(_Table):
         data = {t: {doc: docs[doc] for doc in order_ids(docs, order)[:k]} for t, docs in self.data.items()}
         return Run(data, self.name, self.checks)
 
-    def write(self, path: Path, format: str = "trec", *, order: Order = "id-descending") -> None:  # noqa: A002
+    def write(
+        self,
+        path: Path | str,
+        format: str = "trec",  # noqa: A002
+        *,
+        order: Order = "id-descending",
+    ) -> None:
         """Write the run, best first; ``trec`` with scores that strictly fall, so that all tools agree.
 
         Args:
@@ -119,12 +129,16 @@ class Run(_Table):
             BadInput: two ids become one word in TREC format, or a score is no number. UsageError: no such
                 format.
         """
-        run_files.write_run(path, self.data, self.name or "aspectra", format, order)
+        run_files.write_run(Path(path), self.data, self.name or "aspectra", format, order)
 
 
 @dataclass(frozen=True, eq=False)
 class Qrels(_Table):
     """Relevance judgements: topic -> document -> grade. Negative grades gain nothing.
+
+    >>> qrels = Qrels({"q": {"a": 2, "b": 0}})
+    >>> len(qrels), qrels.pairs, qrels["q"]["a"]
+    (1, 2, 2)
 
     Attributes:
         data: the grades.
@@ -144,13 +158,19 @@ class Qrels(_Table):
         Raises:
             BadInput: the file or a line of it cannot be read, it holds no judgement, a grade is not a number,
                 or a pair has two grades.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Qrels({"q": {"a": 2, "b": 0}}).write(f"{folder}/qrels.tsv", "beir")
+        ...     Qrels.read(f"{folder}/qrels.tsv")["q"]
+        {'a': 2.0, 'b': 0.0}
         """
         data, checks = run_files.read_table(Path(path), run_files.QRELS, duplicates)
         return cls(data, _stem(Path(path)), checks)
 
-    def write(self, path: Path, format: str = "trec") -> None:  # noqa: A002
+    def write(self, path: Path | str, format: str = "trec") -> None:  # noqa: A002
         """Write as ``trec``, ``beir`` (tsv with a header) or ``jsonl``; see :meth:`Run.write`."""
-        run_files.write_qrels(path, self.data, format)
+        run_files.write_qrels(Path(path), self.data, format)
 
 
 def _stem(path: Path) -> str:

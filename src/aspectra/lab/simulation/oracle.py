@@ -48,7 +48,7 @@ class Oracle:
       papers far apart are confused far more rarely, and 0.5 is any order at all. A probability of yes becomes
       that of no; a grade or points become others.
     - ``bias``: the chance that a pair or list is answered in the order in which it was shown.
-    - ``malformed``: the chance that the reply is not what was asked for: empty, a refusal, prose, cut off, a
+    - ``malformed``: the chance that the reply is malformed: empty, a refusal, prose, cut off, a
       thought without an end, labels repeated, missing or never given out.
 
     Attributes:
