@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
@@ -57,6 +59,40 @@ def small_searcher(folder: Path) -> Searcher:
 def test_a_limit_is_the_condition_of_that_name(searcher, made, written, expected):
     assert made == (Condition.parse(written),)
     assert set(searcher.search("weather", limit=9, conditions=made).ids) == expected
+
+
+FLAGS = {"venue": "venues", "author": "authors", "language": "languages"}
+NAMES = st.one_of(
+    st.sampled_from(["ACL", "acl", "Nature", "*a*", "Li", "li, ada", "en", "de", "zh-Hant", "Findings of *"]),
+    st.text("abcil* ", min_size=1, max_size=8).filter(lambda name: name.strip(" *")),
+)
+
+
+@given(st.sampled_from(sorted(FLAGS)), NAMES)
+def test_a_limit_and_its_condition_give_the_same_papers(searcher, attribute, name):
+    try:
+        asked = Condition.parse(f"require {attribute}={name}")
+    except UsageError:
+        with pytest.raises(UsageError):
+            limits(**{FLAGS[attribute]: name})
+        return
+    made = limits(**{FLAGS[attribute]: name})
+    assert (
+        searcher.search("weather", conditions=made).ids == searcher.search("weather", conditions=[asked]).ids
+    )
+
+
+@given(st.integers(2015, 2025), st.integers(2015, 2025))
+def test_years_within_both_bounds_are_the_range(searcher, since, until):
+    if since > until:
+        with pytest.raises(UsageError, match="no year"):
+            limits(since, until)
+        return
+    asked = [Condition("year", f"{since}..{until}", "require")]
+    assert (
+        searcher.search("weather", conditions=limits(since, until)).ids
+        == searcher.search("weather", conditions=asked).ids
+    )
 
 
 def test_one_of_several_names_is_enough_and_bounds_must_both_hold(searcher):
