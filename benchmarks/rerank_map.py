@@ -84,8 +84,8 @@ async def one(
         model = oracle.about(benchmark.qrels["gold"][topic.id])
         result = await rerank(question, papers, method, model, depth=depth)
         found[topic.id] = list(result.order)
-        calls += result.calls
-        degraded += result.degraded
+        calls += result.tally.cost.calls
+        degraded += result.tally.degraded
     count = len(benchmark.topics)
     return score(benchmark, found), calls / count, degraded / count
 

@@ -171,7 +171,11 @@ def run(
     recipe: Annotated[
         list[str] | None,
         typer.Option(
-            "--recipe", "-r", metavar="SPEC", help="bm25, bm25>200>dense or FILE", show_default=False
+            "--recipe",
+            "-r",
+            metavar="SPEC",
+            help="bm25, 'bm25 | top(200) | dense' or FILE",
+            show_default=False,
         ),
     ] = None,
     protocol: Annotated[

@@ -64,7 +64,7 @@ class Limits:
 
     def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
         """The plan for it."""
-        return searcher.plan(query, session.config["search.planner"], stages=self.stages)
+        return searcher.plan(query, " | ".join((session.config["search.planner"], *self.stages)))
 
 
 def _aspects(given: list[str] | None) -> tuple[str, ...]:

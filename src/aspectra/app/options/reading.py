@@ -48,15 +48,15 @@ def in_words(plan: Plan) -> str:
     """What a plan asks, in one line: the words or seeds, the limits as they were understood, the planner."""
     from aspectra.search.planning.aspects import aspects_asked
 
-    texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.probes if p.text.strip()))
-    seeds = list(dict.fromkeys(seed for p in plan.probes for seed in p.seeds))
+    texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.search.probes if p.text.strip()))
+    seeds = list(dict.fromkeys(seed for p in plan.search.probes for seed in p.seeds))
     parts = [f"“{t[:_LONGEST]}{'…' if len(t) > _LONGEST else ''}”" for t in texts]
     if seeds:
-        parts.append(_DIRECTION_WORDS.get(plan.direction, "like {}").format(", ".join(seeds)))
+        parts.append(_DIRECTION_WORDS.get(plan.search.direction, "like {}").format(", ".join(seeds)))
     for sign, word in ((1, "same"), (-1, "different")):
-        if named := aspects_asked(plan.probes, sign):
+        if named := aspects_asked(plan.search.probes, sign):
             parts.append(f"{word} " + ", ".join(named))
     parts += [f"[{condition.spelling}]" for condition in plan.conditions]
-    parts.append(plan.planner)
+    parts.append(plan.search.planner)
     parts += plan.stages
     return safe(" · ".join(parts), one_line=True)

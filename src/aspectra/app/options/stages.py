@@ -184,9 +184,8 @@ def answering_model(session: Session, asked: Asked, *, needed: bool) -> Iterator
 def say_steps(session: Session, ranking: Ranking) -> None:
     """What the stages did and cost, a line each, beside the results."""
     for step in ranking.steps:
-        name = step.stage.partition("(")[0]
         for note in step.notes:
-            session.screen.note(safe(f"{name}: {note}", one_line=True))
-        if step.calls:
-            cost = cost_in_words(step.cost)
-            session.screen.note(f"{name}: {cost}, {step.seconds:.1f} s")
+            session.screen.note(safe(f"{step.name}: {note}", one_line=True))
+        if step.tally.questions:
+            cost = cost_in_words(step.tally.cost)
+            session.screen.note(f"{step.name}: {cost}, {step.seconds:.1f} s")

@@ -9,7 +9,7 @@ from aspectra.app.output.screen import Screen, count, safe
 
 if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
-    from aspectra.search.ranking import Hit, Kept, Ranking
+    from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
 __all__ = ["by_line", "document", "hit_lines", "show_ranking"]
 
@@ -80,15 +80,12 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
             screen.line(
                 f"  as in {of}: “{_short(quote.seed_quote, _LONGEST_QUOTE)}”", style="dim", indent=indent
             )
-    for kept in hit.conditions:
-        if kept.condition.filters and not (explain or kept.quote):
-            continue  # every paper shown passed it, and no sentence says why
-        screen.line(_condition_line(kept, explain=explain), indent=indent)
     if explain:
-        for probe in hit.probes:
-            screen.line(_probe_line(probe), indent=indent)
-        for stage, before, after in hit.moves:
-            screen.line(f"{stage}: {'new' if before is None else before} → {after}", indent=indent)
+        for line in hit.reasons():
+            screen.line(safe(line, one_line=True), indent=indent)
+    for found in hit.conditions:
+        if found.quote or not (explain or found.condition.filters):  # every paper shown passed the filters
+            screen.line(_condition_line(found), indent=indent)
     screen.line()
 
 
@@ -98,28 +95,9 @@ def _move(hit: Hit) -> str:
     return f"brought by {stages}" if first is None else f"was {first} before {stages}"
 
 
-def _condition_line(kept: Kept, *, explain: bool) -> str:
-    mark = "✓" if kept.met else "✗"
-    said = f" “{_short(kept.quote, 120)}”" if kept.quote else ""
-    if not explain:
-        return f"{mark} {safe(kept.condition.spelling, one_line=True)}{said}"
-    grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
-    moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
-    return f"{mark} {safe(kept.condition.spelling, one_line=True)}: {grade}{moved}{said}"
-
-
-def _probe_line(probe: Any) -> str:
-    parts = [f"{probe.weight:+.2f} × {probe.name}:"]
-    if probe.score is None:
-        parts.append("not ranked")
-    elif probe.standardised is not None:
-        share = probe.weight * probe.standardised
-        parts.append(f"{share:+.3f} ({probe.standardised:+.2f} deviations, raw {probe.score:.4f})")
-    else:
-        parts.append(f"raw {probe.score:.4f}")
-    if probe.rank is not None:
-        parts.append(f"rank {probe.rank:,}")
-    return " ".join(parts)
+def _condition_line(found: ConditionResult) -> str:
+    said = f" “{_short(found.quote, 120)}”" if found.quote else ""
+    return f"{'✓' if found.met else '✗'} {safe(found.condition.spelling, one_line=True)}{said}"
 
 
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def cell_facts(cell: Cell, records: Records, outcome: Outcome) -> dict[str, Any]
         "seconds": round(sum(r.seconds for r in held), 3),
         "cost": dict(outcome.cost),
         "model": cell.model,
-        "simulated": outcome.simulated,
+        "simulated": outcome.tally.simulated,
     }
 
 

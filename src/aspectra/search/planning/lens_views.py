@@ -59,7 +59,7 @@ def lens_warnings(index: Index, plan: Plan) -> list[str]:
     That no language model stands behind one, and that one did not come to all papers.
     """
     views, lenses = index.manifest["views"], index.manifest.get("lenses", {})
-    facts = [views.get(probe.view, {}) for probe in plan.probes]
+    facts = [views.get(probe.view, {}) for search in plan.searches for probe in search.probes]
     facts += [lenses.get(condition.attribute, {}) for condition in plan.conditions]
     out = []
     for name, one in {str(one["lens"]): one for one in facts if "stamp" in one}.items():

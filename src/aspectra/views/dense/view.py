@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.views.arrays import load_array
 from aspectra.views.dense.matching import Matches, similarities, widen
 from aspectra.views.dense.reverse import nearest_in_seed
@@ -42,9 +42,8 @@ class QueryEncoder:
     def __init__(self, load: Callable[[], Encoder]) -> None:
         self._load = load
         self._encoder: Encoder | None = None
-        self._recent: OrderedDict[tuple[str, str], Floats] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, str], tuple[Floats, bool]] = OrderedDict()
         self._lock = Lock()
-        self.truncated = 0
 
     @property
     def encoder(self) -> Encoder:
@@ -56,6 +55,13 @@ class QueryEncoder:
 
     def __call__(self, text: str, instruction: str = "") -> Floats:
         """(dimensions,) vector of a query text."""
+        return self._encoded(text, instruction)[0]
+
+    def cuts(self, text: str, instruction: str = "") -> bool:
+        """Whether a query text is longer than the encoder reads, so that its end was left out."""
+        return self._encoded(text, instruction)[1]
+
+    def _encoded(self, text: str, instruction: str) -> tuple[Floats, bool]:
         key = (text, instruction)
         encoder = self.encoder
         with self._lock:
@@ -63,13 +69,12 @@ class QueryEncoder:
                 self._recent.move_to_end(key)
                 return known
         encoded = encoder.encode([text], kind="query", instruction=instruction)
-        vector: Floats = encoded.vectors[0]
+        found = encoded.vectors[0], bool(encoded.truncated.any())
         with self._lock:
-            self.truncated += int(encoded.truncated.sum())
-            self._recent[key] = vector
+            self._recent[key] = found
             if len(self._recent) > 256:
                 self._recent.popitem(last=False)
-        return vector
+        return found
 
 
 class DenseView:

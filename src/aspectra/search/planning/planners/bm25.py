@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from aspectra.search.plan import Plan
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.plan import Search
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, probe
 from aspectra.search.query import Query
 
 __all__ = ["bm25"]
 
 
 @PLANNERS.register("bm25")
-def bm25(query: Query, views: ViewNames) -> Plan:
+def bm25(query: Query, views: ViewNames) -> Search:
     """One probe on ``abstract@bm25``."""
-    return bind("bm25", query, [probe(query, views.require("abstract@bm25"))])
+    return Search("bm25", (probe(query, views.require("abstract@bm25")),))

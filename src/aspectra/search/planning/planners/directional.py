@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from aspectra.base.errors import UsageError
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Search
 from aspectra.search.planning.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_TEXTS, TEXT_WEIGHT
 from aspectra.search.planning.directions import Directed
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
 
@@ -17,7 +16,7 @@ __all__ = ["directional"]
 
 
 @PLANNERS.register("directional")
-def directional(query: Query, views: ViewNames) -> Plan:
+def directional(query: Query, views: ViewNames) -> Search:
     """Probes by direction, on full texts where there are any, else on abstracts; without one, both ways.
 
     Further words are asked forward, of titles and abstracts.
@@ -34,7 +33,7 @@ def directional(query: Query, views: ViewNames) -> Plan:
     if query.text.strip():
         asked = f"abstract@{views.encoder}" if views.encoder else "abstract@bm25"
         probes.append(Probe(views.require(asked), text=query.text, weight=TEXT_WEIGHT))
-    return replace(bind("directional", query, probes), direction=query.direction)
+    return Search("directional", tuple(probes), direction=query.direction)
 
 
 def _probes(query: Query, views: ViewNames, base: str, recipe: Sequence[Directed]) -> list[Probe]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from aspectra.base.errors import ViewMismatch
-from aspectra.search.plan import Fusion, Plan
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.plan import Fusion, Search
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, probe
 from aspectra.search.query import Query
 
 __all__ = ["fulltext"]
 
 
 @PLANNERS.register("fulltext")
-def fulltext(query: Query, views: ViewNames) -> Plan:
+def fulltext(query: Query, views: ViewNames) -> Search:
     """Lexical and, where there are any, dense probes on abstracts and on chunks of full text.
 
     Rank fusion, because a paper without full text has no chunk score to standardise.
@@ -26,4 +26,4 @@ def fulltext(query: Query, views: ViewNames) -> Plan:
     names = ["abstract@bm25", f"{base}@bm25"]
     if views.encoder:
         names += [n for n in (f"abstract@{views.encoder}", f"{base}@{views.encoder}") if n in views.names]
-    return bind("fulltext", query, [probe(query, n) for n in names], Fusion(kind="rrf"))
+    return Search("fulltext", tuple(probe(query, n) for n in names), Fusion(kind="rrf"))

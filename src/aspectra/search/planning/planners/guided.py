@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from aspectra.base.errors import ViewMismatch
-from aspectra.search.plan import Plan
+from aspectra.base.values import replace
+from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.planning.defaults import (
     ASPECT_CANDIDATES,
@@ -16,7 +15,7 @@ from aspectra.search.planning.defaults import (
 )
 from aspectra.search.planning.planners.directional import directional
 from aspectra.search.planning.planners.hybrid import hybrid
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, probe
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
 
@@ -24,7 +23,7 @@ __all__ = ["guided"]
 
 
 @PLANNERS.register("guided")
-def guided(query: Query, views: ViewNames) -> Plan:
+def guided(query: Query, views: ViewNames) -> Search:
     """The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
 
     Without aspects it is the hybrid; with a direction, the probes of the planner ``directional`` take the
@@ -55,7 +54,7 @@ def guided(query: Query, views: ViewNames) -> Plan:
     if same and rest:
         probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
     fusion = replace(plain.fusion, candidates=ASPECT_CANDIDATES)
-    return replace(bind("guided", query, probes, fusion), direction=plain.direction)
+    return Search("guided", tuple(probes), fusion, plain.direction)
 
 
 def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aspectra.base.errors import ViewMismatch
-from aspectra.search.plan import Plan
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.plan import Search
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, probe
 from aspectra.search.query import Query
 
 __all__ = ["STYLE_VIEW", "hand"]
@@ -13,7 +13,7 @@ STYLE_VIEW = "lens-style@delta"
 
 
 @PLANNERS.register("hand")
-def hand(query: Query, views: ViewNames) -> Plan:
+def hand(query: Query, views: ViewNames) -> Search:
     """One probe on the style view; the query is a passage, or a paper of the library."""
     if STYLE_VIEW not in views.names:
         raise ViewMismatch(
@@ -21,4 +21,4 @@ def hand(query: Query, views: ViewNames) -> Plan:
             why="the plan `hand` compares how texts are written",
             hint="aspectra lens add style, then aspectra index",
         )
-    return bind("hand", query, [probe(query, STYLE_VIEW)])
+    return Search("hand", (probe(query, STYLE_VIEW),))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.search.plan import Plan
+from aspectra.base.values import replace
+from aspectra.search.plan import Search
 from aspectra.search.planning.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
 from aspectra.search.planning.lens_views import fitting
 from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
 from aspectra.search.planning.planners.hybrid import hybrid
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, probe
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
 
@@ -18,7 +17,7 @@ __all__ = ["lensed"]
 
 
 @PLANNERS.register("lensed")
-def lensed(query: Query, views: ViewNames) -> Plan:
+def lensed(query: Query, views: ViewNames) -> Search:
     """The named lenses alone; else those that the query's words ask for, beside the hybrid's probes.
 
     Each lens is asked as the hybrid asks abstracts: by vectors, and 0.3 of that by words. A seed asks with
@@ -28,14 +27,14 @@ def lensed(query: Query, views: ViewNames) -> Plan:
     if query.lenses:
         names = tuple(dict.fromkeys(name.strip().replace("-", "_") for name in query.lenses))
         probes = [one for name in names for one in _through(name, query, views, 1.0 / len(names))]
-        return bind("lensed", query, probes)
+        return Search("lensed", tuple(probes))
     plain = hybrid(query, views)
     names = fitting(query.text, views.readings) if query.text.strip() else tuple(sorted(views.readings))
     if not names:
         return replace(plain, planner="lensed")
     probes = [one for name in names for one in _through(name, query, views, 1.0 / len(names))]
     probes += [replace(one, weight=UNLENSED_WEIGHT * one.weight) for one in plain.probes]
-    return bind("lensed", query, probes)
+    return Search("lensed", tuple(probes))
 
 
 def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[Probe]:

@@ -1,4 +1,4 @@
-"""The protocol of a planner: a query and the views there are become a plan.
+"""The protocol of a planner: a query and the views there are become a search.
 
 To add a planner, write one module in ``search/planners`` with a function decorated by
 ``@PLANNERS.register(name)`` and name it in :data:`PLANNERS`; third parties use the entry point group
@@ -7,18 +7,17 @@ To add a planner, write one module in ``search/planners`` with a function decora
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
-from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Fusion, Plan
+from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
 
-__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "bind", "plan_with", "probe"]
+__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "probe", "search_with"]
 
 DEFAULT_PLANNER = "guided"
 
@@ -69,9 +68,9 @@ class ViewNames:
 
 
 class Planner(Protocol):
-    """A query and the views there are become a plan."""
+    """A query and the views there are become a search."""
 
-    def __call__(self, query: Query, views: ViewNames) -> Plan: ...
+    def __call__(self, query: Query, views: ViewNames) -> Search: ...
 
 
 PLANNERS: Registry[Planner] = Registry("planner", __package__)
@@ -82,40 +81,17 @@ def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
     return Probe(view, text=query.text, seeds=query.seeds, weight=weight)
 
 
-def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None = None) -> Plan:
-    """A plan that takes everything but its probes from the query; seeds are never shown."""
-    return Plan(
-        planner=name,
-        probes=tuple(probes),
-        fusion=fusion or Fusion(),
-        conditions=query.conditions,
-        exclude=query.seeds,
-        limit=query.limit,
-        evidence=query.evidence,
-        versions=query.versions,
-    )
-
-
-def plan_with(planner: str | Planner, query: Query, views: ViewNames) -> Plan:
-    """The plan of a planner for a query; every plan is made here.
-
-    The instruction is read into conditions and aspects, and so is the text unless it is literal.
-
-    Args:
-        planner: itself, or its name.
-        query: as somebody asked.
-        views: the views there are.
+def search_with(name: str, query: Query, views: ViewNames) -> Search:
+    """What a planner makes of a query that was read already.
 
     Raises:
         UsageError: the query has a direction, and the planner does not use one.
     """
-    make = PLANNERS.get(planner) if isinstance(planner, str) else planner
-    understood = understand(query)
-    plan = replace(make(understood.query, views), unread=understood.unread)
-    if query.direction and plan.direction != query.direction:
+    search = PLANNERS.get(name)(query, views)
+    if query.direction and search.direction != query.direction:
         raise UsageError(
-            f"the planner {plan.planner} does not ask for a direction ({query.direction})",
+            f"the planner {name} does not ask for a direction ({query.direction})",
             why="its ranking would be the same without",
             hint="leave the planner out, or: --planner directional",
         )
-    return plan
+    return search
