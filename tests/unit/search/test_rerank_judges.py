@@ -286,7 +286,12 @@ def test_a_function_as_a_judge():
     assert seen == [("owls at night\nonly field studies\navoid language=zh", ["A\n\nproof", "B", "C"])]
     assert result.order == ("c", "b", "a")
     assert result.scores == (3.0, None, 1.0)
-    assert (result.tally.cost.calls, result.tally.questions, result.tally.repairs, result.tally.degraded) == (0, 3, 1, True)
+    assert (result.tally.cost.calls, result.tally.questions, result.tally.repairs, result.tally.degraded) == (
+        0,
+        3,
+        1,
+        True,
+    )
     assert not result.tally.simulated
     assert result.method == "cross+single"
     assert Method(Local(function), Single()).calls(3).high == 0
