@@ -138,7 +138,9 @@ def contrast(weight: float) -> Callable[[Plan], Plan]:
     """The default plan with another weight for the roles that were not asked for."""
 
     def edit(plan: Plan) -> Plan:
-        probes = tuple(replace(p, weight=-weight) if p.matching and p.weight < 0 else p for p in plan.probes)
+        probes = tuple(
+            replace(p, weight=-weight) if p.matching and p.weight < 0 else p for p in plan.search.probes
+        )
         return replace(plan, probes=tuple(p for p in probes if p.weight))
 
     return edit
@@ -149,7 +151,7 @@ def matching(name: str) -> Callable[[Plan], Plan]:
 
     def edit(plan: Plan) -> Plan:
         first = ASPECT_MATCHINGS[0]
-        kept = (p for p in plan.probes if p.matching in ("", first))
+        kept = (p for p in plan.search.probes if p.matching in ("", first))
         share = len(ASPECT_MATCHINGS)
         probes = (
             replace(p, matching=name, weight=share * p.weight) if p.matching else p  # type: ignore[arg-type]

@@ -109,19 +109,19 @@ def obedience(searcher: Searcher, titles: list[str], seeds: list[str]) -> Rows:
         (
             "seed query, same method and different result",
             seeds,
-            lambda s: searcher.similar(s, planner="hybrid"),
+            lambda s: searcher.similar(s, recipe="hybrid"),
             lambda s: searcher.similar(s, same=["method"], different=["result"]),
         ),
         (
             "title as query, four conditions",
             titles,
-            lambda t: searcher.search(t, planner="hybrid", literal=True),
+            lambda t: searcher.search(t, recipe="hybrid", literal=True),
             lambda t: searcher.search(t, conditions=conditions, literal=True),
         ),
         (
             "seed query, aspects and four conditions",
             seeds,
-            lambda s: searcher.similar(s, planner="hybrid"),
+            lambda s: searcher.similar(s, recipe="hybrid"),
             lambda s: searcher.similar(s, same=["method"], different=["result"], conditions=conditions),
         ),
     ]

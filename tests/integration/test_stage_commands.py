@@ -46,11 +46,11 @@ def test_every_stage_from_one_command_line(indexed):
         code, out, err = indexed(*_asked(url, *ALL, "--json"))
     assert code == 0, err
     found = json.loads(out)
-    assert [s["stage"].partition("(")[0] for s in found["stages"]] == [
+    assert [s["step"].partition("(")[0] for s in found["steps"]] == [
         "rewrite", "agent", "citations", "feedback", "rerank",
     ]  # fmt: skip
     assert found["simulated"] is True
-    assert found["stages"][0]["calls"] == 1
+    assert found["steps"][0]["calls"] == 1
     assert {hit["id"] for hit in found["hits"]} <= {p.id for p in PAPERS}
     assert "Texts of papers are sent to 127.0.0.1" in err
 
@@ -79,7 +79,7 @@ def test_a_plan_can_be_edited_and_run(indexed, home):
             "search", "--plan-file", file, "--json", "--model", "loopback", "--base-url", url
         )
     assert code == 0, err
-    assert json.loads(out)["stages"][0]["calls"] == 2
+    assert json.loads(out)["steps"][0]["calls"] == 2
 
 
 @pytest.mark.parametrize(

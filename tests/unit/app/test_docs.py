@@ -102,4 +102,4 @@ def test_the_study_in_the_lab_page_works(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     beir(tmp_path / "data" / "owls")
     exec(compile(_code("from pathlib import Path"), "study", "exec"), {})
-    assert "| bm25>20>bm25 |" in capsys.readouterr().out
+    assert "| bm25 \\| top(20) \\| bm25 |" in capsys.readouterr().out

@@ -16,6 +16,7 @@ from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.reports.outcomes import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.search.recipe import Recipe
+from aspectra.search.scoring.engine import Engine
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
@@ -96,7 +97,7 @@ def test_the_key_changes_with_the_questions(beir):
 
 
 def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
-    cell = csfcube.cell("bm25>1>dense", "pool")
+    cell = csfcube.cell("bm25 | top(1) | dense", "pool")
     with csfcube.records() as records:
         run_cells([cell], csfcube.searchers, records)
         for record in records.of(cell.key):
@@ -106,7 +107,9 @@ def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
             assert record.missing == len(pool) - 1
             assert list(record.scores) == sorted(record.scores, reverse=True)
         outcome = score_cell(cell, records)
-    assert "did not rank, placed last: bm25>1>dense" in render(main_table("x", [outcome]), "markdown")
+    assert "did not rank, placed last: bm25 | top(1) | dense" in render(
+        main_table("x", [outcome]), "markdown"
+    )
 
 
 def test_an_empty_pool_is_not_the_collection(csfcube):
@@ -206,7 +209,7 @@ def test_repeats_of_what_varies_are_averaged(beir):
 
 
 def test_equal_means_are_not_printed_bold(beir):
-    first, second = beir.cell("bm25"), replace(beir.cell("bm25"), recipe=Recipe("twin", planner="bm25"))
+    first, second = beir.cell("bm25"), replace(beir.cell("bm25"), recipe=Recipe("twin", ("bm25",)))
     with beir.records() as records:
         run_cells([first, second], beir.searchers, records)
         table = main_table("x", [score_cell(c, records) for c in (first, second)], baseline="bm25")
@@ -239,9 +242,14 @@ def test_a_library_serves_one_corpus(beir):
 
 def test_a_first_stage_is_run_once_for_all_recipes(beir, monkeypatch):
     asked = []
-    order = beir.searcher.order
-    monkeypatch.setattr(beir.searcher, "order", lambda plan: asked.append(plan.planner) or order(plan))
+    find = Engine.find
+
+    def spy(engine, plan, search, *given, **named):
+        asked.append(search.planner)
+        return find(engine, plan, search, *given, **named)
+
+    monkeypatch.setattr(Engine, "find", spy)
     with beir.records() as records:
-        cells = [beir.cell("bm25>3>dense"), beir.cell("bm25>3>hybrid")]
+        cells = [beir.cell("bm25 | top(3) | dense"), beir.cell("bm25 | top(3) | hybrid")]
         run_cells(cells, beir.searchers, records)
     assert asked.count("bm25") == len(beir.benchmark.topics)

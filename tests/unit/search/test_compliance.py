@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
@@ -164,7 +163,7 @@ def small(tmp_path) -> Searcher:
 def test_a_ranking_says_what_each_condition_found(small, attribute):
     attribute.table["v"] = [0.0, 1.0, 1.0]
     wish = Condition("given", "v", "prefer", "please")
-    plain = small.search("alpha beta gamma", planner="bm25")
+    plain = small.search("alpha beta gamma", recipe="bm25")
     made = small.plan(Query("alpha beta gamma", conditions=(wish,)), "bm25")
     ranking = small.run(replace(made, compliance=2.0))
     assert plain.ids[0] == "first"
