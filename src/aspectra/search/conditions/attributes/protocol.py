@@ -66,7 +66,7 @@ class Attribute(Protocol):
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where the grade is surely 0; None where that cannot be told quickly.
 
-        Only attributes that are not ``cheap`` are asked.
+        Used where the attribute is not ``cheap``.
         """
         return None
 

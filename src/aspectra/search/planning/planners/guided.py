@@ -29,7 +29,7 @@ def guided(query: Query, views: ViewNames) -> Search:
     The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
     Without aspects it is the hybrid; with a direction, the probes of the planner ``directional`` take the
     hybrid's place. An aspect in free words counts each sentence as much as it is about
-    them. Where chunks of full text are encoded, free words look there too.
+    them. Where chunks of full text are encoded, free words are compared with them too.
     """
     plain = directional(query, views) if query.direction else hybrid(query, views)
     if not query.same and not query.different:

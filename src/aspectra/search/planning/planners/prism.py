@@ -1,4 +1,4 @@
-"""PRISM: the seed's abstract asks abstracts, its aspects ask chunks of full text, ranks are fused."""
+"""PRISM: abstracts like the seed's, chunks of full text like its aspects, fused by rank."""
 
 from __future__ import annotations
 

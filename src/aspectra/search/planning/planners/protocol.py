@@ -27,12 +27,12 @@ LENS_PLANNER = "lensed"  # for queries that name lenses
 
 @dataclass(frozen=True, slots=True)
 class ViewNames:
-    """The views a planner may ask.
+    """The views a planner may search.
 
     Attributes:
         names: all of them.
         encoder: name of the default encoder, or "" when the library has lexical views only.
-        lenses: names of the lenses that every paper was seen through.
+        lenses: names of the lenses that were run on every paper.
         readings: name -> cues of the prompted lenses that have views of their own.
     """
 
