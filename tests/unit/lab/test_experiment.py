@@ -8,6 +8,7 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
+from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
 from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
 from aspectra.lab.experiments.manifest import manifest
@@ -143,7 +144,7 @@ def test_incomplete_sets_are_not_averaged(beir):
         part = replace(beir.benchmark, topics=beir.benchmark.topics[:1])
         run_cells([replace(cell, benchmark=part)], beir.searchers, records)
         for record in list(records.of(replace(cell, benchmark=part).key)):
-            records.add(replace(record, cell=cell.key))
+            records.add(changed(record, cell=cell.key))
         with pytest.raises(BadInput, match="1 of 2 rankings are missing"):
             score_cell(cell, records)
         outcome = score_cell(cell, records, incomplete=True)
@@ -198,7 +199,7 @@ def test_repeats_of_what_varies_are_averaged(beir):
         for repeat, ids in enumerate((best, worst)):
             for topic, order in (("q0", ids), ("q1", ("b2",))):
                 scores = tuple(-float(n) for n in range(len(order)))
-                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0, {}))
+                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0))
         outcome = score_cell(cell, records, measures=["MRR(rel=0.5)@10"])
     score = outcome.score("MRR(rel=0.5)@10")
     assert score.values["q0"] == pytest.approx((1 + 1 / 3) / 2)
