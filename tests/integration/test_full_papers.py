@@ -199,7 +199,7 @@ def test_a_direction_needs_a_seed():
 
 @pytest.mark.parametrize("planner", ["hybrid", "bm25", "prism", "prism | chain", "fulltext"])
 def test_a_direction_is_never_passed_over(searcher, planner):
-    with pytest.raises(UsageError, match="does not ask for a direction"):
+    with pytest.raises(UsageError, match="does not use a direction"):
         searcher.similar("owls", recipe=planner, direction="builds-on")
 
 
