@@ -11,7 +11,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
-from aspectra.search.recipe import Recipe
+from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.readings import read_spans
 from aspectra.views.build.run import build_index
@@ -116,7 +116,7 @@ def test_every_paper_can_be_a_seed(searcher, seed, direction):
     assert np.isfinite([hit.score for hit in ranking]).all()
 
 
-@pytest.mark.parametrize("planner", ["prism", "chain", "directional", "fulltext"])
+@pytest.mark.parametrize("planner", ["prism", "prism | chain", "directional", "fulltext"])
 @pytest.mark.parametrize("seed", ["owls", "short", "bare", "formulas"])
 def test_planners_of_full_papers(searcher, seed, planner):
     ranking = searcher.similar(seed, recipe=planner, limit=5)
@@ -197,9 +197,9 @@ def test_a_direction_needs_a_seed():
         Query(seeds=("owls",), direction="up")
 
 
-@pytest.mark.parametrize("planner", ["hybrid", "bm25", "prism", "chain", "fulltext"])
+@pytest.mark.parametrize("planner", ["hybrid", "bm25", "prism", "prism | chain", "fulltext"])
 def test_a_direction_is_never_passed_over(searcher, planner):
-    with pytest.raises(UsageError, match="does not ask for a direction"):
+    with pytest.raises(UsageError, match="does not use a direction"):
         searcher.similar("owls", recipe=planner, direction="builds-on")
 
 
@@ -212,14 +212,14 @@ def test_a_direction_goes_with_an_aspect(searcher):
 
 
 def test_planners_of_papers_need_a_paper(searcher):
-    for planner in ("prism", "chain", "directional"):
+    for planner in ("prism", "prism | chain", "directional"):
         with pytest.raises(UsageError, match="starts from a paper"):
             searcher.search("owls", recipe=planner)
 
 
 def test_the_only_paper(tmp_path):
     alone = _searcher(tmp_path / "library", PAPERS[:1])
-    for keywords in ({"direction": "builds-on"}, {"planner": "prism"}, {"planner": "chain"}):
+    for keywords in ({"direction": "builds-on"}, {"recipe": "prism"}, {"recipe": "prism | chain"}):
         assert len(alone.similar("owls", **keywords)) == 0
 
 
@@ -228,9 +228,17 @@ def test_abstracts_alone(tmp_path):
     searcher = _searcher(tmp_path / "library", bare)
     ranking = searcher.similar("hearing", direction="builds-on", limit=3, evidence=0)
     assert {"owls", "bats"} & {hit.id for hit in ranking}
-    for planner in ("prism", "chain"):
+    for planner in ("prism", "prism | chain"):
         with pytest.raises(ViewMismatch, match="full texts"):
             searcher.similar("hearing", recipe=planner)
+
+
+@pytest.mark.parametrize("recipe", ["hybrid | chain", "abstracts | chain", "prism | citations | chain"])
+def test_a_chain_that_could_not_go_on_is_refused(searcher, recipe):
+    one = SearchRecipe((ProbeRecipe("abstract@fake"),))
+    made = Recipe("own", (one, "chain")) if recipe.startswith("abstracts") else Recipe.parse(recipe)
+    with pytest.raises(UsageError, match="chain"):
+        searcher.similar("owls", recipe=made)
 
 
 def test_words_alone(tmp_path):

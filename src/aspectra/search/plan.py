@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value, replace
-from aspectra.search.conditions.condition import Condition
+from aspectra.base.values import Value, force_setattr, replace
+from aspectra.search.conditions.condition import Condition, distinct
 from aspectra.search.planning.defaults import COMPLIANCE_WEIGHT
 from aspectra.search.query import Versions
 from aspectra.views.view import Probe
@@ -111,6 +111,7 @@ class Plan(Value, frozen=True):
     instruction: str = ""
 
     def __post_init__(self) -> None:
+        force_setattr(self, "conditions", distinct(self.conditions))
         if not self.steps or not isinstance(self.steps[0], Search):
             raise UsageError("a plan begins with a search", hint="as in: bm25 | rerank")
         if self.limit < 0:

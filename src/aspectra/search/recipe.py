@@ -12,7 +12,6 @@ from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.planning.directions import DIRECTIONS
-from aspectra.search.planning.lens_views import looks_through
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames, search_with
 from aspectra.search.query import Query
 from aspectra.search.spelling import read_call, split_line
@@ -160,7 +159,7 @@ class Recipe(Value, frozen=True):
                 name, tuple(_bound(probe, understood.query, views) for probe in step.probes), step.fusion
             )
         else:
-            search = search_with(looks_through(query.lenses, name), understood.query, views)
+            search = search_with(name, understood.query, views)
         if how == "encoder" and query.instruction:
             probes = (replace(probe, instruction=query.instruction) for probe in search.probes)
             search = replace(search, probes=tuple(probes))

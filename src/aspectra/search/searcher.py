@@ -174,6 +174,8 @@ class Searcher:
                 whichever planner it names.
         """
         for seed in query.seeds:
+            if seed not in self.index.positions:
+                self.library.get(seed)  # raises where there is no such paper at all
             self.index.position(seed)
         made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
         return made.plan(query, self.view_names)

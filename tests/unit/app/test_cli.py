@@ -313,6 +313,30 @@ def test_the_table(run, library):
     assert "abstract@bm25" in out
 
 
+@pytest.mark.parametrize(
+    ("flag", "condition"),
+    [
+        (("--since", "2020"), "require year=>=2020"),
+        (("--until", "2020"), "require year=<=2020"),
+        (("--venue", "SIGIR"), "require venue=SIGIR"),
+        (("--author", "Karpukhin"), "require author=Karpukhin"),
+        (("--lang", "en"), "require language=en"),
+    ],
+)
+def test_a_flag_is_the_condition_of_that_name(run, library, flag, condition):
+    plans = [run("plan", "retrieval", *given, "--json")[1] for given in (flag, ("-c", condition))]
+    assert plans[0] == plans[1]
+    assert json.loads(plans[0])["conditions"]
+
+
+def test_similar_reads_the_further_words_too(run, library):
+    seed = json.loads(run("search", "retrieval", "--json")[1])["hits"][0]["id"]
+    given = ("similar", seed, "--text", "ranking of papers, only in German", "--plan", "--format", "json")
+    read = json.loads(run(*given)[1])
+    assert read["conditions"][0]["attribute"] == "language"
+    assert "conditions" not in json.loads(run(*given, "--literal")[1])
+
+
 def test_no_control_characters_reach_the_terminal(run, library):
     for command in (["search", "bells"], ["show", "evil"], ["plan", "bells \x1b[2J"]):
         out = run(*command)[1]

@@ -50,7 +50,7 @@ def test_list_says_what_each_needs(run):
     assert "``" not in out
     listed = json.loads(run("bench", "list", "--json")[1])
     assert {one["name"] for one in listed} == set(BENCHMARKS)
-    assert all(one["path"] and one["about"] for one in listed)
+    assert all(one["files"] and one["about"] and one["measures"] for one in listed)
 
 
 def test_audit(run, cube):
@@ -195,7 +195,7 @@ def test_modes_and_options_of_one_benchmark(run, home, modes, cube):
     assert "nDCG@10 ori" in out
     assert "nDCG@10 rev" in out
     study = json.loads((home / "work" / "x" / "experiment.json").read_text())["study"]
-    assert [s["options"] for s in study["sources"]] == [{}, {"facet": "method", "ratings": "max"}]
+    assert [s.get("options", {}) for s in study["sources"]] == [{}, {"facet": "method", "ratings": "max"}]
     code, out, _ = run(
         "bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "original", "--output", "y"
     )
@@ -341,7 +341,8 @@ def test_measure_with_labels_groups_and_excluded(run, home, files):
         ("q1 Q0 a 1 inf x\n", QRELS, "is inf"),
         ("q1 Q0 a 1 1 x\nq1 Q0 a 2 0 x\n", QRELS, "topic 'q1' has 'a' twice"),
         (RUN, "", "holds no judgements"),
-        (RUN, "q1 0 a\n", "3 columns instead of 4"),
+        (RUN, "q1 0 a\n", "the grade 'a' is not a number"),
+        (RUN, "q1 0 a 1\nq1 0 7\n", "3 columns instead of 4"),
         ("x1 Q0 a 1 1 x\n", QRELS, "ranks documents for none of the 3 judged topics"),
         ("", QRELS, "holds no run"),
     ],

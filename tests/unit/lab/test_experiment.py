@@ -8,12 +8,13 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
+from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
 from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
 from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.reports.outcomes import breakdown_tables, main_table
+from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
@@ -131,6 +132,32 @@ def test_percent_cuts_are_of_pools_only(csfcube):
     assert "NDCG%20 is of a whole pool" in render(main_table("x", [collection]), "markdown")
 
 
+def test_only_what_is_asked_for_is_scored(csfcube, tmp_path):
+    cell = csfcube.cell("bm25", "pool")
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        default, asked = score_cell(cell, records), score_cell(cell, records, measures=["nDCG@5"])
+        one = BENCHMARKS.get("csfcube")(csfcube.folder / "csfcube", facet="result")
+        alone = score_cell(replace(cell, benchmark=one), records, incomplete=True)
+        under = score_cell(cell, records, preset="csfcube", measures=["nDCG@5"])
+    assert [str(s.measure) for s in default.evaluations["pairs"].scores] == ["p-MRR(rel=2)"]
+    assert [str(s.measure) for _, s in asked.scores()] == ["nDCG@5"]
+    assert "pairs" not in alone.evaluations
+    assert "p-MRR(rel=2) needs several modes or aspects, which csfcube does not have" in alone.notes
+    assert under.evaluations["gold"].average == ("fold",)
+    assert not any("no labels name" in remark for remark in under.evaluations["gold"].remarks)
+
+
+def test_a_preset_averages_within_folds_only_where_there_are_folds(csfcube):
+    cell = csfcube.cell("bm25", "pool")
+    cell = replace(cell, benchmark=replace(cell.benchmark, folds={}))
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        found = score_cell(cell, records, preset="csfcube", measures=["nDCG@5"]).evaluations["gold"]
+    assert found.average == ()
+    assert not any("no labels name" in remark for remark in found.remarks)
+
+
 def test_no_pools_no_pool_protocol(beir):
     cell = replace(beir.cell(), benchmark=replace(beir.benchmark, pools=None), protocol="pool")
     with beir.records() as records, pytest.raises(UsageError, match="has no pools"):
@@ -143,7 +170,7 @@ def test_incomplete_sets_are_not_averaged(beir):
         part = replace(beir.benchmark, topics=beir.benchmark.topics[:1])
         run_cells([replace(cell, benchmark=part)], beir.searchers, records)
         for record in list(records.of(replace(cell, benchmark=part).key)):
-            records.add(replace(record, cell=cell.key))
+            records.add(changed(record, cell=cell.key))
         with pytest.raises(BadInput, match="1 of 2 rankings are missing"):
             score_cell(cell, records)
         outcome = score_cell(cell, records, incomplete=True)
@@ -198,7 +225,7 @@ def test_repeats_of_what_varies_are_averaged(beir):
         for repeat, ids in enumerate((best, worst)):
             for topic, order in (("q0", ids), ("q1", ("b2",))):
                 scores = tuple(-float(n) for n in range(len(order)))
-                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0, {}))
+                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0))
         outcome = score_cell(cell, records, measures=["MRR(rel=0.5)@10"])
     score = outcome.score("MRR(rel=0.5)@10")
     assert score.values["q0"] == pytest.approx((1 + 1 / 3) / 2)

@@ -11,7 +11,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, conditions_mask, lead
 from aspectra.search.evidence.why_not import why_not
@@ -24,11 +24,10 @@ from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
 
-class Given:
+class Given(Attribute):
     """An attribute whose grades are said by the test."""
 
     name = "given"
-    every = False
 
     def __init__(self, cheap: bool = True) -> None:
         self.cheap = cheap
@@ -40,9 +39,6 @@ class Given:
 
     def grades(self, value, index, papers):
         return np.array(self.table[value], dtype=np.float32)[papers]
-
-    def possible(self, value, index):
-        return None
 
     def span(self, value, paper, index):
         return TextSpan("title", 0, 4)

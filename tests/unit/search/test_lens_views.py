@@ -150,7 +150,7 @@ def test_a_lens_that_is_not_there_is_said(lensed):
     assert "mood" in error.value.why
     with pytest.raises(UsageError, match="has no texts to search"):
         lensed.search("owls", lenses=["tone"])
-    with pytest.raises(UsageError, match="looks through no lens"):
+    with pytest.raises(UsageError, match="does not use lenses"):
         lensed.search("owls", lenses=["mood"], recipe="bm25")
     with pytest.raises(ViewMismatch) as error:
         lensed.index.view("lens-stance@bm25")

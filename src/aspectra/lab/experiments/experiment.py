@@ -16,6 +16,7 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
+from aspectra.search.planning.planners.protocol import PLANNERS, Planner
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
@@ -109,39 +110,38 @@ def _asked(benchmark: Benchmark, protocol: Protocol) -> str:
 
 
 def needs_vectors(recipe: Recipe) -> bool:
-    """Whether a search of the recipe looks at more than words; True where it is not known.
+    """Whether a search of the recipe uses more than words.
 
     >>> needs_vectors(Recipe.parse("bm25")), needs_vectors(Recipe.parse("dense | top(200) | bm25"))
     (False, True)
     """
-    return _some_search(
-        recipe, lambda view: not view.endswith("@bm25"), lambda name: name not in ("bm25", "hand")
-    )
+    return _some_search(recipe, lambda view: not view.endswith("@bm25"), lambda made: bool(made.vectors))
 
 
 def needs_full_text(recipe: Recipe) -> bool:
-    """Whether a search of the recipe looks at chunks of full text; True where it is not known.
+    """Whether a search of the recipe uses chunks of full text.
 
     >>> needs_full_text(Recipe.parse("hybrid")), needs_full_text(Recipe.parse("fulltext"))
     (False, True)
     """
-    blind = ("bm25", "dense", "guided", "hand", "hybrid", "lensed")
-    return _some_search(recipe, lambda view: view.startswith("chunks"), lambda name: name not in blind)
+    return _some_search(recipe, lambda view: view.startswith("chunks"), lambda made: bool(made.full_text))
 
 
 def needs_style(recipe: Recipe) -> bool:
-    """Whether a search of the recipe looks at how texts are written.
+    """Whether a search of the recipe compares how texts are written.
 
     >>> needs_style(Recipe.parse("hybrid")), needs_style(Recipe.parse("bm25 | top(200) | hand"))
     (False, True)
     """
-    return _some_search(recipe, lambda view: view.startswith("lens-style@"), lambda name: name == "hand")
+    return _some_search(
+        recipe, lambda view: view.startswith("lens-style@"), lambda made: "style" in made.lenses
+    )
 
 
-def _some_search(recipe: Recipe, view: Callable[[str], bool], planner: Callable[[str], bool]) -> bool:
+def _some_search(recipe: Recipe, view: Callable[[str], bool], planner: Callable[[Planner], bool]) -> bool:
     """Whether a search of the recipe has such a planner, or a probe of its own on such a view."""
     return any(
-        planner(search.partition("(")[0])
+        planner(PLANNERS.get(search.partition("(")[0]))
         if isinstance(search, str)
         else any(view(probe.view) for probe in search.probes)
         for search in recipe.searches

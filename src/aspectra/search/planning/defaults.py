@@ -49,7 +49,7 @@ ASPECT_CANDIDATES = 300
 # paper's own words decide between papers of which it saw much the same. Set by hand, not tuned.
 UNLENSED_WEIGHT = 0.5
 
-# What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
+# What wholly meeting one preference is worth, as a share of the best paper's lead over the field.
 COMPLIANCE_WEIGHT = 0.6
 
 # Further words beside a seed with a direction.
