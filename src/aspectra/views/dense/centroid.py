@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from aspectra.views.dense.matching import Matches, check_groups, widen
 from aspectra.views.view import Floats, Metric, Positions
 
-__all__ = ["centroid", "centroids", "mean_query", "near"]
+__all__ = ["centroid", "centroids", "mean_query", "score_means"]
 
 _BLOCK = 512  # rows at a time: 768 kB at 384 dimensions
 
@@ -33,7 +33,7 @@ def centroid(
     check_groups(query, rows, offsets, query_weights, row_weights)
     nobody = np.full(len(offsets) - 1, -1, dtype=np.int64)
     asked = mean_query(query, query_weights)
-    return Matches(near(asked, centroids(rows, offsets, row_weights), metric), nobody, nobody)
+    return Matches(score_means(asked, centroids(rows, offsets, row_weights), metric), nobody, nobody)
 
 
 def mean_query(query: Floats, weights: Floats | None = None) -> Floats:
@@ -43,7 +43,7 @@ def mean_query(query: Floats, weights: Floats | None = None) -> Floats:
     return mean
 
 
-def near(
+def score_means(
     query: Floats, means: Floats, metric: Metric = "cosine", present: NDArray[np.bool_] | None = None
 ) -> Floats:
     """(papers,) cosine or negated distance of one unit vector and centroids; -inf where a side is zeros.
