@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 
@@ -30,7 +31,7 @@ def load_array(path: Path) -> Any:
 def new_array(path: Path, shape: tuple[int, ...], dtype: type) -> Any:
     """A writable array of zeros in a new file, memory-mapped where it is not empty."""
     if 0 in shape:
-        empty = np.zeros(shape, dtype)
+        empty: NDArray[Any] = np.zeros(shape, dtype)
         np.save(path, empty, allow_pickle=False)
         return empty
     return np.lib.format.open_memmap(path, "w+", dtype=dtype, shape=shape)

@@ -29,7 +29,7 @@ from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.prompted.building import reading_text
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
-from aspectra.views.view import ROLE_GROUPS, Floats, Positions, Probe, Scored
+from aspectra.views.view import ROLE_GROUPS, Floats, Matching, Positions, Probe, Scored
 
 __all__ = ["Index"]
 
@@ -247,7 +247,7 @@ class Index:
         known: dict[Probe, Asked] = {}
         out = []
         for probe in probes:
-            matching = "single" if probe.matching else ""
+            matching: Matching = "single" if probe.matching else ""
             question = replace(
                 probe, weight=1.0, aspect="", pooling="max", metric="cosine", matching=matching
             )
@@ -274,7 +274,8 @@ class Index:
 
     def unchanged(self, paper: Paper) -> bool:
         """Whether a paper's title and abstract are those that were indexed, so that its units fit them."""
-        return bytes.fromhex(text_hash(paper)) == self.text_hashes[self.positions[paper.id]].tobytes()
+        indexed: bytes = self.text_hashes[self.positions[paper.id]].tobytes()
+        return bytes.fromhex(text_hash(paper)) == indexed
 
     def score(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
         """Scores for each of several probes; those on one view are scored together where it can.

@@ -79,38 +79,34 @@ class DenseView(View):
         if probe.reverse:
             self._reverse_moments(probe)
         focus = self.query(probe.focus).vector if probe.focus else None
-        vectors, weights, owners, units = [], [], [], []
-        truncated, borrowed = "", []
-
-        def add(rows: NDArray[np.floating], weight: Floats | None, owner: int, of: Positions | None) -> None:
-            vectors.append(rows.astype(np.float32, copy=False))
-            weights.append(np.ones(len(rows), np.float32) if weight is None else weight)
-            owners.append(np.full(len(rows), owner, np.int64))
-            units.append(np.full(len(rows), -1, np.int64) if of is None else of)
-
+        source, truncated, borrowed = self._source(probe), "", []
+        # Vectors, whose they are (-1 the text's), and which units; -1 where they are of no unit of this view.
+        parts: list[tuple[NDArray[np.floating], int, Positions]] = []
         if probe.text.strip():
             encoded = self.query(probe.text, probe.instruction)
             truncated = self.query.encoder.name if encoded.truncated else ""
-            add(encoded.vector[None, :], None, -1, None)
-        source = self._source(probe)
+            parts.append((encoded.vector[None, :], -1, np.full(1, -1)))
         for number, seed in enumerate(probe.seeds):
             lacks = self._lacks_units(seed)
             if lacks and source.facts.base != "abstract":
                 borrowed.append(seed)
             if lacks or source is not self or self.units is None:
-                add(source.vectors_of(seed), None, number, None)  # roles and focus are not of these
-                continue
-            rows = np.arange(*self._range_of(seed))
-            weight = self._weights(probe, focus, rows)
-            if probe.matching:
-                rows, weight = rows[weight > 0], weight[weight > 0]
-            add(self.vectors[rows], weight, number, rows)
+                rows = source.vectors_of(seed)
+                parts.append((rows, number, np.full(len(rows), -1)))
+            else:
+                held = np.arange(*self._range_of(seed))
+                parts.append((self.vectors[held], number, held))
+        units = np.concatenate([of for _, _, of in parts])
+        weights = np.ones(len(units), np.float32)
+        own = units >= 0  # vectors of another view or of a whole paper have no role
+        weights[own] = self._weights(probe, focus, units[own])
+        taken = weights > 0 if probe.matching else np.ones(len(units), np.bool_)
         return Asked(
             probe,
-            vectors=np.concatenate(vectors),
-            weights=np.concatenate(weights),
-            owners=np.concatenate(owners),
-            units=np.concatenate(units),
+            vectors=np.concatenate([rows.astype(np.float32, copy=False) for rows, _, _ in parts])[taken],
+            weights=weights[taken],
+            owners=np.repeat([number for _, number, _ in parts], [len(of) for _, _, of in parts])[taken],
+            units=units[taken],
             focus=focus,
             borrowed=tuple(borrowed),
             truncated=truncated,
