@@ -18,7 +18,7 @@ from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.build.readings import fill_missing, reading_kind, stored_spans
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.dense.reverse import dense_moments
-from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.kinds.protocol import ViewFacts, chunk_base
 from aspectra.views.settings import ChunkSize
 from aspectra.views.units import Units
 
@@ -51,7 +51,7 @@ class FullTextBuilder(Builder):
                 pieces = chunk_texts(held, places, self.settings.citations)
                 texts += [f"{held[p[0]][0]}\n{piece}" for p, piece in zip(places, pieces, strict=True)]
                 offsets.append(len(spans))
-            base = f"chunks-{size}"
+            base = chunk_base(size)
             (self.folder / base).mkdir()
             Units(np.array(offsets, np.int64), _spans(spans)).save(self.folder / base)
             name, place = f"{base}@bm25", self.folder / f"{base}@bm25"

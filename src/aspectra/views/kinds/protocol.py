@@ -33,11 +33,23 @@ __all__ = [
     "ViewFacts",
     "ViewKind",
     "WordView",
+    "chunk_base",
+    "lens_base",
 ]
 
 _WORDS = "bm25"  # the scorer of views of words
 _LENS_VECTORS = "delta"  # the scorer of views of vector lenses, after Burrows's Delta
 _CHUNKS, _LENS = "chunks-", "lens-"
+
+
+def chunk_base(size: str) -> str:
+    """Base of the views of chunks of a size: ``chunks-250w``."""
+    return _CHUNKS + size
+
+
+def lens_base(name: str) -> str:
+    """Base of the views of a lens: ``lens-style``."""
+    return _LENS + name
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ class ViewFacts:
         >>> ViewFacts.lens_vectors_of("style").name
         'lens-style@delta'
         """
-        return cls(_LENS + lens, _LENS_VECTORS)
+        return cls(lens_base(lens), _LENS_VECTORS)
 
     @property
     def name(self) -> str:
