@@ -52,7 +52,7 @@ def test_reverse_scores_do_not_depend_on_the_order_of_papers(texts, turn):
             build_lexical(held, LexicalSettings(), Path(folder), pairs=True, damped=True)
             build_moments(Path(folder), np.arange(len(held)))
             pairs = WordPairs(Path(folder))
-            tables.append(np.stack([pairs.reverse(n) for n in range(len(held))]))
+            tables.append(np.stack([pairs.reverse(pairs.documents(n)) for n in range(len(held))]))
     shift = turn % len(texts)
     np.testing.assert_allclose(
         np.roll(tables[0], (-shift, -shift), (0, 1)), tables[1], rtol=1e-3, atol=1e-3, equal_nan=True

@@ -29,7 +29,6 @@ SCORERS: dict[str, Callable[..., Matches]] = {
     "single": single_match,
     "single l2": lambda *a, **k: single_match(*a, **k, metric="l2"),
     "mean": max_sim,
-    "sum": lambda *a, **k: max_sim(*a, **k, pooling="sum"),
     "mean l2": lambda *a, **k: max_sim(*a, **k, metric="l2"),
     "transport": transport,
 }
@@ -224,10 +223,9 @@ def test_one_query_row_makes_max_sim_a_single_match(seed: int, metric: Any) -> N
     case = Case(seed, query_rows=1)
     one = np.ones(1, np.float32)
     single = single_match(*case.arrays, one, case.row_weights, metric=metric)
-    for pooling in ("mean", "sum"):
-        pooled = max_sim(*case.arrays, one, case.row_weights, metric=metric, pooling=pooling)
-        np.testing.assert_allclose(pooled.scores, single.scores, atol=1e-6)
-        np.testing.assert_array_equal(pooled.rows, single.rows)
+    pooled = max_sim(*case.arrays, one, case.row_weights, metric=metric)
+    np.testing.assert_allclose(pooled.scores, single.scores, atol=1e-6)
+    np.testing.assert_array_equal(pooled.rows, single.rows)
 
 
 @pytest.mark.parametrize("name", sorted({*SCORERS} - {"transport"}))
