@@ -380,7 +380,8 @@ class Searcher:
         if gone:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
         out += lens_warnings(self.index, plan)
-        for asked in self.index.look_up(plan.probes):
+        of_vectors = [p for p in plan.probes if not self.index.facts(p.view).lexical]
+        for asked in self.index.look_up(of_vectors):
             probe = asked.probe
             if asked.borrowed:
                 out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract asks instead")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,10 +226,7 @@ class Index:
         Raises:
             ViewMismatch: there is none.
         """
-        found = self.view(ViewFacts.words_of(base).name)
-        if not isinstance(found, WordView):
-            raise ViewMismatch(f"{found.name} has no words")
-        return found
+        return cast("WordView", self.view(ViewFacts.words_of(base).name))
 
     def vector_view(self, name: str) -> VectorView:
         """A view by name, one of vectors.
@@ -238,9 +235,9 @@ class Index:
             ViewMismatch: there is none, or it is one of words.
         """
         found = self.view(name)
-        if not isinstance(found, VectorView):
+        if not hasattr(found, "vectors"):  # checking the whole protocol costs as much as a small search
             raise ViewMismatch(f"{name} has no vectors to ask with", why="it is lexical")
-        return found
+        return cast("VectorView", found)
 
     def look_up(self, probes: Sequence[Probe]) -> list[Asked]:
         """Probes with what their texts and seeds bring, in order; equal questions are looked up once."""
