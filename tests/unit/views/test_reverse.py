@@ -64,8 +64,8 @@ def test_a_paper_asks_with_its_most_telling_words(tmp_path):
     long = " ".join(f"word{n} " * (1 + n % 3) for n in range(3 * ASKING_WORDS))
     build_lexical([long, "word1 word2"], LexicalSettings(), tmp_path, pairs=True, damped=True)
     build_moments(tmp_path, np.arange(2))
-    assert len(set(WordPairs(tmp_path).asking(0).tolist())) == ASKING_WORDS
-    assert len(WordPairs(tmp_path).asking(1)) == 2
+    assert len(set(WordPairs(tmp_path).words_of(0).tolist())) == ASKING_WORDS
+    assert len(WordPairs(tmp_path).words_of(1)) == 2
 
 
 def test_moments_are_read_back(tmp_path):

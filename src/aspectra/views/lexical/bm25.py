@@ -164,7 +164,7 @@ class LexicalView(View):
             )
         if self._pairs is None or not self.facts.stored.get("own_words") or probe.asking == _ABSTRACTS:
             return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
-        stored = [self._pairs.asking(at) for at in self._seed_positions(probe)]
+        stored = [self._pairs.words_of(at) for at in self._seed_positions(probe)]
         words = [*self._tokeniser.words(probe.text), *(self._words[n] for part in stored for n in part)]
         return Asked(probe, words=tuple(words))
 

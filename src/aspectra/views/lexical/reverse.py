@@ -158,8 +158,8 @@ class WordPairs:
         """How many papers there are."""
         return len(self._words.offsets) - 1
 
-    def asking(self, paper: int) -> Positions:
-        """Ids of the words a paper asks with, each as often as it stands in the paper."""
+    def words_of(self, paper: int) -> Positions:
+        """Numbers of a paper's telling words, each as often as it occurs in the paper."""
         words, counts = self._words.row(paper)
         return np.repeat(words.astype(np.int64), counts.astype(np.int64))
 
