@@ -304,6 +304,86 @@ class LensRun(Document, frozen=True):
     left: int
 
 
+class LoaderOption(_Part, frozen=True):
+    """An option of a benchmark's loader; without ``values`` it takes any text."""
+
+    name: str
+    help: str
+    values: list[str]
+    default: str
+
+
+class BenchmarkFacts(_Part, frozen=True):
+    """A benchmark that can be loaded."""
+
+    name: str
+    about: str
+    files: str
+    options: list[LoaderOption]
+    licence: str
+    measures: list[str]
+    source: str
+    preset: str
+    hub: list[Any]
+
+
+class BenchList(Document, frozen=True):
+    """``bench list``."""
+
+    benchmarks: list[BenchmarkFacts]
+
+
+class BenchAudit(Document, frozen=True):
+    """``bench audit``: what a benchmark's files hold; ``judged`` counts judgements by mode."""
+
+    name: str
+    revision: str
+    licence: str
+    source: str
+    documents: int
+    topics: int
+    judged: dict[str, int]
+    modes: list[str]
+    protocol: str
+    labels: list[str]
+    measures: list[str]
+    checksums: dict[str, str]
+    problems: list[str]
+
+
+class BenchManifest(msgspec.Struct, frozen=True):
+    """``bench show``: the manifest of an experiment; it has more fields than these."""
+
+    schema: str
+    created: str
+    versions: dict[str, str]
+    benchmarks: dict[str, dict[str, Any]]
+
+
+class MeasureScore(_Part, frozen=True):
+    """A measure's mean and its values by topic; ``units`` is how many the mean is over."""
+
+    measure: str
+    mode: str
+    mean: float | None
+    units: int
+    undefined: int
+    missing: int
+    preset: str
+    values: dict[str, float] = {}
+
+
+class Measured(Document, frozen=True):
+    """``measure``: scores of a run."""
+
+    preset: str
+    average: list[str]
+    counts: dict[str, dict[str, int]]
+    scores: list[MeasureScore]
+    remarks: list[str]
+    checks: list[str]
+
+
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "search": Search,
     "hit": Hit,
@@ -316,6 +396,10 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "lens-status": LensStatus,
     "lens-estimate": LensEstimate,
     "lens-run": LensRun,
+    "bench-list": BenchList,
+    "bench-audit": BenchAudit,
+    "bench-manifest": BenchManifest,
+    "measure": Measured,
 }
 
 

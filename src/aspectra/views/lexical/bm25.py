@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.checking import unknown_name
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
 from aspectra.views.kinds.protocol import Asked, View, ViewFacts
