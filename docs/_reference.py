@@ -132,7 +132,8 @@ def settings() -> Iterator[str]:
     from aspectra.base.config import keys_of
 
     yield "# Settings\n"
-    yield "In `aspectra.toml`, in your own file (`aspectra config path`), in the environment, or with `--set KEY=VALUE`.\n"
+    yield "Set in `aspectra.toml`, in your own file (`aspectra config path`), in the environment, or for\n"
+    yield "one command with `--set KEY=VALUE`.\n"
     yield "| setting | what it is | values | default | variable |\n|---|---|---|---|---|"
     for key in keys_of(Settings):
         cells = (
@@ -150,7 +151,7 @@ def json_documents() -> Iterator[str]:
     from aspectra.app.output.schemas import DOCUMENTS, json_schema
 
     yield "# JSON documents\n"
-    yield "Each document names its schema and version in the field `schema`. `aspectra schema NAME` prints these.\n"
+    yield "Each document names its schema and version in `schema`. `aspectra schema NAME` prints these.\n"
     for name in DOCUMENTS:
         yield f"## `{name}`\n\n```json\n{json.dumps(json_schema(name), indent=2)}\n```\n"
 
