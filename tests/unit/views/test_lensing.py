@@ -20,7 +20,7 @@ class Shout:
     version = 1
     kind = "paper"
     labels = ("loud",)
-    full_text = False
+    reads = ("text",)
 
     def apply(self, papers):
         return [np.array([[sum(map(str.isupper, p.title)) / len(p.title)]], np.float32) for p in papers]
@@ -42,9 +42,11 @@ def _values(folder, names):
         seen = []
         made = lensing.apply_lenses(library, writer, names, lambda *said: seen.append(said))
         again = lensing.apply_lenses(library, writer, names, lambda *_: None)
-    rows = list(library.rows("SELECT text_hash, kind, fingerprint, data FROM vectors ORDER BY 1, 2"))
+    rows = list(
+        library.rows("SELECT name, key, data FROM derived JOIN producers ON id = producer ORDER BY 1, 2")
+    )
     library.close()
-    assert seen[-1] == ("looking through lenses", 40, 40)
+    assert seen[-1] == ("applying lenses", 40, 40)
     assert again == 0
     return made, rows
 
