@@ -10,6 +10,7 @@ dimension as four bytes; then the numbers of all arrays in the same order, row b
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +26,8 @@ from aspectra.papers.library.rows import part_sql
 __all__ = ["Arrays", "Derived", "DerivedWriter", "Missing", "Producer", "Stored", "pack", "unpack"]
 
 Arrays = list[NDArray[Any]]
-_TYPES = ("f4", "f2", "i4", "u4", "u1")
+_KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4", "u1")}
+_SHAPES = ("<", "<I", "<II", "<III")
 KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
 _PRODUCER = "(SELECT id FROM producers WHERE name = ? AND version = ? AND reads = ?)"
 
@@ -38,11 +40,11 @@ def pack(*arrays: NDArray[Any]) -> bytes:
     """
     head, body = [bytes([len(arrays)])], []
     for array in arrays:
-        kind = array.dtype.str[1:]
-        if kind not in _TYPES:
-            raise ValueError(f"arrays of {array.dtype} are not stored")
-        head.append(kind.encode() + struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape))
-        body.append(array.astype(f"<{kind}", copy=False).tobytes())
+        kind = array.dtype.str[1:].encode()
+        if kind not in _KINDS or array.ndim >= len(_SHAPES):
+            raise ValueError(f"{array.ndim}-dimensional arrays of {array.dtype} are not stored")
+        head.append(kind + struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape))
+        body.append(array.astype(_KINDS[kind], copy=False).tobytes())
     return b"".join(head + body)
 
 
@@ -53,20 +55,17 @@ def unpack(data: bytes) -> Arrays:
         LibraryCorrupt: the blob is damaged.
     """
     try:
-        shapes: list[tuple[str, tuple[int, ...]]] = []
-        at = 1
+        at, specs = 1, []
         for _ in range(data[0]):
-            kind, dimensions = data[at : at + 2].decode("ascii"), data[at + 2]
-            if kind not in _TYPES:
-                raise ValueError(f"{kind!r} is no type of number")
-            shapes.append((kind, struct.unpack_from(f"<{dimensions}I", data, at + 3)))
+            kind, dimensions = _KINDS[data[at : at + 2]], data[at + 2]
+            specs.append((kind, struct.unpack_from(_SHAPES[dimensions], data, at + 3)))
             at += 3 + 4 * dimensions
         out = []
-        for kind, shape in shapes:
-            count = int(np.prod(shape))
-            out.append(np.frombuffer(data, f"<{kind}", count, at).reshape(shape))
-            at += count * int(kind[1])
-    except (ValueError, IndexError, struct.error) as error:
+        for kind, shape in specs:
+            array = np.frombuffer(data, kind, math.prod(shape), at)
+            out.append(array.reshape(shape))
+            at += array.nbytes
+    except (ValueError, LookupError, struct.error) as error:
         raise LibraryCorrupt("a derived value is damaged", why=str(error)) from error
     return out
 
@@ -187,8 +186,8 @@ class Derived:
             f"FROM papers p WHERE {where}) x LEFT JOIN derived d ON d.producer IS {_PRODUCER} "
             "AND d.key = x.k ORDER BY x.pos"
         )
-        for *paper, data in self._rows(statement, producer.identity):
-            yield Stored(*paper, None if data is None else unpack(data))
+        for pos, paper_id, key, data in self._rows(statement, producer.identity):
+            yield Stored(pos, paper_id, key, None if data is None else unpack(data))
 
     def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
         """The value of one paper, or None; ``name`` and ``version`` are those of the producer."""

@@ -192,20 +192,20 @@ class _Titles:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._asked = 0
-        self._starts: dict[str, list[str]] = {}
+        self._starts: dict[str, list[str]] | None = None
 
     def starting(self, words: str) -> list[str]:
         """The normalised titles that begin with these four words, the oldest paper's first."""
         self._asked += 1
-        if self._asked < _MANY:
+        if self._starts is None and self._asked > _MANY:
+            self._starts = _by_start(self._db.execute("SELECT title_key FROM papers ORDER BY pos"))
+        if self._starts is None:
             rows = self._db.execute(
                 "SELECT title_key FROM papers WHERE title_key = ?1 OR (title_key > ?1 || ' ' AND "
                 "title_key < ?1 || '!') ORDER BY pos",
                 (words,),
             )
             return [title for (title,) in rows]
-        if self._asked == _MANY:
-            self._starts = _by_start(self._db.execute("SELECT title_key FROM papers ORDER BY pos"))
         return self._starts.get(words, [])
 
 
