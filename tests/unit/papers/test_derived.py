@@ -103,7 +103,7 @@ def test_values_are_copied_from_another_library(library, tmp_path):
     other = Store.create(tmp_path / "other")
     with other.writing("test") as writer:
         writer.add(PAPERS)
-        writer.derived.copy(library.rows, TEXT.name)
+        writer.derived.copy(library.derived, TEXT.name)
     assert other.derived.missing(TEXT) == []
     assert len(other.derived.missing(LANGUAGE)) == len(PAPERS)
 

@@ -145,7 +145,7 @@ class Derived:
     """
 
     def __init__(self, rows: Callable[..., Iterable[tuple[Any, ...]]]) -> None:
-        self._rows = rows
+        self.rows = rows
 
     def missing(self, *producers: Producer) -> list[Missing]:
         """The papers for which one of these producers, who all read the same, has no value; by position."""
@@ -160,7 +160,7 @@ class Derived:
             f"WHERE {lacking} GROUP BY x.k ORDER BY min(x.pos)"
         )
         values = [part for one in producers for part in one.identity]
-        return [Missing(*row) for row in self._rows(statement, values)]
+        return [Missing(*row) for row in self.rows(statement, values)]
 
     def stream(self, producer: Producer) -> Iterator[Stored]:
         """Every paper with its value, in the library's order."""
@@ -186,12 +186,12 @@ class Derived:
             f"FROM papers p WHERE {where}) x LEFT JOIN derived d ON d.producer IS {_PRODUCER} "
             "AND d.key = x.k ORDER BY x.pos"
         )
-        for pos, paper_id, key, data in self._rows(statement, producer.identity):
+        for pos, paper_id, key, data in self.rows(statement, producer.identity):
             yield Stored(pos, paper_id, key, None if data is None else unpack(data))
 
     def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
         """The value of one paper, or None; ``name`` and ``version`` are those of the producer."""
-        for (reads,) in self._rows(
+        for (reads,) in self.rows(
             "SELECT reads FROM producers WHERE name = ? AND version = ?", (name, version)
         ):
             producer = Producer(name, version, tuple(reads.split()))
@@ -199,13 +199,13 @@ class Derived:
                 f"SELECT d.data FROM papers p JOIN derived d ON d.producer = {_PRODUCER} "
                 f"AND d.key = {producer.key_sql} WHERE p.id = ?"
             )
-            for (data,) in self._rows(statement, (*producer.identity, paper_id)):
+            for (data,) in self.rows(statement, (*producer.identity, paper_id)):
                 return unpack(data)
         return None
 
     def items(self, producer: Producer) -> Iterator[tuple[str, Arrays]]:
         """(key, value) of everything that is stored of a producer."""
-        for key, data in self._rows(
+        for key, data in self.rows(
             f"SELECT key, data FROM derived WHERE producer = {_PRODUCER}", producer.identity
         ):
             yield key, unpack(data)
@@ -213,14 +213,14 @@ class Derived:
     def state(self, producer: Producer) -> str:
         """Changes whenever a value of the producer is stored or removed."""
         statement = f"SELECT count(*), max(rowid), total(rowid) FROM derived WHERE producer = {_PRODUCER}"
-        (row,) = self._rows(statement, producer.identity)
+        (row,) = self.rows(statement, producer.identity)
         return f"{row[0]}/{row[1]}/{row[2]:.0f}"
 
     def superseded(self, producer: Producer) -> int:
         """Number of values that other versions of the producer left."""
         others = "SELECT id FROM producers WHERE name = ? AND version != ?"
         statement = f"SELECT count(*) FROM derived WHERE producer IN ({others})"
-        (row,) = self._rows(statement, (producer.name, producer.version))
+        (row,) = self.rows(statement, (producer.name, producer.version))
         return int(row[0])
 
 
@@ -273,21 +273,16 @@ class DerivedWriter:
                 ).rowcount
         return gone
 
-    def copy(self, rows: Callable[..., Iterable[tuple[Any, ...]]], *names: str) -> None:
-        """Copy values from another library, so that they need not be computed again.
-
-        Args:
-            rows: runs a reading statement there, see :meth:`~aspectra.papers.library.store.Store.rows`.
-            names: of the producers.
-        """
+    def copy(self, source: Derived, *names: str) -> None:
+        """Copy the values of these producers from another library, so that they are not computed again."""
         marks = ",".join("?" * len(names))
         found = f"SELECT id, name, version, reads FROM producers WHERE name IN ({marks})"
-        for number, *identity in list(rows(found, names)):
+        for number, *identity in list(source.rows(found, names)):
             with self._transaction():
                 mine = self._number(*identity)
                 self._db.executemany(
                     f"INSERT OR REPLACE INTO derived (producer, key, data) VALUES ({mine}, ?, ?)",
-                    rows("SELECT key, data FROM derived WHERE producer = ?", (number,)),
+                    source.rows("SELECT key, data FROM derived WHERE producer = ?", (number,)),
                 )
 
     def _number(self, name: str, version: str, reads: str) -> int:
