@@ -15,8 +15,8 @@ from aspectra.papers.library.derived import pack, unpack
 from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
 from aspectra.papers.text.sentences import split_sentences
+from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan
-from aspectra.search.query import Filters
 from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
 from aspectra.views.chunks import chunk_spans, windows
 from aspectra.views.lexical.tokens import Tokeniser
@@ -215,9 +215,9 @@ def test_plans_survive_toml_and_json(probes, limit, kind, venues):
         "p",
         tuple(Probe(v, text=t, weight=w) for v, t, w in probes),
         Fusion(kind=kind, k=7),
-        Filters(since=1990, venues=tuple(venues)),
         ("x",),
         limit,
+        conditions=limits(since=1990, venues=venues),
     )
     for back in (Plan.loads(plan.to_json()), Plan.loads(plan.to_toml())):
         assert back == plan
