@@ -14,6 +14,7 @@ from aspectra.views.build.readings import fill_missing, reader_vectors, stored_s
 from aspectra.views.build.vectors import chunk_texts, chunk_vectors, section_chunks
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.kinds.protocol import ViewFacts, chunk_base
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.units import Units
@@ -49,10 +50,9 @@ def _write_whole_papers(draft: Draft) -> None:
         draft.progress("reading full texts", len(draft.ids), len(draft.ids))
 
     name = "full@bm25"
-    words = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, damped=True)
+    facts = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, damped=True)
     build_moments(draft.folder / name, draft.reference)
-    facts = {"kind": "lexical", "folder": name, "words": words, "pairs": True, "own_words": True}
-    draft.views[name] = facts
+    draft.views[name] = {**facts, "own_words": True}
 
 
 def _write_chunk_words(draft: Draft, size: str) -> Units:
@@ -69,26 +69,28 @@ def _write_chunk_words(draft: Draft, size: str) -> Units:
             for (section, _, _), piece in zip(places, pieces, strict=True):
                 yield f"{paper.sections[section].heading}\n{piece}"
 
-    base, name = f"chunks-{size}", f"chunks-{size}@bm25"
+    base = chunk_base(size)
+    name = ViewFacts.words_of(base).name
     asking = (f"{paper.title}\n{paper.abstract}" for paper in draft.library.papers("none"))
-    words = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, asking=asking)
+    facts = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, asking=asking)
     units = Units(np.array(offsets, np.int64), np.array(spans, np.int32).reshape(-1, 3))
     (draft.folder / base).mkdir()
     units.save(draft.folder / base)
     build_moments(draft.folder / name, draft.reference, units.offsets)
-    draft.views[name] = {"kind": "lexical", "folder": name, "units": base, "words": words, "pairs": True}
+    draft.views[name] = {**facts, "units": base}
     return units
 
 
 def _write_chunk_vectors(draft: Draft, size: str, units: Units, spec: str, encoder: Encoder) -> None:
-    name = f"chunks-{size}@{encoder.name}"
+    base = chunk_base(size)
+    name = f"{base}@{encoder.name}"
     matrix = draft.matrix(name, len(units.spans), encoder.dimensions, np.float16)
     values = draft.library.derived.required(chunk_vectors(encoder, size, draft.settings.citations))
     papers = np.flatnonzero(draft.full).tolist()
     truncated = draft.fill_units(matrix, units.offsets.tolist(), papers, values, encoder)
     draft.progress(f"asking in reverse with {encoder.name}", 0, 1)
     dense_moments(matrix, units, draft.reference).save(draft.folder / name)
-    draft.describe(name, spec, encoder, truncated, units=f"chunks-{size}", pairs=True)
+    draft.describe(name, spec, encoder, truncated, units=base, pairs=True)
 
 
 def write_readings(draft: Draft) -> None:
@@ -96,7 +98,7 @@ def write_readings(draft: Draft) -> None:
     settings = draft.settings
     if not any(draft.full) or not settings.chunks or not settings.dense_chunks or not draft.encoders:
         return
-    base = f"chunks-{settings.chunks[0]}"
+    base = chunk_base(settings.chunks[0])
     for spec, encoder in draft.encoders:
         view = f"full@{encoder.name}"
         matrix = draft.matrix(view, len(draft.ids), encoder.dimensions, np.float32)

@@ -73,14 +73,15 @@ def _write_abstracts(draft: Draft) -> None:
             draft.full.append(bool(full))
             spans.extend((Units.field_code(f), start, end) for f, start, end in units)
             draft.offsets.append(len(spans))
-            for name, value in zip(columns, (paper.year, paper.venue, paper.language, text_hash), strict=True):
+            for name, value in zip(
+                columns, (paper.year, paper.venue, paper.language, text_hash), strict=True
+            ):
                 columns[name].append(value)
             yield text
         draft.progress("reading abstracts", total, total)
 
     name = "abstract@bm25"
-    words = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True)
-    draft.views[name] = {"kind": "lexical", "folder": name, "words": words, "pairs": True}
+    draft.views[name] = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True)
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
     build_moments(draft.folder / name, draft.reference)

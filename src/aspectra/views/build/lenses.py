@@ -1,4 +1,4 @@
-"""Applying lenses: values are stored in ``library.db`` by what the lens reads, and collected into a generation."""
+"""Applying lenses: values are stored by what the lens reads, and collected into a generation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.arrays import load_array
 from aspectra.views.build.vectors import Progress
-from aspectra.views.dense.lens_vectors import build_delta, delta_view
+from aspectra.views.dense.lens_vectors import build_lens_vectors
+from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES, LensValues
 from aspectra.views.view import Floats
 
@@ -158,7 +159,7 @@ def collect_lenses(
     for name in names:
         lens = LENSES.get(name)
         if lens.kind == "vector":
-            views[delta_view(name)] = build_delta(
+            views[ViewFacts.lens_vectors_of(name).name] = build_lens_vectors(
                 name, partial(_stored, library, name), len(offsets) - 1, folder
             )
         else:

@@ -79,7 +79,9 @@ def make_readings(
         for encoder in encoders:
             full = [row for row in read if row[3].strip()]
             coded = encoder.encode([text for *_, text in full])
-            vectors = dict(zip([row[:2] for row in full], zip(coded.vectors, coded.truncated, strict=True), strict=True))
+            vectors = dict(
+                zip([row[:2] for row in full], zip(coded.vectors, coded.truncated, strict=True), strict=True)
+            )
             for name, key, _, _ in read:
                 vector, cut = vectors.get((name, key), (np.zeros(0, np.float32), 0))
                 producer = reader_vectors(name, encoder, settings.citations)
@@ -92,7 +94,9 @@ def make_readings(
 def stored_spans(library: Store, name: str) -> Units:
     """The spans of a reader, of every paper in order of position; none where nothing was found."""
     nothing = np.zeros((0, 3), np.int32)
-    parts = [nothing if found is None else found[0] for *_, found in library.derived.stream(reader_spans(name))]
+    parts = [
+        nothing if found is None else found[0] for *_, found in library.derived.stream(reader_spans(name))
+    ]
     offsets = np.concatenate(([0], np.cumsum([len(p) for p in parts]))).astype(np.int64)
     return Units(offsets, np.concatenate([nothing, *parts]))
 
