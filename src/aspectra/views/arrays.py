@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 
@@ -31,7 +30,7 @@ def load_array(path: Path) -> Any:
 def new_array(path: Path, shape: tuple[int, ...], dtype: type) -> Any:
     """A writable array of zeros in a new file, memory-mapped where it is not empty."""
     if 0 in shape:
-        empty: NDArray[Any] = np.zeros(shape, dtype)
+        empty: Any = np.zeros(shape, dtype)
         np.save(path, empty, allow_pickle=False)
         return empty
     return np.lib.format.open_memmap(path, "w+", dtype=dtype, shape=shape)

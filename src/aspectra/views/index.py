@@ -22,14 +22,13 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.views.arrays import load_array
 from aspectra.views.build.lenses import load_lens
-from aspectra.views.build.vectors import paper_spans
 from aspectra.views.dense.query_encoder import QueryEncoder
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.kinds.protocol import VIEW_KINDS, Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.prompted.building import reading_text
 from aspectra.views.settings import IndexSettings
-from aspectra.views.units import Units
+from aspectra.views.units import Units, paper_spans
 from aspectra.views.view import ROLE_GROUPS, Floats, Matching, Positions, Probe, Scored
 
 __all__ = ["Index"]

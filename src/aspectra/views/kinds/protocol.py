@@ -1,15 +1,14 @@
 """The protocol of views and of their kinds.
 
 A view holds named units of papers and scores them. To add a kind of view, write one module in ``views/kinds``
-with a subclass of :class:`ViewKind`, decorated by ``@VIEW_KINDS.register(name)``; the name is the ``kind`` in
-the entries of a generation's manifest that the kind opens.
+with a function ``(index, facts) -> view`` decorated by ``@VIEW_KINDS.register(name)``. The name is the
+``kind`` in the entries of a generation's manifest that it opens; what builds such views writes these entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,14 +18,12 @@ from aspectra.base.registry import Registry
 from aspectra.views.dense.query_encoder import QueryEncoder
 from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.readers.protocol import READERS
-from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 __all__ = [
     "VIEW_KINDS",
     "Asked",
-    "Generation",
     "UnitView",
     "VectorView",
     "View",
@@ -286,49 +283,10 @@ class UnitView(VectorView, Protocol):
         ...
 
 
-class Generation(Protocol):
-    """What a kind may use of the generation whose view it opens."""
-
-    folder: Path
-    ids: list[str]
-    id_order: NDArray[np.int32]
-    settings: IndexSettings
-
-    @property
-    def positions(self) -> dict[str, int]:
-        """Paper id -> position."""
-        ...
-
-    @property
-    def sample(self) -> Positions:
-        """Positions of the sample that scores are standardised against."""
-        ...
-
-    def units_of(self, facts: ViewFacts) -> Units | None:
-        """The view's units; None where each paper is one."""
-        ...
-
-    def role_weights(self, roles: tuple[str, ...]) -> Floats:
-        """(units of sentences,) how far each has one of the roles."""
-        ...
-
-    def seed_text(self, facts: ViewFacts) -> Callable[[str], str]:
-        """Paper id -> its text in the view."""
-        ...
-
-    def query_encoder(self, facts: ViewFacts) -> QueryEncoder:
-        """The encoder of the view, shared between views."""
-        ...
-
-    def vector_view(self, name: str) -> VectorView:
-        """Another view, one of vectors."""
-        ...
-
-
 class ViewKind(Protocol):
-    """How views of one kind are opened."""
+    """Opens a view of one kind: ``index`` is the :class:`~aspectra.views.index.Index` that has it."""
 
-    def __call__(self, generation: Generation, facts: ViewFacts) -> View: ...
+    def __call__(self, index: Any, facts: ViewFacts) -> View: ...
 
 
 VIEW_KINDS: Registry[ViewKind] = Registry("view kind", __package__)

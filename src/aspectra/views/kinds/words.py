@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from aspectra.views.kinds.protocol import VIEW_KINDS, Generation, ViewFacts
-from aspectra.views.lexical.bm25 import LexicalView, build_lexical
+from aspectra.views.index import Index
+from aspectra.views.kinds.protocol import VIEW_KINDS, ViewFacts
+from aspectra.views.lexical.bm25 import LexicalView
 
-__all__ = ["build", "open_words"]
-
-build = build_lexical
+__all__ = ["open_words"]
 
 
 @VIEW_KINDS.register("lexical")
-def open_words(generation: Generation, facts: ViewFacts) -> LexicalView:
+def open_words(index: Index, facts: ViewFacts) -> LexicalView:
     """The view, opened."""
     return LexicalView(
         facts,
-        generation.folder / facts.stored["folder"],
-        lambda: generation.positions,
-        generation.id_order,
-        generation.settings.lexical,
-        generation.seed_text(facts),
-        generation.units_of(facts),
+        index.folder / facts.stored["folder"],
+        lambda: index.positions,
+        index.id_order,
+        index.settings.lexical,
+        index.seed_text(facts),
+        index.units_of(facts),
     )
