@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from operator import mul
 from typing import Literal
 
 import numpy as np
@@ -95,8 +96,14 @@ class Cue:
     def matches(self, lead: LeadText, most: int) -> list[tuple[int, int]]:
         """(start, end) in ``lead.text`` of the first ``most`` matches of the pattern."""
         text, shift = lead.text, len(lead.title) + 1
-        if self.pattern is None or most <= 0 or (self.needs and not any(n in text for n in self.needs)):
+        if self.pattern is None or most <= 0:
             return []
+        for need in self.needs:  # a loop: any() of a generator takes three times as long
+            if need in text:
+                break
+        else:
+            if self.needs:
+                return []
         if self.where == "start":
             found: Iterable[re.Match[str]] = filter(None, [self.pattern.match(text, shift)])
         elif self.where == "line":
@@ -254,7 +261,7 @@ class LeadText:
     @cached_property
     def letters(self) -> int:
         """How many letters these have together."""
-        return sum(len(word) * count for word, count in self.counts.items())
+        return sum(map(mul, map(len, self.counts), self.counts.values()))
 
     @cached_property
     def cjk(self) -> float:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.views.lenses._language_words import ENDINGS, LETTERS, SIMPLIFIED, TRADITIONAL, WORDS
+from aspectra.views.lenses._remembered import Remembered
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
@@ -62,20 +64,6 @@ _SCRIPTS = {
 _SHARED = {"Cyrillic": _CYRILLIC, "Arabic": _ARABIC}
 
 
-class _Rows(dict[str, int]):
-    """Word -> row of :data:`_WEIGHTS`: its own or its ending's; remembers words, up to a limit."""
-
-    def __init__(self, words: dict[str, int], endings: dict[str, int]) -> None:
-        super().__init__(words)
-        self._endings = endings
-
-    def __missing__(self, word: str) -> int:
-        row = self._endings.get(word[-3:], 0) if len(word) > 5 else 0
-        if len(self) < 200_000:
-            self[word] = row
-        return row
-
-
 def _table() -> tuple[dict[str, dict[str, int]], Floats]:
     """Kind of evidence -> its text -> row, and (rows, languages) weights; row 0 says nothing."""
     rows: dict[str, dict[str, int]] = {kind: {} for kind in _WORTH}
@@ -97,7 +85,16 @@ def _table() -> tuple[dict[str, dict[str, int]], Floats]:
 
 _TABLE, _WEIGHTS = _table()
 _LETTERS = _TABLE["letter"]
-_ROWS = _Rows(_TABLE["word"], _TABLE["ending"])
+
+
+def _row(word: str) -> int:
+    """The row of :data:`_WEIGHTS` of a word: its own or its ending's, 0 for none."""
+    return _TABLE["word"].get(word) or (_TABLE["ending"].get(word[-3:], 0) if len(word) > 5 else 0)
+
+
+_ROWS = Remembered(_row, 200_000)
+# What white space separates -> the words of prose in it: no sign beyond a space decides on a word.
+_WORDS = Remembered(_WORD.findall)
 _LETTER = re.compile("[" + "".join(_LETTERS) + "]")
 _LATIN = np.array([code in WORDS and code not in (*_CYRILLIC, *_ARABIC) for code in LANGUAGES])
 _FORMS = (frozenset(SIMPLIFIED) - frozenset(TRADITIONAL), frozenset(TRADITIONAL) - frozenset(SIMPLIFIED))
@@ -117,6 +114,11 @@ def label_of(tag: str) -> str:
         if {"hans", "cn", "sg"} & set(rest):
             return "zh-Hans"
     return first if first in LANGUAGES else ""
+
+
+def _words(text: str) -> list[str]:
+    """The words of prose in a text, in order, lower-cased."""
+    return list(chain.from_iterable(map(_WORDS.__getitem__, text.lower().split())))
 
 
 def _evidence(words: Sequence[str]) -> Floats:
@@ -168,14 +170,14 @@ def _weights(text: str) -> Floats:
     if any(sign in text for sign in _CODE_SIGNS):
         text = _CODE.sub(" ", text)
     if _OTHER_SCRIPT.search(text) is None:
-        return _latin(_WORD.findall(text.lower()))
+        return _latin(_words(text))
     signs = dict.fromkeys(_SCRIPTS, 0.0)
     latin: list[str] = []
     code: list[str] = []
     foreign: dict[str, list[str]] = {script: [] for script in _SHARED}
     for line in text.splitlines():
         found = _signs(line)
-        words = _WORD.findall(line.lower())
+        words = _words(line)
         for script in _SHARED:
             if script in found:
                 foreign[script] += words
