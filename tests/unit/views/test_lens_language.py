@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Section
+from aspectra.views.lenses import language
 from aspectra.views.lenses._language_words import ENDINGS, LETTERS, SIMPLIFIED, TRADITIONAL, WORDS
 from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, LensValues
@@ -168,3 +169,8 @@ def test_the_span_is_a_sentence_in_the_language() -> None:
 def test_tags(tag: str, label: str) -> None:
     assert label_of(tag) == label
     assert label in {"", *LensValues(LENS.labels, np.zeros((0, 0), np.float32)).labels}
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from(list("aé字 \n\u2009'’-/\\$@<{=.~%&+|(")))))
+def test_words_of_tokens_are_the_words_of_the_text(text):
+    assert language._words(text) == language._WORD.findall(text.lower())

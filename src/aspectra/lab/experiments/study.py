@@ -26,7 +26,7 @@ from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.spelling import read_member
 from aspectra.search.stages.protocol import needs_model
-from aspectra.views.lenses.protocol import LOCAL_LENSES
+from aspectra.views.lenses.protocol import default_lenses
 from aspectra.views.settings import IndexSettings
 
 __all__ = [
@@ -145,7 +145,7 @@ class Study:
             some = any(map(needs_vectors, self.recipes))
             encoders = IndexSettings.encoders if some else ()
         chunks = IndexSettings.chunks if any(map(needs_full_text, self.recipes)) else ()
-        lenses = (*LOCAL_LENSES, "style") if any(map(needs_style, self.recipes)) else LOCAL_LENSES
+        lenses = (*default_lenses(), *(("style",) if any(map(needs_style, self.recipes)) else ()))
         return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from aspectra.papers.paper import Paper
 from aspectra.views.arrays import load_array
 from aspectra.views.build.vectors import Progress, read_sections
 from aspectra.views.dense.lens_vectors import build_delta, delta_view
-from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES, Lens, LensValues
+from aspectra.views.lenses.protocol import LENSES, Lens, LensValues, found_in_package
 from aspectra.views.view import Floats
 
 __all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "load_lens"]
@@ -83,7 +83,7 @@ def _looked(work: Iterator[_Work], count: int) -> Iterator[tuple[int, list[_Row]
         return
     # Other processes know the lenses that come with the package, not those registered by a caller's module.
     split = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
-    theirs = set(LOCAL_LENSES)
+    theirs = {name for name in LENSES.names() if found_in_package(name)}
     sizes: deque[int] = deque()
     own: deque[list[_Row]] = deque()
 

@@ -225,6 +225,8 @@ class LanguageLens:
     """
 
     name = "language"
+    description = "which languages a text is written in"
+    default = True
     version = 1
     kind: LensKind = "paper"
     labels: tuple[str, ...] = _LABELS

@@ -75,6 +75,8 @@ class LengthLens:
     """
 
     name = "length"
+    description = "how long a text is: words, characters, sentences, paragraphs"
+    default = True
     version = 1
     kind: LensKind = "paper"
     labels: tuple[str, ...] = ("words", "characters", "sentences", "paragraphs")

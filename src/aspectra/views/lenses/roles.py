@@ -31,6 +31,8 @@ class RolesLens:
     """
 
     name = "roles"
+    description = "what each sentence of an abstract does: background, objective, method, result, other"
+    default = True
     version = 2
     kind: LensKind = "sentence"
     labels: tuple[str, ...] = ROLES

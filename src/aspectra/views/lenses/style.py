@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,8 @@ class StyleLens:
     """
 
     name = "style"
+    description = "how a text is written: function words, runs of characters, punctuation"
+    default = False
     version = 1
     kind: LensKind = "vector"
     labels: tuple[str, ...] = tuple(
@@ -75,7 +78,7 @@ class StyleLens:
         counts = np.zeros(WORD_BUCKETS)
         for word in words:
             if word in FUNCTION_WORDS:
-                counts[_WORD_BUCKET[word]] += 1
+                counts[_bucket(word)] += 1
         parts = [
             counts / max(1, len(words)),
             _runs(f" {masked.lower()} ", _GRAMS, GRAM_BUCKETS),
@@ -122,10 +125,9 @@ def _runs(text: str, lengths: tuple[int, ...], buckets: int) -> NDArray[np.float
     return counts / max(1, total)
 
 
+@cache
 def _bucket(word: str) -> int:
     return int(_runs(word, (len(word),), WORD_BUCKETS).argmax())
 
-
-_WORD_BUCKET = {word: _bucket(word) for word in FUNCTION_WORDS}
 
 LENSES.register("style")(StyleLens())
