@@ -109,7 +109,8 @@ class OpenAICompatible:
                 self._limit_field = "max_completion_tokens"
                 continue
             raise self._endpoint.failure(status, headers, raw)
-        reply = read_reply(raw, host=self.remote, seconds=time.perf_counter() - clock, clean=self._endpoint.clean)
+        seconds = time.perf_counter() - clock
+        reply = read_reply(raw, host=self.remote, seconds=seconds, clean=self._endpoint.clean)
         self.simulated = self.simulated or reply.simulated
         return reply
 

@@ -207,7 +207,7 @@ def test_a_library_cannot_choose_who_gets_texts_and_key(monkeypatch: pytest.Monk
     sent: list[str] = []
     monkeypatch.setattr(OpenAIEmbeddings, "_answer", lambda self, body: sent.append(self.remote) or b"{}")
     encoder = make("m?base_url=https://zero.example/v1")
-    with pytest.raises(openai.KeyRefused, match="would be sent to zero.example") as caught:
+    with pytest.raises(openai.KeyRefused, match=r"would be sent to zero\.example") as caught:
         encoder.encode(["ab"])
     assert "ASPECTRA_EMBEDDINGS_URL=https://zero.example/v1" in caught.value.hint
     assert sent == []

@@ -206,7 +206,17 @@ def test_a_pattern_of_lines_matches_where_they_begin():
     assert len(cue(1, 2, pattern=r"\s*Note: \w+", where="line").places(lead)) == 2
 
 
-CUES = ["we show that", "we propose a new", "et al", "don't", "Usage: x", "\nName\n", "Re: x", "WARNING", "said,"]
+CUES = [
+    "we show that",
+    "we propose a new",
+    "et al",
+    "don't",
+    "Usage: x",
+    "\nName\n",
+    "Re: x",
+    "WARNING",
+    "said,",
+]
 CUED = st.lists(st.one_of(st.sampled_from([*CUES, "\n", "问答", "说明书", "übung"]), st.text(max_size=9)))
 
 

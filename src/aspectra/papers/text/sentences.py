@@ -18,10 +18,11 @@ SPLITTER_VERSION = 1
 
 _LONGEST = 1200  # characters; longer runs (tables, formulas, code) are cut at white space
 
-# Candidate ends: Latin stops followed by white space, CJK stops, blank lines. The set of first characters comes
-# first: a search for it skips what lies between, which is four times as fast as trying three alternatives.
+# Candidate ends: Latin stops followed by white space, CJK stops, blank lines. The pattern begins with one set
+# of characters: the search skips what lies between, which is four times as fast as trying three alternatives.
 _END = re.compile(
-    r"""[.!?。！？\n](?:(?<=[.!?])[.!?]*["'”’)\]}]*(?=\s)|(?<=[。！？])[。！？]*["'”’」』）]*|(?<=\n)[ \t]*\n)"""
+    r"""[.!?。！？\n](?:(?<=[.!?])[.!?]*["'”’)\]}]*(?=\s)"""
+    r"""|(?<=[。！？])[。！？]*["'”’」』）]*|(?<=\n)[ \t]*\n)"""
 )
 _WORD_BEFORE = re.compile(r"([\w.&-]+)\.[\"'”’)\]}]*$")
 _INITIAL = re.compile(r"(?:[A-Z]|[A-Z](?:\.[A-Z])+)$")

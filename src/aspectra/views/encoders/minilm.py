@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
@@ -166,30 +165,6 @@ class MiniLM:
 
         runtime.run([one.ids for one in tokens], self.max_tokens, take)
         return Encoding(unit_rows(vectors), pooled if spans is not None else [], truncated)
-
-    def token_states(
-        self, texts: Sequence[str], *, kind: Kind = "document", instruction: str = ""
-    ) -> list[tuple[Vectors, NDArray[np.int64]]]:
-        """Contextual states of each text's tokens, for late interaction.
-
-        Special tokens are left out: they stand for no words. ``kind`` and ``instruction`` change nothing.
-
-        Returns:
-            For each text (tokens, dimensions) float32, unit length, and (tokens, 2) ranges in characters.
-        """
-        if not texts:
-            return []
-        runtime, tokens = self._tokens(texts)
-        empty = np.zeros((0, self.dimensions), dtype=np.float32), np.zeros((0, 2), dtype=np.int64)
-        found: list[tuple[Vectors, NDArray[np.int64]]] = [empty] * len(texts)
-
-        def take(index: int, states: Vectors) -> None:
-            offsets = np.array(tokens[index].offsets, dtype=np.int64)
-            kept = offsets[:, 1] > offsets[:, 0]
-            found[index] = unit_rows(states[kept].astype(np.float32, copy=False)), offsets[kept]
-
-        runtime.run([one.ids for one in tokens], self.max_tokens, take)
-        return found
 
     def _tokens(self, texts: Sequence[str]) -> tuple[Runtime, Any]:
         """The graph, and the tokens of each text."""

@@ -1,8 +1,8 @@
 """Lenses that grade by cues: phrases and patterns that count for or against a label.
 
-A label's log-odds are a bias plus the sum over its cues of ``weight * min(occurrences, most)``, so that one
-mannerism repeated all over a long text cannot decide alone; its grade is ``1 / (1 + exp(-log-odds))``. Cues are
-data: ``data/NAME.toml`` has one table per cue under its label, see :func:`cue`.
+A label's log-odds are a bias plus the sum over its cues of ``weight * min(occurrences, most)``: one mannerism
+repeated all over a long text cannot decide alone. Its grade is ``1 / (1 + exp(-log-odds))``. Cues are data:
+``data/NAME.toml`` has one table per cue under its label, see :func:`cue`.
 """
 
 from __future__ import annotations
@@ -132,10 +132,12 @@ def cue(
     """A cue as written in a data file.
 
     Args:
-        weight, most, where: as in :class:`Cue`.
+        weight: as in :class:`Cue`.
+        most: as in :class:`Cue`.
         phrases: in lower case, without punctuation; one that ends in ``*`` may go on.
         pattern: a regular expression, or its parts in order.
         needs: as in :class:`Cue`.
+        where: as in :class:`Cue`.
 
     >>> found = cue(1.0, 2, ["we show", "leitfaden*", "问答"])
     >>> found.keys, found.open

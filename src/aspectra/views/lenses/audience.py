@@ -41,7 +41,6 @@ _TECHNICAL = tuple(
 )
 
 
-
 class AudienceLens(CueLens):
     """Grades of ``lay``, ``expert`` and ``student``, each 0 to 1 on a logistic scale.
 
@@ -52,7 +51,7 @@ class AudienceLens(CueLens):
 
     name = "audience"
     description = "for whom a text is written: lay people, experts, students"
-    labels = ("lay", "expert", "student")
+    labels: tuple[str, ...] = ("lay", "expert", "student")
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""

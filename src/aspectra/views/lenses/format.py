@@ -15,6 +15,7 @@ from aspectra.views.lenses.protocol import LENSES
 
 __all__ = ["FormatLens"]
 
+
 def _code(lines: Layout) -> float:
     # Commands with a comment each are all code and comment; the same commands below bullets are a list of
     # examples, and between headings and paragraphs they illustrate a manual.

@@ -26,7 +26,7 @@ class KindLens(CueLens):
 
     name = "kind"
     description = "what kind of paper it is: survey, method, dataset, theory, evaluation, position"
-    labels = ("survey", "method", "dataset", "theory", "evaluation", "position")
+    labels: tuple[str, ...] = ("survey", "method", "dataset", "theory", "evaluation", "position")
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""

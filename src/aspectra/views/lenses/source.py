@@ -104,7 +104,7 @@ class SourceLens(CueLens):
 
     name = "source"
     description = "what kind of place a text comes from: a blog, a forum, the press, a journal"
-    labels = ("blog", "forum", "news", "scholarly", "encyclopedia", "official documentation")
+    labels: tuple[str, ...] = ("blog", "forum", "news", "scholarly", "encyclopedia", "official documentation")
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""
