@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from operator import mul
 from typing import Literal
 
@@ -22,6 +20,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.sentences import lead_field, split_sentences
+from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses._layout import Layout, layout
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
@@ -196,8 +195,7 @@ class CueTable:
     @classmethod
     def load(cls, name: str) -> CueTable:
         """The table in ``data/NAME.toml``."""
-        data = tomllib.loads((files(__package__) / "data" / f"{name}.toml").read_text("utf-8"))
-        return cls({label: [cue(**row) for row in rows] for label, rows in data.items()})
+        return cls({label: [cue(**row) for row in rows] for label, rows in load_data(name).items()})
 
     def add_up(self, lead: LeadText) -> dict[str, float]:
         """Label -> the log-odds that its cues add."""

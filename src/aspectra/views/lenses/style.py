@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._function_words import FUNCTION_WORDS
+from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
@@ -76,8 +76,9 @@ class StyleLens:
         masked = _NAME.sub("N", plain)
         words = _WORD.findall(masked.lower())
         counts = np.zeros(WORD_BUCKETS)
+        known = function_words()
         for word in words:
-            if word in FUNCTION_WORDS:
+            if word in known:
                 counts[_bucket(word)] += 1
         parts = [
             counts / max(1, len(words)),
@@ -89,6 +90,17 @@ class StyleLens:
     def span(self, paper: Paper, label: str) -> TextSpan | None:
         """None: a style is of the whole."""
         return None
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """Words that carry grammar rather than subject.
+
+    English ones are listed for this lens; of other languages the common words by which the language lens
+    tells them apart.
+    """
+    texts = (load_data("style")["english"], *load_data("language")["words"].values())
+    return frozenset(word for text in texts for word in text.split())
 
 
 def _body(paper: Paper) -> str:
