@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.views.encoders.protocol import ENCODERS, Encoder, load_encoder
+from aspectra.views.encoders.protocol import ENCODERS, Encoder, EncoderFactory, load_encoder
 
 OURS = frozenset(ENCODERS.names())
 TEXTS = [
@@ -258,3 +258,14 @@ def test_a_library_cannot_have_a_models_code_run(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UsageError, match="code of the model") as caught:
         load_encoder("sentence-transformers:some/model?trust_remote_code=yes")
     assert "ASPECTRA_TRUST_REMOTE_CODE=1" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_what_an_encoders_family_says_of_itself(name: str) -> None:
+    factory = ENCODERS.get(name)
+    assert isinstance(factory, EncoderFactory)
+    assert factory.name == name
+    assert factory.description == factory.description.strip(". \n")
+    assert all(factory.options.values())
+    with pytest.raises(UsageError, match="no option 'colour'"):
+        factory("x?colour=red")

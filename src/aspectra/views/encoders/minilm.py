@@ -23,11 +23,11 @@ import numpy as np
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import positive_int, split_argument
+from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.minilm_graph import BertShape, Weights
 from aspectra.views.encoders.minilm_runtime import Runtime, available_cores
 from aspectra.views.encoders.pooling import mean_of_tokens, pool_spans, unit_rows
-from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
 __all__ = ["MiniLM", "find_model", "make"]
@@ -190,13 +190,23 @@ def _refuse_other_pooling(folder: Path) -> None:
         )
 
 
-@ENCODERS.register("minilm")
-def make(argument: str) -> MiniLM:
-    """The encoder for ``minilm:argument``; the module's text says how an argument is spelled."""
-    place, options = split_argument(argument, ("max_tokens", "dtype", "threads"), encoder="minilm")
+def _load(place: str, options: dict[str, str]) -> MiniLM:
     return MiniLM(
         find_model(place),
         max_tokens=positive_int(options, "max_tokens", 512),
         dtype=options.get("dtype", "auto"),
         threads=positive_int(options, "threads", available_cores()),
     )
+
+
+make = EncoderFactory(
+    "minilm",
+    "all-MiniLM-L6-v2, the default, or a folder with a model of its kind; without torch",
+    {
+        "max_tokens": "tokens read of a text",
+        "dtype": "number format of the computation",
+        "threads": "of the processor",
+    },
+    _load,
+)
+ENCODERS.register(make.name)(make)

@@ -1,8 +1,6 @@
 """Vectors from any OpenAI-compatible embeddings endpoint (extra ``openai``).
 
-Argument: ``openai:MODEL?option=value&...``. Options: ``base_url`` (else ``ASPECTRA_EMBEDDINGS_URL``, else
-``OPENAI_BASE_URL``, else OpenAI's own), ``dimensions`` (asked of the server), ``query`` and ``document``
-(prompts put before a text), ``max_tokens``, ``batch``, ``timeout`` (seconds).
+Argument: ``openai:MODEL?option=value&...``; the options are those of :data:`make`.
 
 Texts leave this computer: ``remote`` names the host. With ``ASPECTRA_OFFLINE=1`` nothing is sent. The key
 comes from ``OPENAI_API_KEY`` alone, is read at each request and never kept, shown or logged. A library holds
@@ -29,9 +27,9 @@ from aspectra.base.hashing import digest
 from aspectra.llm import failures
 from aspectra.llm.endpoint import Body, Endpoint
 from aspectra.llm.secrets import OPENAI_HOST, OPENAI_VARIABLE, read_key
-from aspectra.views.encoders.arguments import positive_int, split_argument
+from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.pooling import unit_rows
-from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 
 __all__ = [
     "BadRequest",
@@ -319,11 +317,7 @@ class OpenAIEmbeddings:
         return vectors
 
 
-@ENCODERS.register("openai")
-def make(argument: str) -> OpenAIEmbeddings:
-    """The encoder for ``openai:argument``; see the module's text."""
-    known = ("base_url", "dimensions", "query", "document", "max_tokens", "batch", "timeout")
-    model, options = split_argument(argument, known, encoder="openai")
+def _load(model: str, options: dict[str, str]) -> OpenAIEmbeddings:
     urls = [options.get("base_url"), *map(os.environ.get, _ADDRESSES), _DEFAULT_URL]
     return OpenAIEmbeddings(
         model,
@@ -334,3 +328,20 @@ def make(argument: str) -> OpenAIEmbeddings:
         batch=positive_int(options, "batch", 128),
         timeout=float(positive_int(options, "timeout", 60)),
     )
+
+
+make = EncoderFactory(
+    "openai",
+    "any OpenAI-compatible embeddings endpoint (extra openai); texts leave this computer",
+    {
+        "base_url": f"address; else {' or '.join(_ADDRESSES)}, else OpenAI's own",
+        "dimensions": "length of a vector, where the server offers several",
+        "query": "prompt put before a query",
+        "document": "prompt put before a document",
+        "max_tokens": "tokens read of a text",
+        "batch": "texts per request",
+        "timeout": "seconds for one request",
+    },
+    _load,
+)
+ENCODERS.register(make.name)(make)

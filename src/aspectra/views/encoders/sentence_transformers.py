@@ -1,16 +1,11 @@
 r"""Any sentence-transformers model, on the hub or in a folder (extra ``torch``).
 
-Argument: ``sentence-transformers:MODEL?option=value&...``. Options:
-
-- ``query``, ``document``: prompts put before the text; without them the model's own declared prompts
-  are used (``query``; ``document``, ``passage`` or ``corpus``; its default prompt).
-- ``instruction``: the prompt of a query that comes with a free instruction, with ``{instruction}`` where
-  it goes; ``document_instruction`` the same for documents. Either spells the prompt out, as in
-  ``instruction=Instruct:%20{instruction}\nQuery:%20``, or ``template`` names one of the known ones.
-  A model whose own query prompt reads ``Instruct: ...\nQuery:`` needs neither.
-- ``max_tokens``, ``batch``, ``device``, ``revision``; ``normalize`` and ``trust_remote_code`` (yes or no).
-  Code of a model is run only where ``ASPECTRA_TRUST_REMOTE_CODE=1`` is set too: the specification of an
-  encoder may come with a library.
+Argument: ``sentence-transformers:MODEL?option=value&...``; the options are those of :data:`make`. Without
+``query`` and ``document`` the model's own declared prompts are used (``query``; ``document``, ``passage`` or
+``corpus``; its default prompt). ``instruction`` spells a prompt out, as in
+``instruction=Instruct:%20{instruction}\nQuery:%20``, or ``template`` names a known one; a model whose own
+query prompt reads ``Instruct: ...\nQuery:`` needs neither. A model's code is run only where
+``ASPECTRA_TRUST_REMOTE_CODE=1`` is set too: the specification of an encoder may come with a library.
 """
 
 from __future__ import annotations
@@ -28,9 +23,9 @@ from numpy.typing import NDArray
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
 from aspectra.llm.endpoint import offline
-from aspectra.views.encoders.arguments import positive_int, split_argument, yes_or_no
+from aspectra.views.encoders.arguments import positive_int, yes_or_no
 from aspectra.views.encoders.pooling import pool_spans, unit_rows
-from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
 __all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make"]
@@ -40,19 +35,6 @@ _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CHUNK = 256  # texts whose token states are held at once
 _SAMPLE = "Dense retrieval, revisited: a study of 3 encoders."
 _DECLARED_INSTRUCTION = re.compile(r"Instruct: .*\n(Query: ?)", re.DOTALL)
-_OPTIONS = (
-    "query",
-    "document",
-    "instruction",
-    "document_instruction",
-    "template",
-    "max_tokens",
-    "batch",
-    "device",
-    "revision",
-    "normalize",
-    "trust_remote_code",
-)
 
 
 @dataclass(frozen=True)
@@ -343,8 +325,22 @@ def _identity(place: str, revision: str | None) -> Any:
     return {"hub": place, "commit": commit}
 
 
-@ENCODERS.register("sentence-transformers")
-def make(argument: str) -> SentenceTransformers:
-    """The encoder for ``sentence-transformers:argument``; see the module's text."""
-    place, options = split_argument(argument, _OPTIONS, encoder="sentence-transformers")
-    return SentenceTransformers(place, options)
+make = EncoderFactory(
+    "sentence-transformers",
+    "any sentence-transformers model, on the hub or in a folder (extra torch)",
+    {
+        "query": "prompt put before a query; else the model's own",
+        "document": "prompt put before a document; else the model's own",
+        "instruction": "prompt of a query with a free instruction, with {instruction} where it goes",
+        "document_instruction": "the same for documents",
+        "template": "known prompts: " + ", ".join(TEMPLATES),
+        "max_tokens": "tokens read of a text",
+        "batch": "texts encoded together",
+        "device": "such as cpu or cuda",
+        "revision": "of a model on the hub",
+        "normalize": "yes or no: vectors of unit length",
+        "trust_remote_code": "yes or no: run the model's own code; needs ASPECTRA_TRUST_REMOTE_CODE=1 too",
+    },
+    SentenceTransformers,
+)
+ENCODERS.register(make.name)(make)

@@ -1,8 +1,8 @@
-"""What the role model sees of sentences; the same code trains it and runs it.
+"""What the role model reads of sentences; the same code trains it and runs it.
 
 Words are word pieces (lower case, numbers made alike). A sentence has *keys* (its pieces, pairs of them and
-how it begins), a mean of static word vectors, and *places*: where it stands in its abstract, and where it
-stands towards the first sentence in which the authors speak of their own work or report what they found.
+how it begins), a mean of static word vectors, and *places*: its place in the abstract, and its place before
+or after the first sentence in which the authors mention their own work or report what they found.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Words:
         return Pieces(np.array(flat, dtype=np.int64), np.array(counts, dtype=np.int64))
 
     def _pieces(self, token: str) -> tuple[int, ...]:
-        """The pieces of what stands between white space: a word with its punctuation."""
+        """The pieces of a word with its punctuation."""
         return tuple(chain.from_iterable(map(self._words.__getitem__, _WORD.findall(token))))
 
     def _divide(self, word: str) -> tuple[int, ...]:
@@ -210,7 +210,7 @@ class Words:
         return out
 
     def _own_and_found(self, pieces: Pieces) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """(sentences,) where the authors speak of their work; where they report."""
+        """(sentences,) whether the authors mention their work; whether they report."""
         ids = pieces.ids
         following = np.concatenate((ids[1:], [self.unknown]))
         same = np.concatenate((pieces.owner[1:] == pieces.owner[:-1], [False]))

@@ -2,7 +2,7 @@
 
 Readability first: the mean length of the words, which in alphabetic scripts tells easy from hard text as
 well as the classic formulas do and needs no syllables; then numbers with units, abbreviations and symbols,
-how readers are spoken to, definitions, and the words of a classroom. Chinese, Japanese and Korean text has no
+how readers are addressed, definitions, and the words of a classroom. Chinese, Japanese and Korean text has no
 word length; there the other cues decide.
 
 How rare the words are in the library is left out: it tells experts' texts only where most texts are plain.
@@ -20,7 +20,7 @@ from aspectra.views.lenses.protocol import LENSES
 
 __all__ = ["AudienceLens"]
 
-_SPEAKS = frozenset(
+_PERSONAL = frozenset(
     """i i'm i've i'd i'll me my you your you're you'll you've yours ich mir mich mein meine du dir dich dein
     deine ihr euch""".split()
 )
@@ -62,7 +62,7 @@ class AudienceLens(CueLens):
         # Two technical tokens in a hundred words are already unusual in a text for everybody.
         tokens = sum(len(pattern.findall(lead.text)) for pattern in _TECHNICAL)
         technical = min(2.0, 50.0 * tokens / max(40.0, words))
-        speaks = min(1.0, lead.share(_SPEAKS) / 0.03)
+        personal = min(1.0, lead.share(_PERSONAL) / 0.03)
         marks = lead.text.count("!") + lead.text.count("！")
         easy_talk = min(1.0, lead.share(_CONTRACTED) / 0.01) + min(2, marks) / 2
         lay, expert, student = (added[label] for label in self.labels)
@@ -70,7 +70,7 @@ class AudienceLens(CueLens):
             0.6
             - 3.0 * hard
             - 0.9 * technical
-            + 0.6 * speaks
+            + 0.6 * personal
             + 0.5 * easy_talk
             + lay
             - 0.6 * expert
@@ -79,7 +79,7 @@ class AudienceLens(CueLens):
             + 3.0 * hard
             + 1.1 * technical
             + expert
-            - 0.8 * speaks
+            - 0.8 * personal
             - 0.8 * easy_talk
             - 0.5 * lay
             - 0.5 * student,

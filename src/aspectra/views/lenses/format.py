@@ -48,7 +48,7 @@ def _manual(added: float, lines: Layout) -> float:
 def _questions(added: float, lead: LeadText) -> float:
     lines = lead.layout
     pairs = min(lines.number("question"), lines.number("answer"))
-    # Questions that stand as lines of their own, each with something below it.
+    # Questions on lines of their own, each with something below it.
     answered = 0
     below = False
     for line in lines.lines:

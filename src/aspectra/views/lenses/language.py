@@ -35,7 +35,7 @@ _LABELS = (*LANGUAGES, "zh-Hans", "zh-Hant")
 _COLUMN = {label: i for i, label in enumerate(_LABELS)}
 
 _MOST = 12_000  # characters read: more of the same text does not change its language
-_BLOCK = 48  # words judged together, so that an abstract in two languages is seen as both
+_BLOCK = 48  # words judged together, so that an abstract may be in two languages
 _PRIOR = 3.0  # what the whole text's evidence weighs in a block, in words
 _LIKELY = 0.2  # of English where nothing else decides, in words: most of the literature is
 _TRUST = 3.0  # a third of a text's words are common ones; text with fewer is taken for names or code

@@ -1,7 +1,7 @@
 """How long a paper's stored text is: raw counts, comparable between scripts.
 
-The text is the abstract and all sections; the title stands in only where there is nothing else. Counts are
-raw: what is short or long is decided by whoever asks (see
+The text is the abstract and all sections; the title is counted only where there is nothing else. Counts are
+raw: what is short or long is decided by the condition (see
 :mod:`aspectra.search.conditions.attributes.length`).
 """
 

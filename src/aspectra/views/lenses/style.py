@@ -4,8 +4,8 @@ The lens keeps raw shares; a view made from it standardises them over the librar
 :mod:`aspectra.views.dense.lens_vectors`. It needs no model and no training. Names are masked first, because
 they say what
 a text is about: every capitalised word inside a sentence becomes one sign. Quotation marks, apostrophes and
-dashes are reduced to the plain ones, since which of them stands in a file is the typesetter's habit and not
-the writer's.
+dashes are reduced to the plain ones, since the choice between them is the typesetter's habit and not the
+writer's.
 
 Sources: standardised frequencies of the commonest words (Burrows, "Delta", 2002), compared by cosine (Smith
 and Aldridge 2011; Evert et al. 2017); character n-grams and punctuation as in much work on authorship since
