@@ -79,7 +79,7 @@ class StyleLens:
         known = function_words()
         for word in words:
             if word in known:
-                counts[_bucket(word)] += 1
+                counts[known[word]] += 1
         parts = [
             counts / max(1, len(words)),
             _runs(f" {masked.lower()} ", _GRAMS, GRAM_BUCKETS),
@@ -93,14 +93,14 @@ class StyleLens:
 
 
 @cache
-def function_words() -> frozenset[str]:
-    """Words that carry grammar rather than subject.
+def function_words() -> dict[str, int]:
+    """Words that carry grammar rather than subject -> their buckets.
 
     English ones are listed for this lens; of other languages the common words by which the language lens
     tells them apart.
     """
     texts = (load_data("style")["english"], *load_data("language")["words"].values())
-    return frozenset(word for text in texts for word in text.split())
+    return {word: _bucket(word) for text in texts for word in text.split()}
 
 
 def _body(paper: Paper) -> str:
@@ -137,7 +137,6 @@ def _runs(text: str, lengths: tuple[int, ...], buckets: int) -> NDArray[np.float
     return counts / max(1, total)
 
 
-@cache
 def _bucket(word: str) -> int:
     return int(_runs(word, (len(word),), WORD_BUCKETS).argmax())
 
