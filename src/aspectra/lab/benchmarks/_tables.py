@@ -5,15 +5,12 @@ from __future__ import annotations
 import codecs
 import importlib
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from aspectra.base.errors import BadInput, MissingExtra
-from aspectra.papers.sources.files import open_bytes
+from aspectra.papers.sources.files import DAMAGE, open_bytes
 
 __all__ = ["array_items", "parquet_rows"]
 
@@ -78,7 +75,7 @@ def _blocks(path: Path) -> Iterator[str]:
             while raw := stream.read(_BLOCK):
                 yield decoder.decode(raw)
             yield decoder.decode(b"", final=True)
-        except (OSError, EOFError, zlib.error, zstandard.ZstdError, UnicodeDecodeError) as error:
+        except (*DAMAGE, UnicodeDecodeError) as error:
             raise BadInput(f"{path} is damaged", why=str(error), hint="fetch it again") from error
 
 

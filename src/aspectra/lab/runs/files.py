@@ -10,19 +10,16 @@ import gzip
 import io
 import json
 import math
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs.checks import Checks
-from aspectra.papers.sources.files import open_bytes
+from aspectra.papers.sources.files import DAMAGE, open_bytes, zstd
 from aspectra.search.trec import trec_lines, trec_token
 
 __all__ = [
@@ -42,7 +39,6 @@ TOPIC_KEYS = ("query-id", "query_id", "qid", "query", "topic", "topic_id", "q_id
 DOCUMENT_KEYS = ("corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id")
 _NUMBER_KEYS = ("score", "grade", "relevance", "rel", "label", "sim")
 _BLOCK = 1 << 19  # small enough for its words to stay in the cache
-_DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +119,7 @@ def read_table(path: Path, kind: Kind, duplicates: str = "error") -> tuple[Data,
                 _read_tsv(b"".join(blocks), filling)
             else:
                 _read_trec(blocks, filling)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise BadInput(f"{path} is damaged", why=str(error), hint="fetch or export it again") from error
     return filling.done()
 
@@ -288,7 +284,7 @@ def _write(path: Path, chunks: Iterator[str]) -> None:
         raw = gzip.GzipFile(filename="", mode="wb", fileobj=path.open("wb"), mtime=0)
         raw.myfileobj = raw.fileobj
     elif path.name.endswith(".zst"):
-        raw = zstandard.ZstdCompressor().stream_writer(path.open("wb"), closefd=True)
+        raw = zstd.ZstdFile(path, "wb")
     else:
         raw = path.open("wb")
     with io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as out:

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aspectra.papers.export.protocol import WRITERS, name_parts, raw_record, tidy
+from aspectra.papers.export.protocol import WRITERS, raw_record, tidy
 from aspectra.papers.kinds import CSL_TO_BIBTEX, SHARED, shared_list, shared_text
+from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions
 from aspectra.papers.sources.tagged.bibtex_record import FIELDS_OF, entry_paper, names_of

@@ -12,8 +12,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aspectra.papers.export.protocol import WRITERS, name_parts, tidy
+from aspectra.papers.export.protocol import WRITERS, tidy
 from aspectra.papers.kinds import SHARED, shared_list, shared_text
+from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.csl_record import VARIABLES_OF, item_paper
 from aspectra.papers.sources.protocol import ReadOptions

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aspectra.papers.export.protocol import WRITERS, name_parts, raw_record, tidy
+from aspectra.papers.export.protocol import WRITERS, raw_record, tidy
 from aspectra.papers.kinds import CSL_TO_RIS, SHARED, shared_list, shared_text
+from aspectra.papers.names import given_first, name_parts
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import given_first, one_line
 from aspectra.papers.sources.protocol import ReadOptions
-from aspectra.papers.sources.tagged.ris_record import TAGS_OF, tagged_paper
+from aspectra.papers.sources.tagged.records import TaggedRecord
+from aspectra.papers.sources.tagged.ris import TAGS_OF, ris_paper
+from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["RisWriter"]
 
@@ -76,9 +78,9 @@ def _pair(item: Any) -> tuple[str, str]:
 
 def _read_back(kind: str, tags: _Tags) -> Paper | None:
     try:
-        items = tagged_paper(kind, tags, "", _NO_LIMIT)
+        items = ris_paper(TaggedRecord([("TY", kind), *tags]), "", _NO_LIMIT)
         return next((item for item in items if isinstance(item, Paper)), None)
-    except (ValueError, LookupError, AttributeError, TypeError):
+    except ValueError:
         return None
 
 

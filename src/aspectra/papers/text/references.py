@@ -10,7 +10,7 @@ import re
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Reference
-from aspectra.papers.sources.fields import one_line
+from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["cited_title", "cut_references", "join_lines", "read_reference", "split_references"]
 
@@ -217,10 +217,8 @@ def read_reference(raw: str, key: str = "") -> Reference:
         return match.group(1)
 
     shown = one_line(_LINK.sub(unlink, raw)) if "](" in raw else raw
-    identifiers = identifiers_in(shown)
-    for link in links:
-        for scheme, value in identifiers_in(link).items():
-            identifiers.setdefault(scheme, value)
+    found = [identifiers_in(part) for part in (shown, *links)]
+    identifiers = {scheme: value for part in reversed(found) for scheme, value in part.items()}
     return Reference(raw=shown, key=key, title=cited_title(shown), identifiers=identifiers)
 
 

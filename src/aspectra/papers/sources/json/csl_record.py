@@ -8,18 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.names import given_first, person
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import (
-    assemble,
-    given_first,
-    identifiers_of,
-    json_value,
-    language_of,
-    one_line,
-    year_in,
-)
-from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.assembly import assemble, year_in
+from aspectra.papers.sources.json.records import as_list
 from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, storable
 
 __all__ = ["VARIABLES_OF", "item_paper"]
 
@@ -60,19 +54,10 @@ def _long_text(value: Any) -> str:
     return re.sub(r"\n\s*\n\s*", "\n\n", clean(text))
 
 
-def _name(value: Any) -> str:
-    if isinstance(value, str):
-        return given_first(value)
-    if not isinstance(value, Mapping):
-        return ""
-    if literal := value.get("literal") or value.get("name"):
-        return one_line(literal)
-    parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
-    return one_line(" ".join(str(value[part]) for part in parts if value.get(part)))
-
-
 def _names(value: Any) -> list[str]:
-    return [name for name in map(_name, value) if name] if isinstance(value, list) else []
+    # Literal names are not turned round: "Department of X, University of Y".
+    found = (given_first(v) if isinstance(v, str) else person(v, turn=False) for v in as_list(value))
+    return [name for name in found if name]
 
 
 def _year(value: Any) -> int | None:
@@ -86,16 +71,16 @@ def _year(value: Any) -> int | None:
     return next((y for name in ("raw", "literal") if (y := year_in(value.get(name)))), None)
 
 
-def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> dict[str, str]:
-    pairs: list[tuple[str, object]] = [("doi", item.get("DOI")), ("doi", notes.get("doi"))]
-    pairs += [("pmid", item.get("PMID")), ("pmid", notes.get("pmid"))]
-    pairs += [("pmcid", item.get("PMCID")), ("pmcid", notes.get("pmcid"))]
-    pairs += [("isbn", _one(item.get("ISBN"))), ("arxiv", notes.get("arxiv"))]
+def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    for scheme in ("doi", "pmid", "pmcid"):
+        yield scheme, item.get(scheme.upper())
+        yield scheme, notes.get(scheme)
+    yield "isbn", _one(item.get("ISBN"))
+    yield "arxiv", notes.get("arxiv")
     for name in ("URL", "number"):
         value = item.get(name)
         if isinstance(value, str) and (found := parse_identifier(value)):
-            pairs.append(found)
-    return identifiers_of(pairs)
+            yield found
 
 
 def _shared(item: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -125,7 +110,7 @@ def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Ite
     metadata: dict[str, Any] = {name: value for name, value in _shared(item) if value}
     # An abstract without markup is written back from the paper; keeping it twice would double the library.
     plain = isinstance(item.get("abstract"), str) and clean(item["abstract"]) == abstract
-    metadata["csl"] = json_value({k: v for k, v in item.items() if not (plain and k == "abstract")})
+    metadata["csl"] = storable({k: v for k, v in item.items() if not (plain and k == "abstract")})
     title, subtitle = _text(item.get("title")), _text(item.get("subtitle"))
     yield from assemble(
         place,
@@ -134,10 +119,10 @@ def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Ite
         title=f"{title}: {subtitle}" if title and subtitle else title,
         abstract=abstract,
         authors=_names(item.get("author")),
-        year=_year(item.get("issued")) or _year(item.get("published")),
+        year=(_year(item.get("issued")), _year(item.get("published"))),
         venue=next((v for name in VARIABLES_OF["venue"] if (v := _text(item.get(name)))), ""),
         identifiers=_identifiers(item, notes),
         url=_text(item.get("URL")),
-        language=language_of(item["language"]) if isinstance(item.get("language"), str) else "",
+        language=item["language"] if isinstance(item.get("language"), str) else "",
         metadata=metadata,
     )

@@ -13,20 +13,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.papers.sources.fields import assemble, identifiers_of, one_line, year_in
-from aspectra.papers.sources.files import clean
-from aspectra.papers.sources.json._records import as_dict, as_list, first_keys, read_records, rest
+from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.json.arxiv import arxiv_year, authors_of
+from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.latex import latex_to_text
 from aspectra.papers.text.references import cited_title
 
-__all__ = ["UnarXive"]
+__all__: list[str] = []
 
 _FORMULA = re.compile(r"\{\{formula:([^{}\s]{1,80})\}\}")
 _USED = (
@@ -54,30 +53,13 @@ _IDS = (
 )
 
 
-class UnarXive:
-    """unarXive JSON Lines."""
-
-    name = "unarxive"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.97 for the keys that only unarXive records have, else 0."""
-        keys = first_keys(head)
-        if "paper_id" not in keys:
-            return 0.0
-        published = "body_text" in keys and keys & _PUBLISHED
-        flat = "sections" in keys and "discipline" in keys
-        return 0.97 if published or flat else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order.
-
-        Raises:
-            BadInput: the file holds no JSON record.
-        """
-        yield from read_records(path, options, _paper)
+def _confidence(keys: frozenset[str], head: bytes) -> float:
+    published = "body_text" in keys and keys & _PUBLISHED
+    flat = "sections" in keys and "discipline" in keys
+    return 0.97 if "paper_id" in keys and (published or flat) else 0.0
 
 
-def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     inner = as_dict(record.get("metadata"))
     arxiv = record.get("paper_id") or inner.get("id")
     identifiers = identifiers_of([("arxiv", arxiv), ("doi", inner.get("doi"))])
@@ -92,30 +74,25 @@ def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator
         metadata["ref_entries"] = shown
     if any(numbers):
         metadata["section_numbers"] = numbers
+    first = as_dict(next(iter(as_list(inner.get("versions"))), None))
     yield from assemble(
         place,
         options,
         own_id=arxiv,
-        title=one_line(record.get("title") or inner.get("title")),
+        title=record.get("title") or inner.get("title"),
         abstract=_with_formulas(clean(abstract or inner.get("abstract")), formulas),
-        authors=tuple(
-            latex_to_text(name)
-            for name in authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed"))
+        authors=map(
+            latex_to_text,
+            authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed")),
         ),
-        year=year_in(record.get("year")) or _year(inner) or arxiv_year(identifiers.get("arxiv", "")),
-        venue=one_line(inner.get("journal-ref")),
+        year=(record.get("year"), first.get("created"), arxiv_year(identifiers.get("arxiv", ""))),
+        venue=inner.get("journal-ref"),
         identifiers=identifiers,
         url=f"https://arxiv.org/abs/{identifiers['arxiv']}" if "arxiv" in identifiers else "",
         sections=sections,
         references=_references(as_dict(record.get("bib_entries"))),
         metadata=metadata,
     )
-
-
-def _year(inner: Mapping[str, Any]) -> int | None:
-    versions = as_list(inner.get("versions"))
-    first = as_dict(versions[0]).get("created") if versions else None
-    return year_in(first)
 
 
 def _formulas(entries: Mapping[str, Any]) -> dict[str, str]:
@@ -170,9 +147,7 @@ def _references(entries: Mapping[str, Any]) -> list[Reference]:
         ids = as_dict(entry.get("ids")) or entry
         pairs = [(scheme, ids.get(name)) for scheme, name in _IDS]
         pairs += [("arxiv", as_dict(item).get("id")) for item in as_list(entry.get("contained_arXiv_ids"))]
-        identifiers = identifiers_of(pairs)
-        for scheme, name in identifiers_in(raw).items():
-            identifiers.setdefault(scheme, name)
+        identifiers = identifiers_in(raw) | identifiers_of(pairs)
         if own := one_line(entry.get("papers_corpus_id")):
             identifiers["id"] = own
         found.append(
@@ -186,4 +161,11 @@ def _references(entries: Mapping[str, Any]) -> list[Reference]:
     return found
 
 
-SOURCES.register("unarxive")(UnarXive())
+SOURCES.register("unarxive")(
+    JsonFormat(
+        "unarxive",
+        "unarXive 2022; `{{cite:KEY}}` stays in the text",
+        _confidence,
+        _paper,
+    )
+)
