@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["identifiers_in", "normalise", "parse_identifier"]
+__all__ = ["ARXIV_DOI", "identifiers_in", "normalise", "parse_identifier"]
+
+ARXIV_DOI = "10.48550/arxiv."
+"""How the DOIs of arXiv begin, in lower case."""
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
@@ -102,14 +105,14 @@ def identifiers_in(text: str) -> dict[str, str]:
 
     >>> identifiers_in("A. Author. Title. arXiv preprint arXiv:2004.07180, 2020.")
     {'arxiv': '2004.07180'}
+    >>> identifiers_in("https://doi.org/10.48550/arXiv.2004.07180v2")["arxiv"]
+    '2004.07180'
     """
-    found: dict[str, str] = {}
-    if doi := normalise("doi", text):
-        found["doi"] = doi
-        if doi.startswith("10.48550/arxiv."):
-            found["arxiv"] = doi.removeprefix("10.48550/arxiv.")
-    if "arxiv" in text.casefold() and "arxiv" not in found:
-        after = text[text.casefold().index("arxiv") :]
-        if arxiv := normalise("arxiv", after):
-            found["arxiv"] = arxiv
-    return found
+    doi = normalise("doi", text)
+    if doi.startswith(ARXIV_DOI):
+        named = doi.removeprefix(ARXIV_DOI)
+    else:
+        at = text.casefold().find("arxiv")
+        named = text[at:] if at >= 0 else ""
+    found = {"doi": doi, "arxiv": normalise("arxiv", named)}
+    return {scheme: value for scheme, value in found.items() if value}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from aspectra.papers.identifiers import normalise
+from aspectra.papers.identifiers import ARXIV_DOI, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.languages import language_of
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
@@ -68,7 +68,7 @@ def identifiers_of(found: Iterable[tuple[str, object]]) -> dict[str, str]:
         if value := clean(normalise(scheme, raw)):
             out[scheme] = value
     doi = out.get("doi", "")
-    named = normalise("arxiv", doi[14:]) if doi.startswith("10.48550/arxiv.") else ""
+    named = normalise("arxiv", doi.removeprefix(ARXIV_DOI)) if doi.startswith(ARXIV_DOI) else ""
     if named:
         out.setdefault("arxiv", named)
     return {scheme: out[scheme] for scheme in _SCHEMES if scheme in out} | out

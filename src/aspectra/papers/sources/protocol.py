@@ -3,9 +3,9 @@
 To add a source, write one module in ``papers/sources`` that registers an object with the members of
 :class:`Source`: ``SOURCES.register("name")(...)``. Nothing else names it; a third party uses the entry point
 group ``aspectra.source`` instead. JSON, tagged and XML formats have a shell to fill
-(:class:`~aspectra.papers.sources.json.reading.JsonFormat`,
-:class:`~aspectra.papers.sources.tagged.reading.TaggedFormat`,
-:class:`~aspectra.papers.sources.xml.reading.XmlFormat`).
+(:class:`~aspectra.papers.sources.json.records.JsonFormat`,
+:class:`~aspectra.papers.sources.tagged.records.TaggedFormat`,
+:class:`~aspectra.papers.sources.xml.elements.XmlFormat`).
 ``tests/unit/papers/test_source_conformance.py`` tests every member.
 """
 

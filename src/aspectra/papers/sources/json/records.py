@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ __all__ = ["ENVELOPES", "SHOWN", "JsonFormat", "as_dict", "as_list", "first_keys
 
 # Possessive, so that a string cut off by the end of the head is passed over once, not once per escape.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]', re.S)
-_NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{)")
+_NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{\s*(\"[^\"]*\"))")
+_FIRST_KEY = re.compile(r"\{\s*(\"[^\"]*\")")
+_LOOK_AHEAD = 1000  # objects behind a broken element among which the next element is looked for
 ENVELOPES = ("papers", "records", "documents", "items", "results", "data", "works")
 _ENVELOPE = re.compile(rf'"(?:{"|".join(ENVELOPES)})"\s*:\s*\[(?=\s*\{{)')
 SHOWN = frozenset(("title", "Title", "paper_title", "abstract", "Abstract", "text", "summary"))
@@ -247,6 +249,7 @@ def _opened(value: Mapping[str, Any], place: str = "") -> Iterator[_Item]:
 
 def _elements(text: str, at: int) -> Iterator[_Item]:
     """Elements of the array whose first one begins behind ``at``, each decoded for itself."""
+    begins: set[str] = set()  # first keys of the elements, by which the one after a broken one is told
     number = 0
     while True:
         while at < len(text) and text[at] in " \t\n\r,":
@@ -255,13 +258,16 @@ def _elements(text: str, at: int) -> Iterator[_Item]:
             return
         number += 1
         place = f"record {number}"
+        if found := _FIRST_KEY.match(text, at):
+            begins.add(found[1])
         try:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             yield place, Remark(place, f"not valid JSON: {error}")
-            following = _NEXT_OBJECT.search(text, max(at + 1, getattr(error, "pos", 0)))
-            if not following:
+            following = _NEXT_OBJECT.finditer(text, max(at + 1, getattr(error, "pos", 0)))
+            ends = [(match[1] not in begins, match.end()) for match in islice(following, _LOOK_AHEAD)]
+            if not ends:
                 return
-            at = following.end()
+            at = min(ends)[1]
             continue
         yield place, value if isinstance(value, dict) else Remark(place, "not a JSON object")
