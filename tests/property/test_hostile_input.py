@@ -19,7 +19,7 @@ from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.xml.elements import root_name
 from aspectra.papers.text.cleaning import mend_hyphens, strip_invisible
-from aspectra.papers.text.references import read_reference, split_references
+from aspectra.papers.text.references import cut_references, entries_of, read_reference
 from aspectra.papers.text.structure import outline
 
 NAMES = ("pdf", "unarxive", "tei", "jats", "openalex", "arxiv", "s2orc", "markdown")
@@ -245,7 +245,7 @@ def test_any_text(text: str) -> None:
     clean, _ = strip_invisible(text)
     found = outline(mend_hyphens(clean))
     assert all(section.heading or section.text for section in found.sections)
-    for entry in split_references(clean)[1]:
+    for entry in entries_of(cut_references(clean)[1]):
         assert read_reference(entry).raw
 
 

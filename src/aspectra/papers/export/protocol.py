@@ -6,15 +6,22 @@ register an instance of it (a third party uses the entry point group ``aspectra.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
+from aspectra.papers.kinds import SHARED
+from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["WRITERS", "Writer", "raw_record", "tidy"]
+__all__ = ["NO_LIMIT", "WRITERS", "ReadBack", "Writer", "inverted", "raw_record", "tidy"]
+
+NO_LIMIT = ReadOptions(max_text_chars=2**62)
+"""For reading back what was written."""
 
 
 class Writer(Protocol):
@@ -57,3 +64,45 @@ def raw_record(paper: Paper, name: str) -> tuple[str, Any] | None:
     if isinstance(kept, dict) and isinstance(kept.get("type"), str) and kept.get("fields"):
         return kept["type"], kept["fields"]
     return None
+
+
+class ReadBack:
+    """What the reader of a format makes of a written record, and what the record does not say.
+
+    Args:
+        paper: what was written.
+        items: what the reader gives.
+    """
+
+    def __init__(self, paper: Paper, items: Iterable[Paper | Remark]) -> None:
+        self._paper = paper
+        self.said: Paper | None = None
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            self.said = next((item for item in items if isinstance(item, Paper)), None)
+
+    def attributes(self, names: Iterable[str]) -> list[str]:
+        """Those of the attributes that are not as the paper has them."""
+        said = self.said
+        return [n for n in names if said is None or getattr(said, n) != getattr(self._paper, n)]
+
+    def identifiers(self) -> dict[str, str]:
+        """The identifiers that the record does not give."""
+        known = self.said.identifiers if self.said else {}
+        return {scheme: v for scheme, v in self._paper.identifiers.items() if known.get(scheme) != v}
+
+    def shared(self) -> list[str]:
+        """Names of the shared metadata that the record does not give."""
+        known, wanted = self.said.metadata if self.said else {}, self._paper.metadata
+        return [name for name in SHARED if wanted.get(name) and known.get(name) != wanted.get(name)]
+
+
+def inverted(name: str, suffix_last: bool = False) -> str:
+    """A printed name as "Family, Given", "" where it cannot be taken apart; a suffix is second or last."""
+    parts = name_parts(name)
+    if parts is None:
+        return ""
+    given, particle, family, suffix = parts
+    whole = f"{particle} {family}".strip()
+    if not suffix:
+        return f"{whole}, {given}"
+    return f"{whole}, {given}, {suffix}" if suffix_last else f"{whole}, {suffix}, {given}"

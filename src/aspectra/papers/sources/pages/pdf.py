@@ -177,28 +177,23 @@ def _parse(out: bytes) -> _Answer:
 
 
 def _refusal(path: Path, answer: _Answer, options: ReadOptions) -> BadInput:
-    if answer.error == "encrypted":
-        return BadInput(
-            f"{path.name} is encrypted",
-            why=answer.detail or "it opens only with a password",
-            hint="save a copy without a password and add that",
-        )
-    if answer.error == "time":
-        return BadInput(
-            f"{path.name} took longer than {options.pdf_seconds:g} s",
-            why="it is very large or built to be slow",
-            hint="allow more time, or convert it to text first",
-        )
-    if answer.error == "memory":
-        return BadInput(
-            f"{path.name} needs more than {options.pdf_memory_mb} MiB",
-            why="it is very large or built to be",
-            hint="allow more memory, or convert it to text first",
-        )
+    large, instead = "it is very large or built to be slow", "convert it to text first"
+    what, why, hint = {
+        "encrypted": ("is encrypted", "it opens only with a password", "save a copy without a password"),
+        "time": (f"took longer than {options.pdf_seconds:g} s", large, f"allow more time, or {instead}"),
+        "memory": (f"needs more than {options.pdf_memory_mb} MiB", large, f"allow more memory, or {instead}"),
+    }.get(
+        answer.error,
+        (
+            "cannot be read as a PDF",
+            "it is damaged",
+            "fetch the file again, or repair it (for instance with qpdf)",
+        ),
+    )
     return BadInput(
-        f"{path.name} cannot be read as a PDF",
-        why=answer.detail or "it is damaged",
-        hint="fetch the file again, or repair it (for instance with qpdf)",
+        f"{path.name} {what}",
+        why=why if answer.error in ("time", "memory") else answer.detail or why,
+        hint=hint,
     )
 
 

@@ -37,20 +37,7 @@ logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
 _START = re.compile(r"^[ \t]*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=]*+)(?!\s*=)", re.M)
 _FOLLOWING = re.compile(r"\s*,?\s*([A-Za-z][\w-]*)\s*=\s*")
 _NOT_ENTRIES = ("comment", "preamble", "string")
-_MONTHS = (
-    ("jan", "January"),
-    ("feb", "February"),
-    ("mar", "March"),
-    ("apr", "April"),
-    ("may", "May"),
-    ("jun", "June"),
-    ("jul", "July"),
-    ("aug", "August"),
-    ("sep", "September"),
-    ("oct", "October"),
-    ("nov", "November"),
-    ("dec", "December"),
-)
+_MONTHS = "January February March April May June July August September October November December".split()
 _NOT_INHERITED = frozenset(
     {"crossref", "xdata", "xref", "ids", "entryset", "label", "options", "related", "shorttitle", "sortkey"}
     | {"doi", "url", "urldate", "eprint", "eprinttype", "archiveprefix", "abstract", "keywords", "file"}
@@ -131,7 +118,7 @@ class BibTeX:
 
 def _strings(blocks: list[Block]) -> dict[str, str]:
     """Abbreviations in force: the months, then ``@string`` in order, which may build on earlier ones."""
-    strings = dict(_MONTHS)
+    strings = {month[:3].lower(): month for month in _MONTHS}
     for block in blocks:
         inner = block.ignore_error_block if isinstance(block, DuplicateBlockKeyBlock) else block
         if isinstance(inner, String):
