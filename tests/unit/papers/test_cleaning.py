@@ -7,6 +7,7 @@ import pytest
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import person
+from aspectra.papers.sources.assembly import identifiers_of
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, storable
 
 
@@ -45,6 +46,14 @@ def test_a_run_of_letters_without_an_end_is_passed_over_once() -> None:
     text = "a" * 500_000
     assert mend_hyphens(text) == text
     assert mend_hyphens("re-\ntrie-\nval") == "retrieval"
+
+
+@pytest.mark.parametrize(
+    ("doi", "arxiv"),
+    [("10.48550/arXiv.2502.01229", "2502.01229"), ("10.48550/arXiv.hep-th/0601001", "hep-th/0601001")],
+)
+def test_the_doi_of_an_arxiv_paper_gives_its_arxiv_id(doi: str, arxiv: str) -> None:
+    assert identifiers_of([("doi", doi)]) == {"doi": doi.casefold(), "arxiv": arxiv}
 
 
 @pytest.mark.parametrize(
