@@ -115,8 +115,8 @@ def obedience(searcher: Searcher, titles: list[str], seeds: list[str]) -> Rows:
         (
             "title as query, four conditions",
             titles,
-            lambda t: searcher.search(t, planner="hybrid"),
-            lambda t: searcher.search(t, conditions=conditions),
+            lambda t: searcher.search(t, planner="hybrid", literal=True),
+            lambda t: searcher.search(t, conditions=conditions, literal=True),
         ),
         (
             "seed query, aspects and four conditions",
@@ -171,7 +171,7 @@ def main() -> None:
         return engine.retrieve(tokens, k=10, show_progress=False)
 
     def through_plan(text: str) -> object:
-        return searcher.order(searcher.plan(Query(text, evidence=0, versions="all"), "bm25"))
+        return searcher.order(searcher.plan(Query(text, evidence=0, versions="all", literal=True), "bm25"))
 
     for name, inputs in (("title", titles), ("abstract", abstracts)):
         ours, theirs = p50(through_plan, inputs), p50(raw, inputs)
@@ -195,7 +195,7 @@ def main() -> None:
     rows.append((f"dense exact, {len(matrix):,} x {matrix.shape[1]}", text, ">= 70 %", share >= 70))
 
     for name, inputs, goal in (("title", titles, 40), ("abstract", abstracts, 60)):
-        time = p50(lambda text: searcher.search(text, limit=10), inputs)
+        time = p50(lambda text: searcher.search(text, limit=10, literal=True), inputs)
         rows.append(
             (f"hybrid with evidence, {name} as query, p50", f"{time:.1f} ms", f"<= {goal} ms", time <= goal)
         )
@@ -218,8 +218,8 @@ def main() -> None:
             sizes.append(len(small.index))
             # Encoding a query costs the same at any size: remembered vectors leave only the search.
             for title in held:
-                small.search(title, limit=10)
-            costs.append(p50(lambda text, s=small: s.search(text, limit=10), held))
+                small.search(title, limit=10, literal=True)
+            costs.append(p50(lambda text, s=small: s.search(text, limit=10, literal=True), held))
         slope, base = np.polyfit(sizes, costs, 1)
         table = ", ".join(f"{s:,}: {c:.1f} ms" for s, c in zip(sizes, costs, strict=True))
         fit = f"{base:.1f} ms + {1e5 * slope:.1f} ms per 100,000 papers"

@@ -94,10 +94,10 @@ def run_topics(
     for topic in benchmark.topics:
         dropped = benchmark.excluded.get(topic.id, frozenset())
         text = topic.text if change is None else change(topic.text)
-        query = Query(text, limit=100 + len(dropped), evidence=0, versions="all")
+        query = Query(text, limit=100 + len(dropped), evidence=0, versions="all", literal=True)
         if lens:
             seed = topic.id.removeprefix("q-")
-            query = replace(query, text="", seeds=(seed,), lenses=(lens,))
+            query = Query(seeds=(seed,), lenses=(lens,), limit=query.limit, evidence=0, versions="all")
         positions, scores = searcher.order(searcher.plan(query, planner))
         ids = [searcher.index.ids[p] for p in positions]
         out[topic.id] = {i: float(s) for i, s in zip(ids, scores, strict=True) if i not in dropped}

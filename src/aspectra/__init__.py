@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from aspectra.base.errors import AspectraError
     from aspectra.papers.library.store import Store as Library
     from aspectra.papers.paper import Paper
+    from aspectra.search.conditions.condition import Condition, limits
     from aspectra.search.plan import Plan
-    from aspectra.search.query import Filters, Query
+    from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
     from aspectra.search.searcher import open_library as open  # noqa: A004
 
 __all__ = [
     "AspectraError",
-    "Filters",
+    "Condition",
     "Library",
     "Paper",
     "Plan",
@@ -31,18 +32,20 @@ __all__ = [
     "Ranking",
     "Searcher",
     "__version__",
+    "limits",
     "open",
 ]
 
 _WHERE = {
     "AspectraError": "aspectra.base.errors",
-    "Filters": "aspectra.search.query",
+    "Condition": "aspectra.search.conditions.condition",
     "Library": "aspectra.papers.library.store",
     "Paper": "aspectra.papers.paper",
     "Plan": "aspectra.search.plan",
     "Query": "aspectra.search.query",
     "Ranking": "aspectra.search.ranking",
     "Searcher": "aspectra.search.searcher",
+    "limits": "aspectra.search.conditions.condition",
     "open": "aspectra.search.searcher",
 }
 

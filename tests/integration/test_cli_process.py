@@ -111,8 +111,8 @@ def test_strict(place, library, aspectra):
 
 HOLDER = """
 import sys
-from aspectra.papers.library.store import Library
-with Library(sys.argv[1]).writing("index"):
+from aspectra.papers.library.store import Store
+with Store(sys.argv[1]).writing("index"):
     print("held", flush=True)
     sys.stdin.read()
 """

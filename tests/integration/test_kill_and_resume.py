@@ -30,7 +30,7 @@ CHILD = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
 from fake_encoder import FakeEncoder
-from aspectra.papers.library.store import Library
+from aspectra.papers.library.store import Store
 from aspectra.views.build.run import build_index
 from test_kill_and_resume import SETTINGS
 
@@ -40,7 +40,7 @@ class Slow(FakeEncoder):
         return super().encode(texts, **more)
 
 print("ready", flush=True)
-build_index(Library(sys.argv[1]), SETTINGS, load=lambda _: Slow())
+build_index(Store(sys.argv[1]), SETTINGS, load=lambda _: Slow())
 print("done", flush=True)
 """
 
@@ -86,7 +86,7 @@ def test_killed_add_keeps_finished_batches(tmp_path):
     library = Store.create(tmp_path / "library")
     script = """
     import sys, time
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
     from aspectra.papers.paper import Paper
     def endless():
         for i in range(10**6):
@@ -94,7 +94,7 @@ def test_killed_add_keeps_finished_batches(tmp_path):
                 print("ready", flush=True)
                 time.sleep(60)
             yield Paper(f"p{i:07d}", f"Paper {i}")
-    with Library(sys.argv[1]).writing("add") as writer:
+    with Store(sys.argv[1]).writing("add") as writer:
         writer.add(endless())
     """
     child = subprocess.Popen(
@@ -119,12 +119,12 @@ def test_ten_writers_lose_nothing(tmp_path):
     script = """
     import sys, time
     from aspectra.base.errors import LibraryBusy
-    from aspectra.papers.library.store import Library
+    from aspectra.papers.library.store import Store
     from aspectra.papers.paper import Paper
     for number in range(5):
         while True:
             try:
-                with Library(sys.argv[1]).writing("add") as writer:
+                with Store(sys.argv[1]).writing("add") as writer:
                     writer.add([Paper(f"w{sys.argv[2]}-{number}", f"Paper {number} of {sys.argv[2]}")])
                 break
             except LibraryBusy:

@@ -10,8 +10,8 @@ from aspectra.base.hashing import canonical_json, digest_texts
 from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
 from aspectra.papers.text.sentences import split_sentences
+from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan
-from aspectra.search.query import Filters
 from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
 from aspectra.views.build.vectors import Packed, paper_spans
 from aspectra.views.chunks import chunk_spans, windows
@@ -205,9 +205,9 @@ def test_plans_survive_toml_and_json(probes, limit, kind, venues):
         "p",
         tuple(Probe(v, text=t, weight=w) for v, t, w in probes),
         Fusion(kind=kind, k=7),
-        Filters(since=1990, venues=tuple(venues)),
         ("x",),
         limit,
+        conditions=limits(since=1990, venues=venues),
     )
     for back in (Plan.loads(plan.to_json()), Plan.loads(plan.to_toml())):
         assert back == plan

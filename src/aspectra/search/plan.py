@@ -11,9 +11,8 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.condition import Condition, distinct
 from aspectra.search.planning.defaults import COMPLIANCE_WEIGHT
-from aspectra.search.query import Filters
 from aspectra.search.scoring.chain import Chain
 from aspectra.views.view import Probe
 
@@ -57,14 +56,13 @@ class Plan:
         planner: who made it.
         probes: questions to views.
         fusion: how answers are combined.
-        filters: hard limits.
         conditions: what the papers should be like: dropped or moved by it.
-        compliance: what wholly meeting one wish is worth, see :mod:`aspectra.search.conditions.grading`.
+        compliance: worth of wholly meeting one preference, see :mod:`aspectra.search.conditions.grading`.
         exclude: ids never shown (the seeds of a seed query).
         within: where given, only these ids are ranked (a pool, or a first stage's best).
         direction: what the papers are to the seeds, as in :class:`Query`; said, not asked: the probes ask it.
         chain: further rounds that ask with papers found, or None.
-        unread: words of the asker that look like wishes and were not understood: they were left in the text.
+        unread: words of the question that look like constraints and were not understood.
         limit, evidence, versions: as in :class:`Query`.
         stages: spellings of what happens after the search, in their order, see
         :mod:`aspectra.search.stages.protocol`.
@@ -74,7 +72,6 @@ class Plan:
     planner: str
     probes: tuple[Probe, ...]
     fusion: Fusion = Fusion()
-    filters: Filters = Filters()
     exclude: tuple[str, ...] = ()
     limit: int = 10
     evidence: int = 1
@@ -92,6 +89,7 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.probes:
             raise UsageError("the plan asks nothing", why="it has no probes")
+        object.__setattr__(self, "conditions", distinct(self.conditions))
         if self.limit < 0:
             raise UsageError(f"the limit is {self.limit}", why="it must be 0 or more")
 
@@ -123,8 +121,6 @@ class Plan:
             out["exclude"] = list(self.exclude)
         if self.within:
             out["within"] = list(self.within)
-        if self.filters:
-            out["filters"] = self.filters.to_dict()
         if self.conditions:
             out["compliance"] = self.compliance
             out["conditions"] = [c.to_dict() for c in self.conditions]
@@ -153,7 +149,6 @@ class Plan:
                 planner=str(data.get("planner", "edited")),
                 probes=tuple(Probe.from_dict(dict(p)) for p in data.get("probes", ())),
                 fusion=Fusion(**data.get("fusion", {})),
-                filters=Filters.from_dict(dict(data.get("filters", {}))),
                 conditions=tuple(Condition.from_dict(dict(c)) for c in data.get("conditions", ())),
                 compliance=float(data.get("compliance", COMPLIANCE_WEIGHT)),
                 unread=tuple(data.get("unread", ())),
@@ -232,17 +227,15 @@ class Plan:
                 else f"reciprocal rank fusion, k = {self.fusion.k}"
             )
             lines.append(f"  fused by {how}")
-        for name, value in self.filters.to_dict().items():
-            lines.append(f"  only {name} {', '.join(value) if isinstance(value, list) else value}")
         for condition in self.conditions:
             said = f"  (“{condition.words}”)" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
-            lines.append(f"  [{condition.chip}]{how}{said}")
+            lines.append(f"  [{condition.spelling}]{how}{said}")
         if self.direction:
             lines.append(f"  direction {self.direction}")
         if self.chain is not None:
             lines.append(f"  {self.chain}")
-        lines += [f"  not understood, left in the text: “{words}”" for words in self.unread]
+        lines += [f"  not understood, so not applied: “{words}”" for words in self.unread]
         lines += [f"  then {stage}" for stage in self.stages]
         if self.within:
             lines.append(f"  ranks only {len(self.within)} given papers")

@@ -1,71 +1,23 @@
-"""What somebody asks: words, seed papers, hard limits."""
+"""Queries: what somebody asks, as one value that every surface fills in."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral
-from typing import Any
+from typing import Literal, get_args
 
-from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
-from aspectra.search.conditions.condition import Condition
+from aspectra.base.values import Value, force_setattr, replace
+from aspectra.search.conditions.condition import Condition, as_names, distinct
 from aspectra.search.planning.directions import check_direction
 
-__all__ = ["Filters", "Query"]
+__all__ = ["Query", "Versions"]
+
+Versions = Literal["best", "all"]
 
 _LONGEST_TEXT = 100_000
 _MOST_SEEDS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Hard limits: a paper that does not meet every one is never ranked.
-
-    A paper without a known year, venue or language does not meet a limit on it.
-
-    Attributes:
-        since, until: first and last year, inclusive.
-        venues: any of these, compared without case; ``*`` at an end matches anything.
-        authors: any of these family names or whole names.
-        languages: any of these primary tags, such as ``en``.
-    """
-
-    since: int | None = None
-    until: int | None = None
-    venues: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("venues", "authors", "languages"):
-            value = getattr(self, name)
-            # One name alone is taken as one name, never as its letters.
-            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
-        for name, year in (("since", self.since), ("until", self.until)):
-            if year is not None and not isinstance(year, Integral):
-                raise UsageError(f"{name} is {year!r}", why="it must be a year, as a whole number")
-        if self.since is not None and self.until is not None and self.since > self.until:
-            raise UsageError(f"no year is both >= {self.since} and <= {self.until}")
-
-    def __bool__(self) -> bool:
-        return self != Filters()
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form without unset limits."""
-        return {
-            k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in (None, ())
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Filters:
-        """Inverse of :meth:`to_dict`."""
-        refuse_unknown(data, (f.name for f in fields(cls)), "filter")
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        return cls(**values)
-
-
-@dataclass(frozen=True)
-class Query:
+class Query(Value, frozen=True):
     """A question, before it is planned.
 
     Attributes:
@@ -73,31 +25,39 @@ class Query:
         seeds: ids of seed papers (resolved).
         same, different: aspects in which papers should be like the seeds (or the text), or unlike them; see
             :class:`~aspectra.search.planning.aspects.Aspect`.
-        conditions: what the papers themselves should be like.
-        instruction: the same in free words, or ""; who asks decides whether it is read.
-        filters: hard limits.
-        limit: papers wanted, 0 or more.
-        evidence: sentences quoted per paper, 0 for none.
+        conditions: what the papers themselves should be like, each once; limits on year, venue, author and
+            language are conditions too, see :func:`~aspectra.search.conditions.condition.limits`.
+        instruction: what the papers should be like, in free words, or "".
         direction: what the papers are to the seeds: ``builds-on`` (the seeds build on them), ``built-on-by``
             (they build on the seeds), ``both``, or "" for plain likeness.
+        lenses: lenses to search through, for planners that use them; () leaves the choice to the planner.
+        limit: papers wanted, 0 or more.
+        evidence: sentences quoted per paper, 0 for none.
         versions: ``best`` shows one version of a work and names the others; ``all`` ranks each by itself.
-        lenses: lenses to look through, for planners that do; () leaves the choice to the planner.
+        literal: search the text as it is; otherwise constraints in it are read and applied, as those of the
+            instruction always are.
+
+    Raises:
+        UsageError: nothing is asked, or a field has an impossible value.
     """
 
     text: str = ""
     seeds: tuple[str, ...] = ()
-    filters: Filters = Filters()
-    limit: int = 10
-    evidence: int = 1
-    versions: str = "best"
-    instruction: str = ""
     same: tuple[str, ...] = ()
     different: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    instruction: str = ""
     direction: str = ""
     lenses: tuple[str, ...] = ()
+    limit: int = 10
+    evidence: int = 1
+    versions: Versions = "best"
+    literal: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("seeds", "same", "different", "lenses"):
+            force_setattr(self, name, as_names(getattr(self, name)))
+        force_setattr(self, "conditions", distinct(self.conditions))
         if not self.text.strip() and not self.seeds:
             raise UsageError(
                 "the query is empty", hint='give words, as in: aspectra search "graph pretraining"'
@@ -111,7 +71,7 @@ class Query:
         if len(self.seeds) > _MOST_SEEDS:
             raise UsageError(f"{len(self.seeds)} seeds", why=f"at most {_MOST_SEEDS}")
         check_direction(self.direction, self.seeds)
-        if self.versions not in ("best", "all"):
+        if self.versions not in get_args(Versions):
             raise UsageError(f"versions is {self.versions!r}", why="it must be best or all")
 
     def with_limit(self, limit: int) -> Query:

@@ -107,7 +107,7 @@ class Kept:
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         return {
-            "condition": self.condition.chip,
+            "condition": self.condition.spelling,
             "met": self.met,
             "grade": None if self.grade is None else round(self.grade, 4),
             "moved": round(self.moved, 4),
@@ -301,7 +301,7 @@ class Ranking(Sequence[Hit]):
         for kept in hit.conditions:
             grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
             moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
-            lines.append(f"  [{kept.condition.chip}] {'met' if kept.met else 'not met'}: {grade}{moved}")
+            lines.append(f"  [{kept.condition.spelling}] {'met' if kept.met else 'not met'}: {grade}{moved}")
         for stage, before, after in hit.moves:
             came = "joined at" if before is None else f"moved from {before} to"
             lines.append(f"  {stage}: {came} {after}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.search.instructions.understanding import understand
+from aspectra.base.values import replace
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.planning.directions import DIRECTIONS
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames, bind, plan_with
@@ -148,8 +149,8 @@ class Recipe:
         for number, name in zip(rest[::2], rest[1::2], strict=True):
             if not number.isdigit():
                 raise UsageError(f"{number!r} in {spec!r} is not a number of papers")
-            made = replace(_named(cls, name), name=spec, first=made, top=int(number))
-        return replace(made, name=spec, stages=tuple(stages)) if stages else made
+            made = changed(_named(cls, name), name=spec, first=made, top=int(number))
+        return changed(made, name=spec, stages=tuple(stages)) if stages else made
 
     def to_toml(self) -> str:
         """As TOML."""
@@ -160,28 +161,30 @@ class Recipe:
     def plan(self, query: Query, views: ViewNames) -> Plan:
         """Bound to a query. The first stage is not part of it: see :meth:`order`."""
         asked = replace(query, direction=self.direction) if self.direction and query.seeds else query
-        if query.instruction and self.instruction == "concat":
-            asked = replace(asked, text=f"{query.text} {query.instruction}".strip())
-        elif self.instruction == "read":
-            asked = understand(asked).query
-        if not self.probes:
-            plan = plan_with(self.planner, asked, views)
-        else:
-            probes = [
-                Probe(
-                    p.view.replace("{encoder}", views.encoder),
-                    text=asked.text,
-                    seeds=asked.seeds,
-                    weight=p.weight,
-                    pooling=p.pooling,  # type: ignore[arg-type]  # checked by Probe
-                    metric=p.metric,  # type: ignore[arg-type]
-                )
-                for p in self.probes
-            ]
-            plan = bind(self.name, asked, probes, self.fusion)
+        if self.instruction != "read":
+            joined = (
+                f"{query.text} {query.instruction}".strip() if self.instruction == "concat" else query.text
+            )
+            asked = replace(asked, text=joined, instruction="")
+        plan = plan_with(self._probing if self.probes else self.planner, asked, views)
         if query.instruction and self.instruction == "encoder":
-            plan = replace(plan, probes=tuple(replace(p, instruction=query.instruction) for p in plan.probes))
+            plan = changed(plan, probes=tuple(changed(p, instruction=query.instruction) for p in plan.probes))
         return asked_with(plan, query, self.stages)
+
+    def _probing(self, query: Query, views: ViewNames) -> Plan:
+        """A plan of the recipe's own probes, each asked with the query's text and seeds."""
+        probes = [
+            Probe(
+                p.view.replace("{encoder}", views.encoder),
+                text=query.text,
+                seeds=query.seeds,
+                weight=p.weight,
+                pooling=p.pooling,  # type: ignore[arg-type]  # checked by Probe
+                metric=p.metric,  # type: ignore[arg-type]
+            )
+            for p in self.probes
+        ]
+        return bind(self.name, query, probes, self.fusion)
 
     def order(
         self, query: Query, views: ViewNames, run: Callable[[Plan], list[str]], within: tuple[str, ...] = ()
@@ -197,7 +200,7 @@ class Recipe:
         if self.first is not None:
             before = self.first.order(query.with_limit(self.top), views, run, within)
             within = tuple(run(before)) or ("",)
-        return replace(self.plan(query, views), within=within)
+        return changed(self.plan(query, views), within=within)
 
 
 def _named(kind: type[Recipe], spec: str) -> Recipe:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -24,11 +23,10 @@ from aspectra.search.evidence.aspect_quotes import aspect_quotes
 from aspectra.search.evidence.explaining import kept_conditions, probe_scores
 from aspectra.search.evidence.passages import with_passages
 from aspectra.search.evidence.quotes import Quoter
-from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings, looks_through
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames, plan_with
-from aspectra.search.query import Filters, Query
+from aspectra.search.query import Query, Versions
 from aspectra.search.ranking import Evidence, Hit, Ranking
 from aspectra.search.scoring.scores import score_papers
 from aspectra.search.stages.protocol import Context, asked_with
@@ -122,43 +120,40 @@ class Searcher:
         limit: int = 10,
         planner: str = DEFAULT_PLANNER,
         evidence: int = 1,
-        filters: Filters = Filters(),
-        versions: str = "best",
+        versions: Versions = "best",
         instruction: str = "",
         same: Sequence[str] = (),
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
         lenses: Sequence[str] = (),
+        literal: bool = False,
     ) -> Ranking:
         """Papers for a question in words.
 
         Args:
-            text: the question; it is searched as it is.
-            :func:`~aspectra.search.instructions.understanding.understand`
-                reads wishes in it.
+            text: the question.
             limit: papers wanted.
             planner: name of a planner.
             evidence: sentences quoted per paper.
-            filters: hard limits.
             versions: ``best`` or ``all``.
             instruction: what the papers should be like, in words; it is read into conditions and aspects.
             same: aspects in which papers should be like the text.
             different: aspects in which they should be unlike it.
             conditions: what the papers should be like.
-            lenses: lenses to look through, for planners that do.
+            lenses: lenses to search through, for planners that use them.
+            literal: search the text as it is; otherwise constraints in it are read and applied.
         """
         query = Query(
             text,
-            (),
-            filters,
-            limit,
-            evidence,
-            versions,
-            instruction,
-            tuple(same),
-            tuple(different),
-            tuple(conditions),
+            same=tuple(same),
+            different=tuple(different),
+            conditions=tuple(conditions),
+            instruction=instruction,
             lenses=tuple(lenses),
+            limit=limit,
+            evidence=evidence,
+            versions=versions,
+            literal=literal,
         )
         return self.run(self.plan(query, planner))
 
@@ -169,14 +164,14 @@ class Searcher:
         limit: int = 10,
         planner: str = DEFAULT_PLANNER,
         evidence: int = 1,
-        filters: Filters = Filters(),
-        versions: str = "best",
+        versions: Versions = "best",
         instruction: str = "",
         same: Sequence[str] = (),
         different: Sequence[str] = (),
         conditions: Sequence[Condition] = (),
         direction: str = "",
         lenses: Sequence[str] = (),
+        literal: bool = False,
     ) -> Ranking:
         """Papers like the seeds; the seeds and their other versions are not shown.
 
@@ -186,7 +181,6 @@ class Searcher:
             limit: as in :meth:`search`.
             planner: as there.
             evidence: as there.
-            filters: as there.
             versions: as there.
             instruction: as there.
             same: aspects in which papers should be like the seeds.
@@ -194,21 +188,22 @@ class Searcher:
             conditions: as there.
             direction: ``builds-on``, ``built-on-by``, ``both``, or "" for likeness without one.
             lenses: as there.
+            literal: as there.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
         query = Query(
             text,
             resolved,
-            filters,
-            limit,
-            evidence,
-            versions,
-            instruction,
             tuple(same),
             tuple(different),
             tuple(conditions),
+            instruction,
             direction,
             tuple(lenses),
+            limit,
+            evidence,
+            versions,
+            literal,
         )
         return self.run(self.plan(query, planner))
 
@@ -217,22 +212,18 @@ class Searcher:
         query: Query,
         planner: str = DEFAULT_PLANNER,
         *,
-        read_text: bool = False,
         stages: Sequence[str] = (),
     ) -> Plan:
         """The plan that would be run for a query.
 
         Args:
-            query: its instruction is read into conditions and aspects.
+            query: its instruction, and its text unless it is literal, are read into conditions and aspects.
             planner: name of a planner.
-            read_text: read wishes in the text too.
             stages: what happens after the search, see :mod:`aspectra.search.stages.protocol`.
         """
         for seed in query.seeds:
             self.index.position(seed)
-        understood = understand(query, text_too=read_text)
-        chosen = looks_through(query.lenses, planner)
-        plan = replace(plan_with(chosen, understood.query, self.view_names), unread=understood.unread)
+        plan = plan_with(looks_through(query.lenses, planner), query, self.view_names)
         return asked_with(plan, query, stages)
 
     def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
@@ -268,7 +259,7 @@ class Searcher:
         if exclude and plan.versions == "best":
             twins = self.library.versions(exclude)
             exclude = (*exclude, *(v for versions in twins.values() for v in versions))
-        mask = allowed_mask(self.index, plan.filters, exclude, gone, plan.within)
+        mask = allowed_mask(self.index, exclude, gone, plan.within)
         obedient = conditions_mask(self.index, plan.conditions)
         if mask is None or obedient is None:
             return obedient if mask is None else mask
@@ -382,7 +373,7 @@ class Searcher:
     def warnings(self, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         gone, new = self._changed()
-        out = []
+        out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
         if new > 0:
             out.append(
                 f"{new:,} paper(s) were added since the last index and are not searched: aspectra index"

@@ -306,10 +306,10 @@ def test_the_table(run, library):
         "search", "dense", "retrieval", "--since", "2020-05-01", "--venue", "sig*", "--explain"
     )
     assert code == 0
-    assert "“dense retrieval” · since 2020 · venue sig* · guided" in out
+    assert "“dense retrieval” · [require year=>=2020] · [require venue=sig*] · guided" in out
     assert "Dense retrieval of scientific papers" in out
     assert "“We train encoders for dense retrieval.”" in out
-    assert "1 paper of 1 within the limits (of 3)" in out
+    assert "1 paper of 1 left by the filters (of 3)" in out
     assert "abstract@bm25" in out
 
 

@@ -10,7 +10,8 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.search.conditions.condition import ATTRIBUTES, Attribute, Condition
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.condition import Condition
 from aspectra.views.build.run import build_index
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES
@@ -101,8 +102,8 @@ def test_values_are_checked(attribute: Attribute) -> None:
     good, bad = VALUES[attribute.name]
     for value in good:
         attribute.check(value)
-        chip = Condition(attribute.name, value, "avoid").chip
-        assert Condition.parse(chip) == Condition(attribute.name, value, "avoid")
+        written = Condition(attribute.name, value, "avoid").spelling
+        assert Condition.parse(written) == Condition(attribute.name, value, "avoid")
     for value in bad:
         with pytest.raises(UsageError):
             attribute.check(value)

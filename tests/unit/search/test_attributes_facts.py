@@ -14,8 +14,8 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.keyword import FORM_GRADE, Term, inflections
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.venue import venue_grade
-from aspectra.search.conditions.condition import ATTRIBUTES
 from aspectra.views.build.run import build_index
 from aspectra.views.index import Index
 from aspectra.views.lexical.bm25 import LexicalSettings

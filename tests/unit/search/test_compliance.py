@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.condition import ATTRIBUTES, Condition
-from aspectra.search.conditions.grading import conditions_mask, lead, obey
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.grading import apply_conditions, conditions_mask, lead
 from aspectra.search.evidence.why_not import why_not
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
@@ -28,6 +29,7 @@ class Given:
     """An attribute whose grades are said by the test."""
 
     name = "given"
+    every = False
 
     def __init__(self, cheap: bool = True) -> None:
         self.cheap = cheap
@@ -66,9 +68,11 @@ class FakeIndex:
         return self.count
 
 
-def _obey(conditions, scores, weight=1.0):
+def _applied(conditions, scores, weight=1.0):
     papers = np.arange(len(scores))
-    return obey(FakeIndex(len(scores)), conditions, papers, weight * lead(np.asarray(scores, float)))
+    return apply_conditions(
+        FakeIndex(len(scores)), conditions, papers, weight * lead(np.asarray(scores, float))
+    )
 
 
 SCORES = [9.0, 8.5, 7.0, 3.0, 2.0, 1.0]
@@ -76,30 +80,30 @@ SCORES = [9.0, 8.5, 7.0, 3.0, 2.0, 1.0]
 
 def test_a_wish_raises_and_its_opposite_lowers_by_the_same(attribute):
     attribute.table["v"] = [0, 1, 0, 1, 0.5, np.nan]
-    wanted = _obey([Condition("given", "v", "prefer")], SCORES)
-    unwanted = _obey([Condition("given", "v", "avoid")], SCORES)
+    wanted = _applied([Condition("given", "v", "prefer")], SCORES)
+    unwanted = _applied([Condition("given", "v", "avoid")], SCORES)
     assert np.allclose(wanted.moves[0], -unwanted.moves[0])
     assert wanted.moves[0][1] > 0 > wanted.moves[0][0]
     assert wanted.moves[0][4] == pytest.approx(0, abs=1e-9)
     assert wanted.moves[0][5] == 0  # nothing known, nothing moved
-    assert wanted.kept.all()
+    assert wanted.passed.all()
 
 
 def test_require_and_exclude_drop(attribute):
     attribute.table["v"] = [0, 1, 0.4, 0.5, 0.9, np.nan]
-    kept = _obey([Condition("given", "v", "require")], SCORES).kept
-    assert kept.tolist() == [False, True, False, True, True, False]
-    kept = _obey([Condition("given", "v", "exclude")], SCORES).kept
-    assert kept.tolist() == [True, False, True, False, False, True]
+    passed = _applied([Condition("given", "v", "require")], SCORES).passed
+    assert passed.tolist() == [False, True, False, True, True, False]
+    passed = _applied([Condition("given", "v", "exclude")], SCORES).passed
+    assert passed.tolist() == [True, False, True, False, False, True]
 
 
 def test_alternatives_need_one_and_bounds_need_all(attribute):
     attribute.table |= {"a": [1, 0, 0, 1], ">b": [1, 1, 0, 0], "c": [0, 1, 0, 0]}
     either = [Condition("given", "a", "require"), Condition("given", "c", "require")]
-    assert _obey(either, SCORES[:4]).kept.tolist() == [True, True, False, True]
+    assert _applied(either, SCORES[:4]).passed.tolist() == [True, True, False, True]
     both = [Condition("given", "a", "require"), Condition("given", ">b", "require")]
-    assert _obey(both, SCORES[:4]).kept.tolist() == [True, False, False, False]
-    wishes = _obey([replace(c, relation="prefer") for c in either], SCORES[:4])
+    assert _applied(both, SCORES[:4]).passed.tolist() == [True, False, False, False]
+    wishes = _applied([Condition(c.attribute, c.value) for c in either], SCORES[:4])
     total = sum(wishes.moves)
     assert total[0] == pytest.approx(total[1])
     assert total[0] == pytest.approx(total[3])
@@ -117,7 +121,7 @@ def test_equal_grades_never_change_places(scores, grade, weight, relation):
     made.table["v"] = [grade] * len(scores)
     ATTRIBUTES._members["given"] = made
     try:
-        found = _obey([Condition("given", "v", relation)], scores, weight)
+        found = _applied([Condition("given", "v", relation)], scores, weight)
     finally:
         del ATTRIBUTES._members["given"]
     moved = np.asarray(scores) + found.moves[0]
@@ -134,11 +138,11 @@ def test_a_mask_bounds_before_anything_is_scored(attribute):
     assert conditions_mask(FakeIndex(3), [Condition("given", "v", "require")]) is None
 
 
-def test_chips_read_back_and_refuse_nonsense(attribute):
-    chip = Condition("given", "a b=c", "avoid")
-    assert Condition.parse(chip.chip) == chip
+def test_spellings_read_back_and_refuse_nonsense(attribute):
+    written = Condition("given", "a b=c", "avoid")
+    assert Condition.parse(written.spelling) == written
     assert Condition.parse("given=x").relation == "prefer"
-    assert Condition.from_dict(chip.to_dict()) == chip
+    assert Condition.from_dict(written.to_dict()) == written
     for bad in ("given", "given=nonsense", "hate given=x", "nothing=x"):
         with pytest.raises(UsageError):
             Condition.parse(bad)

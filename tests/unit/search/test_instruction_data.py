@@ -8,8 +8,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 DATA = Path(__file__).parents[2] / "data"
 OBEDIENCE = DATA / "obedience"
 SIX = ["language", "length", "keyword", "format", "source", "audience"]
@@ -59,22 +57,29 @@ def _starts(prefix: str) -> int:
     return sum(i["id"].startswith(prefix) for i in INSTRUCTIONS)
 
 
-@pytest.mark.parametrize("item", INSTRUCTIONS, ids=lambda i: i["id"])
-def test_instruction(item):
-    assert [k for k in item if k != "note"] == ["id", "text", "conditions", "rest", "dimension", "negated"]
-    assert _conditions_are_valid(item["conditions"])
-    assert item["rest"] in item["text"]
-    assert item["rest"] == item["rest"].strip(" .,;:!?。，：？")
-    attributes = {c["attribute"] for c in item["conditions"]}
-    assert item["dimension"] in (attributes or {"none"})
-    if any(c["relation"] in NEGATED for c in item["conditions"]):
-        assert item["negated"]
-    for c in item["conditions"]:
-        if c["attribute"] in {"keyword", "venue", "author"} or c["value"].startswith("name:"):
-            assert c["value"].removeprefix("name:") in item["text"], c
-        if c["attribute"] == "year" and ".." in c["value"]:
-            first, last = c["value"].split("..")
-            assert first <= last
+def test_instruction():
+    for item in INSTRUCTIONS:
+        assert [k for k in item if k != "note"] == [
+            "id",
+            "text",
+            "conditions",
+            "rest",
+            "dimension",
+            "negated",
+        ]
+        assert _conditions_are_valid(item["conditions"])
+        assert item["rest"] in item["text"]
+        assert item["rest"] == item["rest"].strip(" .,;:!?。，：？")
+        attributes = {c["attribute"] for c in item["conditions"]}
+        assert item["dimension"] in (attributes or {"none"})
+        if any(c["relation"] in NEGATED for c in item["conditions"]):
+            assert item["negated"]
+        for c in item["conditions"]:
+            if c["attribute"] in {"keyword", "venue", "author"} or c["value"].startswith("name:"):
+                assert c["value"].removeprefix("name:") in item["text"], c
+            if c["attribute"] == "year" and ".." in c["value"]:
+                first, last = c["value"].split("..")
+                assert first <= last
 
 
 def test_instructions_are_many_and_various():
@@ -104,30 +109,30 @@ def _occurs(term: str, text: str) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text, re.IGNORECASE))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=lambda d: d["id"])
-def test_document(document):
-    assert list(document) == ["id", "title", "text", "subject", "attributes"]
-    assert document["title"].strip()
-    attributes, text = document["attributes"], document["text"]
-    assert attributes["language"] in {"en", "de", "zh"}
-    assert attributes["source"] in SOURCES | {"other"}
-    assert all(attributes[a] in CLOSED[a] for a in ("length", "format", "audience"))
-    assert 2000 < attributes["year"] < 2025
-    chinese = len(re.findall("[\u4e00-\u9fff]", text))
-    assert (chinese > 0.5 * len(text)) == (attributes["language"] == "zh")
-    words, blocks = (chinese / 1.7 if chinese else len(text.split())), text.count("\n\n") + 1
-    if attributes["length"] == "article":
-        assert words >= 220
-        assert blocks >= 3
-    else:
-        assert words <= (50 if attributes["length"] == "sentence" else 150)
-        assert blocks == 1
-    if attributes["length"] == "sentence":
-        assert len(re.findall(r"[.!?。！？](?=\s|$)", text)) == 1
-    whole = document["title"] + "\n" + text
-    fellows = [d for d in DOCUMENTS.values() if d["subject"] == document["subject"]]
-    asked = {k for d in fellows for k in d["attributes"]["keywords"]}
-    assert {k for k in asked if _occurs(k, whole)} == set(attributes["keywords"])
+def test_document():
+    for document in DOCUMENTS.values():
+        assert list(document) == ["id", "title", "text", "subject", "attributes"]
+        assert document["title"].strip()
+        attributes, text = document["attributes"], document["text"]
+        assert attributes["language"] in {"en", "de", "zh"}
+        assert attributes["source"] in SOURCES | {"other"}
+        assert all(attributes[a] in CLOSED[a] for a in ("length", "format", "audience"))
+        assert 2000 < attributes["year"] < 2025
+        chinese = len(re.findall("[\u4e00-\u9fff]", text))
+        assert (chinese > 0.5 * len(text)) == (attributes["language"] == "zh")
+        words, blocks = (chinese / 1.7 if chinese else len(text.split())), text.count("\n\n") + 1
+        if attributes["length"] == "article":
+            assert words >= 220
+            assert blocks >= 3
+        else:
+            assert words <= (50 if attributes["length"] == "sentence" else 150)
+            assert blocks == 1
+        if attributes["length"] == "sentence":
+            assert len(re.findall(r"[.!?。！？](?=\s|$)", text)) == 1
+        whole = document["title"] + "\n" + text
+        fellows = [d for d in DOCUMENTS.values() if d["subject"] == document["subject"]]
+        asked = {k for d in fellows for k in d["attributes"]["keywords"]}
+        assert {k for k in asked if _occurs(k, whole)} == set(attributes["keywords"])
 
 
 def test_documents_are_many_and_various():
@@ -138,20 +143,20 @@ def test_documents_are_many_and_various():
     assert set(subjects.values()) <= {8, 9}
 
 
-@pytest.mark.parametrize("query", QUERIES.values(), ids=lambda q: q["id"])
-def test_query(query):
-    fields = ["id", "subject", "text", "instruction", "reversed", "conditions", "dimension"]
-    assert list(query) == fields
-    assert all(query[f] for f in fields)
-    assert _conditions_are_valid(query["conditions"])
-    attributes = [c["attribute"] for c in query["conditions"]]
-    assert query["dimension"] == (attributes[0] if len(attributes) == 1 else "combination")
-    asked = {c["value"] for c in query["conditions"] if c["attribute"] == "keyword"}
-    fellows = [d for d in DOCUMENTS.values() if d["subject"] == query["subject"]]
-    assert asked <= {k for d in fellows for k in d["attributes"]["keywords"]}
-    for term in asked:
-        assert term in query["instruction"]
-        assert term in query["reversed"]
+def test_query():
+    for query in QUERIES.values():
+        fields = ["id", "subject", "text", "instruction", "reversed", "conditions", "dimension"]
+        assert list(query) == fields
+        assert all(query[f] for f in fields)
+        assert _conditions_are_valid(query["conditions"])
+        attributes = [c["attribute"] for c in query["conditions"]]
+        assert query["dimension"] == (attributes[0] if len(attributes) == 1 else "combination")
+        asked = {c["value"] for c in query["conditions"] if c["attribute"] == "keyword"}
+        fellows = [d for d in DOCUMENTS.values() if d["subject"] == query["subject"]]
+        assert asked <= {k for d in fellows for k in d["attributes"]["keywords"]}
+        for term in asked:
+            assert term in query["instruction"]
+            assert term in query["reversed"]
 
 
 def test_queries_are_many_and_various():

@@ -13,9 +13,10 @@ import pytest
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
+from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.planning.planners.protocol import PLANNERS
-from aspectra.search.query import Filters, Query
+from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
@@ -73,21 +74,22 @@ def test_seed_search_encodes_nothing(searcher, encoder):
 
 
 @pytest.mark.parametrize(
-    ("filters", "expected"),
+    ("conditions", "expected"),
     [
-        (Filters(since=2021), {"mice", "rank"}),
-        (Filters(until=2020), {"owl", "full"}),
-        (Filters(venues=("ir",)), {"rank", "full"}),
-        (Filters(venues=("mam*",)), {"mice"}),
-        (Filters(authors=("Lovelace", "young")), {"owl", "mice"}),
-        (Filters(languages=("en",)), {"rank"}),
-        (Filters(since=2020, venues=("IR",), authors=("zed",)), {"full"}),
-        (Filters(authors=("nobody",)), set()),
+        (limits(since=2021), {"mice", "rank"}),
+        (limits(until=2020), {"owl", "full"}),
+        (limits(venues=("ir",)), {"rank", "full"}),
+        (limits(venues=("mam*",)), {"mice"}),
+        (limits(authors=("Lovelace", "young")), {"owl", "mice"}),
+        (limits(languages=("de",)), set()),
+        (limits(since=2020, venues=("IR",), authors=("zed",)), {"full"}),
+        (limits(authors=("nobody",)), set()),
     ],
 )
 @pytest.mark.parametrize("planner", ["hybrid", "dense", "fulltext"])
-def test_filters_are_hard(searcher, filters, expected, planner):
-    ids = set(searcher.search("documents mice owls text", limit=10, filters=filters, planner=planner).ids)
+def test_limits_are_hard(searcher, conditions, expected, planner):
+    found = searcher.search("documents mice owls text", limit=10, conditions=conditions, planner=planner)
+    ids = set(found.ids)
     assert ids <= expected
     if planner != "fulltext":
         assert ids == expected
@@ -101,7 +103,7 @@ def test_limit_zero_and_beyond(searcher):
     with pytest.raises(UsageError, match="empty"):
         searcher.search("   ")
     with pytest.raises(UsageError, match="no year"):
-        Filters(since=2020, until=2019)
+        limits(since=2020, until=2019)
 
 
 def test_query_without_known_words_still_answers(searcher):
@@ -141,7 +143,7 @@ def test_metadata_changes_are_indexed_without_encoding(library, settings, encode
         writer.add([replace(PAPERS[0], year=1999)])
     report = build_index(library, load=lambda _: encoder)
     assert (report.changed, report.encoded) == (True, 0)
-    found = Searcher(library, load=lambda _: encoder).search("owls", filters=Filters(until=1999))
+    found = Searcher(library, load=lambda _: encoder).search("owls", conditions=limits(until=1999))
     assert found.ids == ["owl"]
 
 
@@ -220,7 +222,7 @@ def test_unknown_planner_and_seed(searcher):
 
 
 def test_plans_round_trip_and_rerun_bit_equal(searcher):
-    query = Query("owls “quoted”", filters=Filters(since=2000, venues=("Birds",)), limit=3)
+    query = Query("owls “quoted”", conditions=limits(since=2000, venues=("Birds",)), limit=3)
     for planner in ("hybrid", "bm25", "dense", "fulltext"):
         plan = searcher.plan(query, planner)
         assert Plan.loads(plan.to_json()) == plan
@@ -372,10 +374,11 @@ def test_windows_too_long_for_the_encoder_are_halved(library, settings):
 
 
 def test_one_name_is_one_name_and_a_year_is_a_number():
-    assert Filters(venues="IR") == Filters(venues=("IR",))
-    assert Filters(authors=["Li"]) == Filters(authors=("Li",))
+    assert limits(venues="IR") == limits(venues=("IR",))
+    assert limits(authors=["Li"]) == limits(authors=("Li",))
     with pytest.raises(UsageError, match="since is '2020'"):
-        Filters(since="2020")
+        limits(since="2020")
+    assert Query("owls", same="method").same == ("method",)
 
 
 def test_works_with_many_versions_do_not_take_the_places_of_others(library, encoder, settings):
@@ -401,9 +404,9 @@ def test_a_reader_keeps_the_generation_it_opened(library, searcher, encoder):
         with library.writing("add") as writer:
             writer.add([Paper(f"new{number}", title=f"New owls {number}", abstract="owls owls")])
         build_index(library, load=lambda _: encoder)
-    # Views and filters that were not asked before are still there.
+    # Views and columns that were not asked before are still there.
     assert searcher.search("owls", planner="bm25").ids == before
-    assert searcher.search("documents", planner="fulltext", filters=Filters(venues=("IR",))).ids
+    assert searcher.search("documents", planner="fulltext", conditions=limits(venues=("IR",))).ids
     assert opened.is_dir()
     searcher.refresh()
     assert "new2" in searcher.search("owls", planner="bm25").ids

@@ -15,8 +15,9 @@ from aspectra.llm.failures import BudgetReached, KeyRefused, Transient
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
+from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Plan
-from aspectra.search.query import Filters, Query
+from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages._rewording import kinds
@@ -128,8 +129,8 @@ def test_judges_are_told_the_question_as_it_was_asked(barn):
     _asking(barn, model).run(plan)
     shown = model.asked[0].messages[-1].content
     assert "only papers after 2003, not a survey" in shown
-    assert [condition.chip for condition in plan.conditions]
-    assert all(condition.chip in shown for condition in plan.conditions)
+    assert [condition.spelling for condition in plan.conditions]
+    assert all(condition.spelling in shown for condition in plan.conditions)
 
 
 def test_citations_follow_each_paper_in_the_published_order(barn):
@@ -147,8 +148,7 @@ def test_citations_follow_each_paper_in_the_published_order(barn):
 
 
 def test_what_is_cited_must_meet_the_limits_too(barn):
-    filters = Filters(until=2010)
-    ranking = barn.run(_plan(barn, "citations(seeds=5)", limit=24, filters=filters))
+    ranking = barn.run(_plan(barn, "citations(seeds=5)", limit=24, conditions=limits(until=2010)))
     assert ranking.ids
     assert all(hit.paper.year <= 2010 for hit in ranking)
 

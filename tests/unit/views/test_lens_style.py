@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.build.run import build_index
 from aspectra.views.index import Index
 from aspectra.views.lenses._cues import cue, hardness, read

@@ -210,6 +210,7 @@ def similar(
     condition: Wish = None,
     lens: LensNames = None,
     instruction: Instruction = "",
+    literal: Literal = False,
     why_not: WhyNot = None,
     rerank: RerankMethod = None,
     depth: Depth = None,
@@ -259,7 +260,7 @@ def similar(
         stages=stage,
     )
     asked = Asked(model, base_url, key_variable, budget, lanes, journal)
-    wishes = (same, different, condition, instruction, True, direction, tuple(lens or ()), stages)
+    wishes = (same, different, condition, instruction, literal, direction, tuple(lens or ()), stages)
     limits = Limits(since, until, venue, author, lang, all_versions, *wishes)
     with session.open_searcher() as searcher:
         resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))

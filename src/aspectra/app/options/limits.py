@@ -29,7 +29,7 @@ class Limits:
     different: list[str] | None
     conditions: list[str] | None
     instruction: str = ""
-    literal: bool = True
+    literal: bool = False
     direction: str | None = None
     lenses: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
@@ -37,35 +37,34 @@ class Limits:
     def query(self, session: Session, text: str, seeds: tuple[str, ...]) -> Query:
         """The whole question."""
         from aspectra.app.options.reading import year_of
-        from aspectra.search.conditions.condition import Condition
-        from aspectra.search.query import Filters, Query
+        from aspectra.search.conditions.condition import Condition, limits
+        from aspectra.search.query import Query
 
-        filters = Filters(
+        required = limits(
             since=None if self.since is None else year_of(self.since, "--since"),
             until=None if self.until is None else year_of(self.until, "--until"),
-            venues=tuple(self.venue or ()),
-            authors=tuple(self.author or ()),
-            languages=tuple(self.lang or ()),
+            venues=self.venue or (),
+            authors=self.author or (),
+            languages=self.lang or (),
         )
         return Query(
             text,
             seeds,
-            filters,
-            session.config["search.limit"],
-            session.config["search.evidence"],
-            "all" if self.all_versions else "best",
-            self.instruction,
-            _aspects(self.same),
-            _aspects(self.different),
-            tuple(Condition.parse(chip) for chip in self.conditions or ()),
-            self.direction or "",
-            self.lenses,
+            same=_aspects(self.same),
+            different=_aspects(self.different),
+            conditions=(*required, *(Condition.parse(one) for one in self.conditions or ())),
+            instruction=self.instruction,
+            direction=self.direction or "",
+            lenses=self.lenses,
+            limit=session.config["search.limit"],
+            evidence=session.config["search.evidence"],
+            versions="all" if self.all_versions else "best",
+            literal=self.literal,
         )
 
     def plan(self, session: Session, searcher: Searcher, query: Query) -> Plan:
-        """The plan for it, with wishes in the text read unless it is to be taken literally."""
-        planner = session.config["search.planner"]
-        return searcher.plan(query, planner, read_text=not self.literal, stages=self.stages)
+        """The plan for it."""
+        return searcher.plan(query, session.config["search.planner"], stages=self.stages)
 
 
 def _aspects(given: list[str] | None) -> tuple[str, ...]:

@@ -56,19 +56,7 @@ def in_words(plan: Plan) -> str:
     for sign, word in ((1, "same"), (-1, "different")):
         if named := aspects_asked(plan.probes, sign):
             parts.append(f"{word} " + ", ".join(named))
-    parts += [f"[{condition.chip}]" for condition in plan.conditions]
-    limits = plan.filters
-    if limits.since is not None:
-        parts.append(f"since {limits.since}")
-    if limits.until is not None:
-        parts.append(f"until {limits.until}")
-    for name, values in (
-        ("venue", limits.venues),
-        ("author", limits.authors),
-        ("language", limits.languages),
-    ):
-        if values:
-            parts.append(f"{name} {' or '.join(values)}")
+    parts += [f"[{condition.spelling}]" for condition in plan.conditions]
     parts.append(plan.planner)
     parts += plan.stages
     return safe(" · ".join(parts), one_line=True)

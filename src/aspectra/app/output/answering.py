@@ -133,11 +133,10 @@ def _table(session: Session, searcher: Searcher, ranking: Ranking, explain: bool
 
     total = len(searcher.index)
     searched = f"{total:,}"
-    if ranking.plan.filters:
-        from aspectra.search.conditions.filters import allowed_mask
+    from aspectra.search.conditions.grading import conditions_mask
 
-        mask = allowed_mask(searcher.index, ranking.plan.filters, (), set())
-        within = total if mask is None else int(mask.sum())
-        searched = f"{within:,} within the limits (of {total:,})"
+    mask = conditions_mask(searcher.index, ranking.plan.conditions)
+    if mask is not None:
+        searched = f"{int(mask.sum()):,} left by the filters (of {total:,})"
     footer = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
     show_ranking(session.screen, ranking, in_words(ranking.plan), searched, footer, explain=explain)

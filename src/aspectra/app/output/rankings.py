@@ -81,6 +81,8 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
                 f"  as in {of}: “{_short(quote.seed_quote, _LONGEST_QUOTE)}”", style="dim", indent=indent
             )
     for kept in hit.conditions:
+        if kept.condition.filters and not (explain or kept.quote):
+            continue  # every paper shown passed it, and no sentence says why
         screen.line(_condition_line(kept, explain=explain), indent=indent)
     if explain:
         for probe in hit.probes:
@@ -100,10 +102,10 @@ def _condition_line(kept: Kept, *, explain: bool) -> str:
     mark = "✓" if kept.met else "✗"
     said = f" “{_short(kept.quote, 120)}”" if kept.quote else ""
     if not explain:
-        return f"{mark} {safe(kept.condition.chip, one_line=True)}{said}"
+        return f"{mark} {safe(kept.condition.spelling, one_line=True)}{said}"
     grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
     moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
-    return f"{mark} {safe(kept.condition.chip, one_line=True)}: {grade}{moved}{said}"
+    return f"{mark} {safe(kept.condition.spelling, one_line=True)}: {grade}{moved}{said}"
 
 
 def _probe_line(probe: Any) -> str:

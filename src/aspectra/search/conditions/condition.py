@@ -1,28 +1,16 @@
-"""Conditions: what a paper should be like, as an attribute, a value and a relation.
-
-To add an attribute, write one module in ``search/attributes`` with an object registered by
-``@ATTRIBUTES.register(name)`` and name it in :data:`ATTRIBUTES`; third parties use the entry point group
-``aspectra.attribute``.
-"""
+"""Conditions: what a paper should be like, as an attribute, a value and a relation."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol, cast, get_args
+from collections.abc import Iterable
+from typing import Literal, cast, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
-from aspectra.base.registry import Registry
-from aspectra.papers.paper import Paper
-from aspectra.views.index import Index
-from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.view import Floats, Positions
+from aspectra.base.values import Value, force_setattr
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
-__all__ = ["ATTRIBUTES", "MEETS", "Attribute", "Condition", "Relation"]
+__all__ = ["MEETS", "Condition", "Relation", "as_names", "distinct", "limits"]
 
 # The grade from which a paper meets a condition.
 MEETS = 0.5
@@ -30,15 +18,18 @@ MEETS = 0.5
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One wish about the papers themselves, whatever they are about.
+class Condition(Value, frozen=True):
+    """One constraint or preference about the papers themselves, whatever they are about.
 
     Attributes:
-        attribute: ``language``, ``length``, ``keyword`` ...: a name in :data:`ATTRIBUTES`.
-        value: as that attribute spells its values: ``zh``, ``<=paragraph``, ``>=2021`` ...
+        attribute: ``language``, ``length``, ``keyword`` ...: a name in
+            :data:`~aspectra.search.conditions.attributes.protocol.ATTRIBUTES`.
+        value: as that attribute writes its values: ``zh``, ``<=paragraph``, ``>=2021`` ...
         relation: ``require`` and ``exclude`` filter; ``prefer`` and ``avoid`` raise and lower by degrees.
-        words: the words of the instruction that said so, or "".
+        words: the words of the question that said so, or "".
+
+    Raises:
+        UsageError: the relation, the attribute or the value is unknown.
     """
 
     attribute: str
@@ -51,6 +42,7 @@ class Condition:
             raise UsageError(
                 f"unknown relation {self.relation!r}", why="known: " + ", ".join(get_args(Relation))
             )
+        force_setattr(self, "value", self.value.strip())
         ATTRIBUTES.get(self.attribute).check(self.value)
 
     @property
@@ -64,80 +56,73 @@ class Condition:
         return 1 if self.relation in ("require", "prefer") else -1
 
     @property
-    def chip(self) -> str:
-        """As a person edits it; :meth:`parse` reads it back.
+    def spelling(self) -> str:
+        """As a person writes and edits it; :meth:`parse` reads it back.
 
-        >>> Condition("language", "zh", "avoid").chip
+        >>> Condition("language", "zh", "avoid").spelling
         'avoid language=zh'
         """
         return f"{self.relation} {self.attribute}={self.value}"
 
     @classmethod
-    def parse(cls, chip: str) -> Condition:
-        """From a chip: ``avoid language=zh``; ``prefer`` may be left out.
+    def parse(cls, spelling: str) -> Condition:
+        """From its spelling: ``avoid language=zh``; ``prefer`` may be left out.
 
         Raises:
             UsageError: not of that form, or an unknown relation, attribute or value.
         """
-        found = re.fullmatch(r"\s*(?:(\w+)\s+)?(\w+)\s*=\s*(.+?)\s*", chip, re.DOTALL)
+        found = re.fullmatch(r"\s*(?:(\w+)\s+)?(\w+)\s*=\s*(.+?)\s*", spelling, re.DOTALL)
         if found is None:
             raise UsageError(
-                f"{chip!r} is no condition", why="write RELATION ATTRIBUTE=VALUE, as in: avoid source=blog"
+                f"{spelling!r} is no condition",
+                why="write RELATION ATTRIBUTE=VALUE, as in: avoid source=blog",
             )
         relation, attribute, value = found.groups()
         return cls(attribute, value, cast("Relation", relation or "prefer"))  # checked by __post_init__
 
-    def to_dict(self) -> dict[str, str]:
-        """JSON form."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "words" or self.words}
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Condition:
-        """Inverse of :meth:`to_dict`."""
-        refuse_unknown(data, (f.name for f in fields(cls)), "field in a condition")
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise UsageError("a condition cannot be read", why=str(error)) from error
+def distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Conditions without repetitions: of those with one spelling, the first."""
+    known: dict[str, Condition] = {}
+    for condition in conditions:
+        known.setdefault(condition.spelling, condition)
+    return tuple(known.values())
 
 
-class Attribute(Protocol):
-    """What conditions of one name mean.
+def limits(
+    since: int | None = None,
+    until: int | None = None,
+    venues: Iterable[str] = (),
+    authors: Iterable[str] = (),
+    languages: Iterable[str] = (),
+) -> tuple[Condition, ...]:
+    """Conditions that papers must meet; one whose year, venue, authors or language is unknown does not.
 
-    Attributes:
-        name: as in ``language``.
-        cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
-            the best candidates of the other probes are graded, among those :meth:`possible`.
+    Args:
+        since: first year.
+        until: last year.
+        venues: any of these: names, acronyms or patterns with ``*``.
+        authors: any of these: family names or whole names.
+        languages: any of these tags, such as ``en``.
+
+    >>> [c.spelling for c in limits(since=2020, venues=("ACL", "*SIGIR*"))]
+    ['require year=>=2020', 'require venue=ACL', 'require venue=*SIGIR*']
+
+    Raises:
+        UsageError: a value means nothing, or no year is within both bounds.
     """
-
-    name: str
-    cheap: bool
-
-    def check(self, value: str) -> None:
-        """Refuse a value that means nothing here.
-
-        Raises:
-            UsageError: with the values there are.
-        """
-        ...
-
-    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) how far each paper has the value: 0 not at all, 1 wholly, NaN where nothing is known.
-
-        A paper meets a condition from 0.5 on.
-        """
-        ...
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """(all papers,) False where the grade is surely 0; None where that cannot be told quickly."""
-        ...
-
-    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """The span of the stored text that decided, or None where it is the paper as a whole or its record.
-
-        ``paper`` comes with its sections.
-        """
-        ...
+    for name, year in (("since", since), ("until", until)):
+        if year is not None and (isinstance(year, bool) or not isinstance(year, int)):
+            raise UsageError(f"{name} is {year!r}", why="it must be a year, as a whole number")
+    if since is not None and until is not None and since > until:
+        raise UsageError(f"no year is both >= {since} and <= {until}")
+    bounds = [f"{sign}{year:04d}" for sign, year in ((">=", since), ("<=", until)) if year is not None]
+    groups = {"year": bounds, "venue": venues, "author": authors, "language": languages}
+    return tuple(
+        Condition(name, value, "require") for name, values in groups.items() for value in as_names(values)
+    )
 
 
-ATTRIBUTES: Registry[Attribute] = Registry("attribute", "aspectra.search.conditions.attributes")
+def as_names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """A tuple of names; one name alone is taken as one name, never as its letters."""
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -2,9 +2,9 @@
 
 ``require`` and ``exclude`` drop papers. ``prefer`` and ``avoid`` add a term on the scale of the fused score:
 a share (the plan's ``compliance``) of the best paper's *lead*, its distance to the mean of the best hundred,
-times the grade (wanted: up to +1; unwanted: down to -1). So a wish is worth what separates the best papers
-from the field, whatever the probes' scale is for this query, and its opposite is worth the same with the
-other sign. Two papers with equal grades keep their order: a compliant paper that is less relevant never
+times the grade (wanted: up to +1; unwanted: down to -1). So a preference is worth what separates the best
+papers from the field, whatever the probes' scale is for this query, and its opposite is worth the same with
+the other sign. Two papers with equal grades keep their order: a compliant paper that is less relevant never
 passes a compliant one that is more so.
 """
 
@@ -19,11 +19,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.conditions.condition import ATTRIBUTES, MEETS, Condition
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.views.index import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Obeyed", "conditions_mask", "lead", "obey"]
+__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "lead", "passes"]
 
 _FIELD = 100  # papers that the best one is compared with
 _SHARPNESS = 10.0
@@ -33,17 +34,17 @@ _lock = Lock()
 
 
 @dataclass(frozen=True)
-class Obeyed:
+class Graded:
     """What conditions did to candidates.
 
     Attributes:
-        kept: (candidates,) False for papers that are dropped.
+        passed: (candidates,) False for papers that are dropped.
         moves: per condition (candidates,) what it adds to each score; zeros where it filters or
-            where another value of the same attribute spoke for the paper.
+            where the paper meets another value of the same attribute better.
         grades: per condition (candidates,) how far each paper has its value; NaN where nothing is known.
     """
 
-    kept: NDArray[np.bool_]
+    passed: NDArray[np.bool_]
     moves: list[NDArray[np.float64]]
     grades: list[Floats]
 
@@ -54,12 +55,12 @@ def conditions_mask(index: Index, conditions: Sequence[Condition]) -> NDArray[np
     Conditions that are slow to grade are only bounded here and graded later, on candidates.
     """
     mask: NDArray[np.bool_] | None = None
-    for condition in _alternatives(conditions):
+    for condition in alternatives(conditions):
         attribute = ATTRIBUTES.get(condition[0].attribute)
         if not condition[0].filters:
             continue
         if attribute.cheap:
-            passed = _passes(condition, [_of_all(index, c) for c in condition])
+            passed = passes(condition, [_of_all(index, c) for c in condition])
         elif condition[0].relation == "require":
             bounds = [attribute.possible(c.value, index) for c in condition]
             known = [b for b in bounds if b is not None]
@@ -72,27 +73,27 @@ def conditions_mask(index: Index, conditions: Sequence[Condition]) -> NDArray[np
     return mask
 
 
-def obey(
+def apply_conditions(
     index: Index,
     conditions: Sequence[Condition],
     papers: Positions,
     worth: float,
-) -> Obeyed:
+) -> Graded:
     """Grade candidates and say who is dropped and who moves.
 
     Args:
         index: the generation.
         conditions: of the plan.
         papers: (candidates,) positions.
-        worth: the most that one wish adds or takes; the plan's ``compliance`` times the :func:`lead`.
+        worth: the most that one preference adds or takes; the plan's ``compliance`` times the :func:`lead`.
     """
     graded = {c: _grades(index, c, papers) for c in conditions}
-    kept = np.ones(len(papers), dtype=np.bool_)
+    passed = np.ones(len(papers), dtype=np.bool_)
     moves = {c: np.zeros(len(papers)) for c in conditions}
-    for group in _alternatives(conditions):
+    for group in alternatives(conditions):
         grades = [graded[c] for c in group]
         if group[0].filters:
-            kept &= _passes(group, grades)
+            passed &= passes(group, grades)
             continue
         table = np.stack(grades)
         known = ~np.isnan(table).all(axis=0)
@@ -102,7 +103,7 @@ def obey(
         share = np.where(known, 2.0 * _sharpen(np.maximum(filled.max(axis=0), 0.0)) - 1.0, 0.0)
         for number, condition in enumerate(group):
             moves[condition] += np.where(best == number, condition.sign * worth * share, 0.0)
-    return Obeyed(kept, [moves[c] for c in conditions], [graded[c] for c in conditions])
+    return Graded(passed, [moves[c] for c in conditions], [graded[c] for c in conditions])
 
 
 def _grades(index: Index, condition: Condition, papers: Positions) -> Floats:
@@ -128,15 +129,15 @@ def _of_all(index: Index, condition: Condition) -> Floats:
         return known[key]
 
 
-def _alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
+def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
     """Groups of which one must be met: wanted values of one attribute; all others stand alone.
 
-    Terms and bounds must all hold, and unwanted values hold one by one.
+    Bounds, and values of attributes with ``every``, must all hold; unwanted values hold one by one.
     """
     groups: list[list[Condition]] = []
     places: dict[tuple[str, str], list[Condition]] = {}
     for c in conditions:
-        alone = c.sign < 0 or c.attribute == "keyword" or c.value.startswith(("<", ">"))
+        alone = c.sign < 0 or ATTRIBUTES.get(c.attribute).every or c.value.startswith(("<", ">"))
         if alone:
             groups.append([c])
         elif (c.attribute, c.relation) in places:
@@ -147,7 +148,7 @@ def _alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
     return groups
 
 
-def _passes(group: list[Condition], grades: list[Floats]) -> NDArray[np.bool_]:
+def passes(group: list[Condition], grades: list[Floats]) -> NDArray[np.bool_]:
     """(papers,) whether a filter lets them through; the unknown meets nothing and breaks nothing."""
     best = np.nan_to_num(np.fmax.reduce(grades))
     return np.asarray(best >= MEETS if group[0].sign > 0 else best < MEETS)

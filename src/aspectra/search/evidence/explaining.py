@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.condition import ATTRIBUTES, MEETS
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import MEETS
 from aspectra.search.plan import Plan
 from aspectra.search.ranking import Kept, ProbeScore
 from aspectra.search.scoring.scores import Fused

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.condition import ATTRIBUTES, MEETS, Condition
-from aspectra.search.conditions.filters import allowed_mask
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import MEETS, Condition
+from aspectra.search.conditions.grading import alternatives, passes
 from aspectra.search.plan import Plan
-from aspectra.search.query import Filters
 from aspectra.search.searcher import Searcher
 
 __all__ = ["Reason", "WhyNot", "why_not"]
@@ -85,22 +85,15 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
         reasons.append(Reason("it is a seed of the search, or was hidden by hand", drops=True))
     if plan.within and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
-    for name, value in plan.filters.to_dict().items():
-        single = Filters.from_dict({name: value})
-        mask = allowed_mask(index, single, (), set())
-        if mask is not None and not mask[position]:
-            said = ", ".join(value) if isinstance(value, list) else value
-            reasons.append(Reason(f"the limit {name} {said} does not let it through", drops=True))
     here = np.array([position])
-    for condition in plan.conditions:
-        attribute = ATTRIBUTES.get(condition.attribute)
-        grade = float(attribute.grades(condition.value, index, here)[0])
-        span = attribute.span(condition.value, paper, index)
-        quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
-        reasons.append(_judge(condition, grade, quote))
-    free = replace(
-        plan, conditions=tuple(c for c in plan.conditions if not c.filters), filters=Filters(), versions="all"
-    )
+    for group in alternatives(plan.conditions):
+        grades = [ATTRIBUTES.get(c.attribute).grades(c.value, index, here) for c in group]
+        drops = group[0].filters and not passes(group, grades)[0]
+        for condition, grade in zip(group, grades, strict=True):
+            span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
+            quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
+            reasons.append(_judge(condition, float(grade[0]), quote, drops))
+    free = replace(plan, conditions=tuple(c for c in plan.conditions if not c.filters), versions="all")
     free = replace(free, exclude=tuple(e for e in plan.exclude if e != paper_id), limit=len(index))
     order, _ = searcher.order(free)
     at = np.flatnonzero(order == position)
@@ -108,14 +101,13 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
     return WhyNot(paper, int(at[0]) + 1 if len(at) else 0, plan.limit, tuple(reasons))
 
 
-def _judge(condition: Condition, grade: float, quote: str) -> Reason:
+def _judge(condition: Condition, grade: float, quote: str, drops: bool) -> Reason:
     met = grade >= MEETS  # nothing known is not met
     known = "nothing is known of it" if np.isnan(grade) else f"grade {grade:.2f}"
-    drops = condition.filters and met != (condition.sign > 0)
     if condition.sign > 0 and not met:
         quote = ""  # a span that speaks for the value explains nothing here
     verb = "breaks" if met != (condition.sign > 0) else "meets"
-    return Reason(f"it {verb} [{condition.chip}]: {known}", drops, quote)
+    return Reason(f"it {verb} [{condition.spelling}]: {known}", drops, quote)
 
 
 def _sentence(text: str, start: int, end: int) -> str:

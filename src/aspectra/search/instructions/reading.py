@@ -1,7 +1,7 @@
 """Reading instructions: free words to conditions, aspects, and what the query keeps.
 
 >>> reading = read_instruction("Only papers written in German, please: bee health")
->>> reading.chips, reading.rest
+>>> reading.spellings, reading.rest
 (('require language=de',), 'bee health')
 
 The rules are in :mod:`aspectra.search.instructions.grammar`; ``docs/instructions.md`` says what people can
@@ -10,14 +10,13 @@ write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from aspectra.base.errors import UsageError
 from aspectra.search.conditions.condition import Condition, Relation
 from aspectra.search.instructions.grammar.clauses import Clauses, Part, divide
-from aspectra.search.instructions.grammar.nearest import nearest_values
 from aspectra.search.instructions.grammar.scope import Wish, wishes_of
 from aspectra.search.instructions.grammar.tagging import pieces_of
 
@@ -47,19 +46,14 @@ class Reading:
     unread: tuple[str, ...] = ()
 
     @property
-    def chips(self) -> tuple[str, ...]:
+    def spellings(self) -> tuple[str, ...]:
         """Conditions and aspects as a person edits them: ``avoid language=zh``, ``same method``."""
-        conditions = tuple(c.chip for c in self.conditions)
+        conditions = tuple(c.spelling for c in self.conditions)
         return (
             conditions
             + tuple(f"same {a}" for a in self.same)
             + tuple(f"different {a}" for a in self.different)
         )
-
-    @property
-    def query(self) -> str:
-        """The text to search for: the rest, and the unread parts that are not in it."""
-        return " ".join([self.rest, *(u for u in self.unread if u not in self.rest)]).strip()
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -146,20 +140,13 @@ def _supported(clauses: Clauses, wishes: Sequence[Wish]) -> list[Wish]:
     return list(wishes) if asked or any(not w.alone for w in wishes) else []
 
 
-def read_instruction(
-    text: str,
-    *,
-    whole_query: bool = True,
-    encode: Callable[[Sequence[str]], Any] | None = None,
-) -> Reading:
+def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
     """Read what a text says about the documents it asks for.
 
     Args:
         text: any text; one of more than 2,000 characters is taken as a subject and kept whole.
         whole_query: the text is the whole query, subject included; otherwise it accompanies one, and ``rest``
             is only what was not understood (and is not denied: *no papers on X* must not search for X).
-        encode: texts -> (texts, dimensions) unit vectors. With it, unread wishes are compared with
-            descriptions of the values there are.
 
     Returns:
         The reading. Words of conditions, ``rest`` and ``unread`` are substrings of the text. Nothing is
@@ -174,9 +161,6 @@ def read_instruction(
         wishes = [] if _only_names(clauses, wishes) else _supported(clauses, wishes)
         asked = bool(wishes)
     unread = [_span(clauses, [p]) for p in clauses.parts if _is_unread(clauses, p, whole_query)]
-    if encode is not None and unread:
-        found, unread = nearest_values(text, unread, clauses, encode)
-        wishes = [*wishes, *found]
     conditions: list[Condition] = []
     aspects: dict[str, list[str]] = {"same": [], "different": []}
     for wish in wishes:

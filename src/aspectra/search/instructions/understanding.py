@@ -1,9 +1,10 @@
-"""From what somebody wrote to fields of a query: the instruction, and wishes inside the question itself."""
+"""From what somebody wrote to fields of a query: the instruction, and constraints inside the text itself."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from aspectra.base.values import replace
 from aspectra.search.instructions.reading import Reading, read_instruction
 from aspectra.search.query import Query
 
@@ -16,30 +17,27 @@ class Understood:
 
     Attributes:
         query: with conditions and aspects as fields, and the rest as its text.
-        unread: parts that look like wishes and were not understood; they stay in the text.
+        unread: parts that look like constraints and were not understood.
     """
 
     query: Query
     unread: tuple[str, ...] = ()
 
 
-def understand(query: Query, *, text_too: bool = False) -> Understood:
+def understand(query: Query) -> Understood:
     """Read a query's instruction into conditions and aspects; what is left of it joins the text.
 
-    Conditions that the query already has are kept, and go before what is read about the same value.
-
-    Args:
-        query: as somebody asked.
-        text_too: read wishes in the text as well ("... in Chinese, not from a blog"). A text that is nothing
-            but wishes stays as it is, since something must be searched for.
+    Unless the query is literal, constraints in its text are read too ("... in Chinese, not from a blog"). A
+    text of nothing but constraints is searched as it is as well, since something must be. Conditions that the
+    query already has go before what is read about the same value.
     """
     unread: tuple[str, ...] = ()
-    if text_too and query.text.strip():
+    if query.text.strip() and not query.literal:
         reading = read_instruction(query.text)
-        found = bool(reading.conditions or reading.same or reading.different)
-        if found and (reading.rest.strip() or query.seeds):
-            query = _with(query, reading, reading.rest.strip())
-            unread += reading.unread
+        unread += reading.unread
+        if reading.spellings:
+            rest = reading.rest.strip()
+            query = _with(query, reading, rest if rest or query.seeds else query.text)
     if query.instruction.strip():
         reading = read_instruction(query.instruction, whole_query=False)
         text = " ".join(part for part in (query.text.strip(), reading.rest.strip()) if part)

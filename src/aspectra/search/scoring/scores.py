@@ -1,4 +1,4 @@
-"""Scores of a plan's papers: probes asked, answers fused, conditions obeyed."""
+"""Scores of a plan's papers: probes asked, answers fused, conditions applied."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.conditions.condition import ATTRIBUTES
-from aspectra.search.conditions.grading import lead, obey
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.grading import apply_conditions, lead
 from aspectra.search.plan import Plan
 from aspectra.search.scoring.chain_rounds import run_chain
 from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
@@ -79,7 +79,7 @@ def score_papers(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, de
     )
     worth = plan.compliance * lead(fused.scores)
     quick = [n for n in range(len(plan.conditions)) if n not in slow]
-    fused = _obeying(index, plan, quick, fused, worth)
+    fused = _with_conditions(index, plan, quick, fused, worth)
     if not slow:
         return fused
     # Best first, until no paper left can pass the last of the best any more.
@@ -93,20 +93,20 @@ def score_papers(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, de
             last = np.partition(settled, len(settled) - depth)[len(settled) - depth]
             if fused.scores[order[first]] + reach < last:
                 break
-        done.append(_obeying(index, plan, slow, fused.take(order[first : first + size]), worth))
+        done.append(_with_conditions(index, plan, slow, fused.take(order[first : first + size]), worth))
         settled = np.concatenate((settled, done[-1].scores))
         first += size
     return _join(done) if done else fused
 
 
-def _obeying(index: Index, plan: Plan, numbers: list[int], fused: Fused, worth: float) -> Fused:
+def _with_conditions(index: Index, plan: Plan, numbers: list[int], fused: Fused, worth: float) -> Fused:
     """Scores with what some of the plan's conditions add, without the papers they drop."""
-    obeyed = obey(index, [plan.conditions[n] for n in numbers], fused.papers, worth)
+    found = apply_conditions(index, [plan.conditions[n] for n in numbers], fused.papers, worth)
     grades, moves = list(fused.grades), list(fused.moves)
-    for number, grade, move in zip(numbers, obeyed.grades, obeyed.moves, strict=True):
+    for number, grade, move in zip(numbers, found.grades, found.moves, strict=True):
         grades[number], moves[number] = grade, move
-    fused = replace(fused, scores=fused.scores + sum(obeyed.moves), grades=grades, moves=moves)
-    return fused if obeyed.kept.all() else fused.take(np.flatnonzero(obeyed.kept))
+    fused = replace(fused, scores=fused.scores + sum(found.moves), grades=grades, moves=moves)
+    return fused if found.passed.all() else fused.take(np.flatnonzero(found.passed))
 
 
 def _join(parts: Sequence[Fused]) -> Fused:

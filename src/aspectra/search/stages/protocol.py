@@ -274,7 +274,7 @@ class Context:
         return Question(
             "\n\n".join(part for part in parts if part),
             "; ".join(wish for wish in wishes if wish),
-            tuple(condition.chip for condition in plan.conditions),
+            tuple(condition.spelling for condition in plan.conditions),
             criterion or usual,
         )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.protocol import Attribute
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
@@ -14,10 +14,8 @@ from aspectra.views.view import Floats, Positions
 __all__ = ["LensAttribute"]
 
 
-class LensAttribute:
+class LensAttribute(Attribute):
     """See the module; ``name`` is the attribute's and the lens's."""
-
-    cheap = True
 
     def __init__(self, name: str, values: tuple[str, ...]) -> None:
         self.name = name
@@ -35,10 +33,6 @@ class LensAttribute:
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper without text."""
         return np.asarray(index.lens(self.name).column(value)[papers], np.float32)
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """None: no grade is ever 0."""
-        return None
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """What spoke most for the value, or None where it is the text as a whole."""

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import Paper, normalise_title
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.papers.paper import normalise_title
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
-from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["AuthorAttribute"]
@@ -35,11 +34,10 @@ def _authorless(index: Index) -> NDArray[np.bool_]:
     return _unknown[index]
 
 
-class AuthorAttribute:
+class AuthorAttribute(Attribute):
     """See the module."""
 
     name = "author"
-    cheap = True
 
     def check(self, value: str) -> None:
         """Refuse a name without letters.
@@ -56,14 +54,6 @@ class AuthorAttribute:
         out = np.where(_authorless(index), np.float32(np.nan), np.float32(0))
         out[[known[i] for i in index.library.ids_by_author(value) if i in known]] = 1
         return np.asarray(out[papers], np.float32)
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """(all papers,) False for other people's papers."""
-        return np.asarray(self.grades(value, index, np.arange(len(index))) != 0)
-
-    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """None: the record decides."""
-        return None
 
 
 ATTRIBUTES.register("author")(AuthorAttribute())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aspectra.search.conditions.attributes._lensed import LensAttribute
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.format import FormatLens
 
 __all__ = ["FormatAttribute"]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.lexical.bm25 import LexicalView
@@ -202,11 +202,12 @@ def _edges(term: str, ordinary: bool) -> tuple[str, str]:
     return left, right
 
 
-class KeywordAttribute:
+class KeywordAttribute(Attribute):
     """See the module."""
 
     name = "keyword"
     cheap = False
+    every = True
 
     def check(self, value: str) -> None:
         """Refuse a term without letters or digits.

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
 from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, TextSpan
@@ -25,11 +24,10 @@ __all__ = ["LanguageAttribute"]
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
-class LanguageAttribute:
+class LanguageAttribute(Attribute):
     """See the module."""
 
     name = "language"
-    cheap = True
 
     def check(self, value: str) -> None:
         """Refuse what is no language tag.
@@ -58,10 +56,6 @@ class LanguageAttribute:
             same = np.array([name == primary for name in names])[codes[papers]]
             out = np.where(stated, same.astype(np.float32), out)
         return np.asarray(out, np.float32)
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """(all papers,) False where the grade is 0."""
-        return np.asarray(self.grades(value, index, np.arange(len(index))) != 0)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The sentence with most words in the language."""

@@ -16,13 +16,11 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import Paper
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
-from aspectra.views.lenses.protocol import LensValues, TextSpan
+from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["ARTICLE_EDGE", "WORDS_PER_MINUTE", "LengthAttribute"]
@@ -106,11 +104,10 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
     return np.asarray(grades[value.sign, value.group], np.float32)
 
 
-class LengthAttribute:
+class LengthAttribute(Attribute):
     """See the module."""
 
     name = "length"
-    cheap = True
 
     def check(self, value: str) -> None:
         """Refuse what is neither a class nor a bound.
@@ -123,14 +120,6 @@ class LengthAttribute:
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper without text."""
         return _grades(_Value.parse(value), index.lens("length"), papers)
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """None: no grade is ever 0."""
-        return None
-
-    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """None: a length is of the whole."""
-        return None
 
 
 ATTRIBUTES.register("length")(LengthAttribute())

@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
-from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.prompted.building import NUMBER
 from aspectra.views.prompted.definition import usable
 from aspectra.views.prompted.schema import ValueSchema
@@ -28,15 +25,13 @@ _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\s*(?:(<=|>=)\s*({_NUMBER})|({_NUMBER})\s*(?:\.\.\s*({_NUMBER}))?)\s*")
 
 
-class PromptedAttribute:
+class PromptedAttribute(Attribute):
     """What a lens's labels or numbers say of papers; see the module.
 
     Args:
         name: of the lens.
         schema: of its values, as the library opened last has it.
     """
-
-    cheap = True
 
     def __init__(self, name: str, schema: ValueSchema) -> None:
         self.name = name
@@ -71,14 +66,6 @@ class PromptedAttribute:
         # Numbers are kept as float32; a bound means the number as it was written.
         inside = (found >= np.float32(low)) & (found <= np.float32(high))
         return np.where(np.isnan(found), found, inside.astype(np.float32))
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """None: grading is quick anyway."""
-        return None
-
-    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """None: a model read the paper as a whole, and pointed to nothing."""
-        return None
 
 
 def _bounds(name: str, value: str) -> tuple[float, float]:

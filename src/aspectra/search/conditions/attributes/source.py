@@ -20,12 +20,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes._lensed import LensAttribute
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.lenses.source import SourceLens
@@ -173,10 +172,6 @@ class SourceAttribute(LensAttribute):
                     out[at] = _grade(name, *fields)
             kept[name] = out
         return kept[name]
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """None: hardly a grade is surely 0."""
-        return None
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """Where the name stands, or what has the style that it promises."""

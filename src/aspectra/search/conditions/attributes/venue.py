@@ -13,13 +13,11 @@ import re
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import Paper, normalise_title
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.papers.paper import normalise_title
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
-from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["VenueAttribute", "venue_grade"]
@@ -102,11 +100,10 @@ def _graded(value: str, names: tuple[str, ...]) -> Floats:
     return np.array([venue_grade(value, name) for name in names], np.float32)
 
 
-class VenueAttribute:
+class VenueAttribute(Attribute):
     """See the module."""
 
     name = "venue"
-    cheap = True
 
     def check(self, value: str) -> None:
         """Refuse a name without letters or digits.
@@ -123,14 +120,6 @@ class VenueAttribute:
         if not names:
             return np.full(len(papers), np.nan, np.float32)
         return np.asarray(_graded(value, tuple(names))[codes[papers]], np.float32)
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """(all papers,) False for other venues."""
-        return np.asarray(self.grades(value, index, np.arange(len(index))) != 0)
-
-    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """None: the record decides."""
-        return None
 
 
 ATTRIBUTES.register("venue")(VenueAttribute())

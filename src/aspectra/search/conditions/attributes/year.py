@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import Paper
-from aspectra.search.conditions.condition import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
-from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["YearAttribute"]
@@ -37,11 +34,10 @@ def _range(value: str) -> tuple[int, int]:
     return low, high
 
 
-class YearAttribute:
+class YearAttribute(Attribute):
     """See the module."""
 
     name = "year"
-    cheap = True
 
     def check(self, value: str) -> None:
         """Refuse what names no years.
@@ -57,14 +53,6 @@ class YearAttribute:
         years = index.years[papers]
         inside = ((years >= low) & (years <= high)).astype(np.float32)
         return np.where(years == 0, np.float32(np.nan), inside)
-
-    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
-        """(all papers,) False where the year is outside."""
-        return np.asarray(self.grades(value, index, np.arange(len(index))) != 0)
-
-    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
-        """None: the record decides."""
-        return None
 
 
 ATTRIBUTES.register("year")(YearAttribute())

@@ -15,7 +15,7 @@ from aspectra.search.conditions.condition import Relation
 from aspectra.search.instructions.grammar.clauses import Clauses
 from aspectra.search.instructions.grammar.pieces import Piece
 
-__all__ = ["Wish", "relation_of", "wishes_of"]
+__all__ = ["Wish", "wishes_of"]
 
 _FACTS = ("year", "venue", "author")  # of the record: stated plainly they are limits
 _BREAKS = frozenset("but yet although though however while so because aber sondern 但 但是".split())
@@ -279,8 +279,3 @@ def _collect(reads: Sequence[_Read]) -> list[Wish]:
     for wish in out:
         seen.setdefault((wish.attribute, wish.value, str(wish.relation)), wish)
     return list(seen.values())
-
-
-def relation_of(attribute: str, operators: Sequence[Piece]) -> Relation | None:
-    """The relation that operators give to a wish of an attribute; None where they only permit it."""
-    return _relation(_Read(Piece("mention", 0, 0, "", attribute=attribute), list(operators), _Unit()))[0]

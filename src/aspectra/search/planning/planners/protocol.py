@@ -8,11 +8,12 @@ To add a planner, write one module in ``search/planners`` with a function decora
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
+from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
@@ -87,7 +88,6 @@ def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None
         planner=name,
         probes=tuple(probes),
         fusion=fusion or Fusion(),
-        filters=query.filters,
         conditions=query.conditions,
         exclude=query.seeds,
         limit=query.limit,
@@ -96,16 +96,25 @@ def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None
     )
 
 
-def plan_with(name: str, query: Query, views: ViewNames) -> Plan:
-    """The plan of a planner, by its name.
+def plan_with(planner: str | Planner, query: Query, views: ViewNames) -> Plan:
+    """The plan of a planner for a query; every plan is made here.
+
+    The instruction is read into conditions and aspects, and so is the text unless it is literal.
+
+    Args:
+        planner: itself, or its name.
+        query: as somebody asked.
+        views: the views there are.
 
     Raises:
-        UsageError: the query has a direction, and the planner does not ask for one.
+        UsageError: the query has a direction, and the planner does not use one.
     """
-    plan = PLANNERS.get(name)(query, views)
+    make = PLANNERS.get(planner) if isinstance(planner, str) else planner
+    understood = understand(query)
+    plan = replace(make(understood.query, views), unread=understood.unread)
     if query.direction and plan.direction != query.direction:
         raise UsageError(
-            f"the planner {name} does not ask for a direction ({query.direction})",
+            f"the planner {plan.planner} does not ask for a direction ({query.direction})",
             why="its ranking would be the same without",
             hint="leave the planner out, or: --planner directional",
         )

@@ -1,0 +1,67 @@
+"""The protocol of an attribute: what conditions of one name mean.
+
+To add an attribute, write one module in ``search/conditions/attributes`` with an object registered by
+``@ATTRIBUTES.register(name)``; third parties use the entry point group ``aspectra.attribute``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.registry import Registry
+from aspectra.papers.paper import Paper
+from aspectra.views.index import Index
+from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.view import Floats, Positions
+
+__all__ = ["ATTRIBUTES", "Attribute"]
+
+
+class Attribute(Protocol):
+    """What conditions of one name mean. Members derive from it and write what differs from the defaults.
+
+    Attributes:
+        name: as in ``language``.
+        cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
+            the best candidates of the probes are graded, among those :meth:`possible`.
+        every: several wanted values must all be met; otherwise one of them will do.
+    """
+
+    name: str
+    cheap: bool = True
+    every: bool = False
+
+    def check(self, value: str) -> None:
+        """Refuse a value that means nothing here.
+
+        Raises:
+            UsageError: with the values there are.
+        """
+        ...
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) how far each paper has the value: 0 not at all, 1 wholly, NaN where nothing is known.
+
+        A paper meets a condition from 0.5 on.
+        """
+        ...
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """(all papers,) False where the grade is surely 0; None where that cannot be told quickly.
+
+        Only attributes that are not ``cheap`` are asked.
+        """
+        return None
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """The span of the stored text that decided, or None where it is the paper as a whole or its record.
+
+        ``paper`` comes with its sections.
+        """
+        return None
+
+
+ATTRIBUTES: Registry[Attribute] = Registry("attribute", __package__)

@@ -1,0 +1,129 @@
+"""Limits are conditions, conditions count once, and a query is read in one place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.condition import Condition, limits
+from aspectra.search.evidence.why_not import why_not
+from aspectra.search.instructions.understanding import understand
+from aspectra.search.planning.planners.protocol import plan_with
+from aspectra.search.query import Query
+from aspectra.search.searcher import Searcher
+from aspectra.views.build.run import build_index
+from aspectra.views.settings import IndexSettings
+from fake_encoder import FakeEncoder
+
+# Records on which `--venue ACL` and `require venue=ACL` once disagreed, and so did the two for English.
+PAPERS = [
+    Paper("a", "Reading the weather", "We read it every day.", ("Ada Li",), 2019, "ACL 2021"),
+    Paper("b", "Das Wetter", "Wir lesen es jeden Tag und nicht nur heute.", ("Bo Li",), 2021, "Proc. of ACL"),
+    Paper("c", "The weather again", "It is the same as it was.", ("Cy Young",), 2023, "Findings of ACL"),
+    Paper("d", "The wind", "This is about the wind.", (), None, "", language="en"),
+    Paper("e", "Rain", "When it rains, it pours.", ("Ada Li", "Dee"), 2021, "Nature"),
+]
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    return small_searcher(tmp_path_factory.mktemp("limits") / "library")
+
+
+def small_searcher(folder: Path) -> Searcher:
+    library = Store.create(folder)
+    with library.writing("add") as writer:
+        writer.add(PAPERS)
+    encoder = FakeEncoder()
+    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
+    return Searcher(library, load=lambda _: encoder)
+
+
+@pytest.mark.parametrize(
+    ("made", "written", "expected"),
+    [
+        (limits(venues="ACL"), "require venue=ACL", {"a", "b"}),
+        (limits(venues="*acl*"), "require venue=*acl*", {"a", "b", "c"}),
+        (limits(languages="en"), "require language=en", {"a", "c", "d", "e"}),
+        (limits(authors="Li"), "require author=Li", {"a", "b", "e"}),
+        (limits(since=2021), "require year=>=2021", {"b", "c", "e"}),
+        (limits(until=2020), "require year=<=2020", {"a"}),
+    ],
+)
+def test_a_limit_is_the_condition_of_that_name(searcher, made, written, expected):
+    assert made == (Condition.parse(written),)
+    assert set(searcher.search("weather", limit=9, conditions=made).ids) == expected
+
+
+def test_one_of_several_names_is_enough_and_bounds_must_both_hold(searcher):
+    either = limits(authors=("Ada Li", "Cy Young"))
+    assert set(searcher.search("weather", conditions=either).ids) == {"a", "c", "e"}
+    both = limits(since=2020, until=2022, venues=("ACL", "Nature"))
+    assert set(searcher.search("weather", conditions=both).ids) == {"b", "e"}
+    found = why_not(searcher, searcher.plan(Query("weather", conditions=either)), "c")
+    assert not any(reason.drops for reason in found.reasons)  # the other author would do as well
+    found = why_not(searcher, searcher.plan(Query("weather", conditions=either)), "b")
+    assert sum(reason.drops for reason in found.reasons) == 2
+
+
+def test_a_condition_given_twice_counts_once(searcher):
+    once = Condition("language", "de", words="in German")
+    twice = (once, Condition("language", "de"))
+    assert Query("weather", conditions=twice).conditions == (once,)
+    plans = [searcher.plan(Query("weather", conditions=c, versions="all")) for c in ((once,), twice)]
+    one, two = (searcher.run(plan) for plan in plans)
+    assert [(h.id, h.score) for h in one] == [(h.id, h.score) for h in two]
+    other = Condition("language", "de", "require")
+    assert Query("weather", conditions=(*twice, other)).conditions == (once, other)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"text": "x", "versions": "nonsense"},
+        {"text": "x", "seeds": "id"},
+        {"text": "x", "limit": "ten"},
+        {"text": "x", "conditions": [{"attribute": "language", "value": 3}]},
+        {"text": "x", "conditions": [{"attribute": "language", "value": "de", "relation": "love"}]},
+        {"text": "x", "colour": "red"},
+    ],
+)
+def test_a_query_refuses_what_it_cannot_mean(bad):
+    with pytest.raises(UsageError):
+        Query.from_dict(bad)
+
+
+def test_a_query_reads_back():
+    query = Query("weather", ("a",), conditions=limits(2020), same="method", direction="both", literal=True)
+    assert Query.from_dict(query.to_dict()) == query
+    assert Query.loads(query.to_toml()) == query
+
+
+def test_every_way_to_plan_reads_the_text_the_same(searcher):
+    query = Query("the weather, only in German")
+    plan = searcher.plan(query)
+    assert [c.spelling for c in plan.conditions] == ["require language=de"]
+    assert plan_with("guided", query, searcher.view_names) == plan
+    assert searcher.search(query.text).ids == ["b"]
+    assert searcher.similar("a", text=query.text).ids == ["b"]
+    literal = searcher.plan(Query(query.text, literal=True))
+    assert literal.conditions == ()
+    assert literal.probes[0].text == query.text
+    assert len(searcher.search(query.text, literal=True)) == 5
+
+
+def test_what_was_not_understood_is_said(searcher):
+    ranking = searcher.search("contrastive learning, not for vision")
+    assert ranking.plan.unread == ("not for vision",)
+    assert "not understood, so not applied: “not for vision”" in ranking.warnings
+    assert "“not for vision”" in ranking.plan.describe()
+
+
+def test_a_text_of_constraints_alone_is_searched_and_applied():
+    query = understand(Query("only papers in German")).query
+    assert query.text == "only papers in German"
+    assert [c.spelling for c in query.conditions] == ["require language=de"]
