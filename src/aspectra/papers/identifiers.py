@@ -14,6 +14,12 @@ _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]+(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
 _ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
+_SHAPES = {
+    "acl": _ACL,
+    "openalex": re.compile(r"[Ww]\d+"),
+    "pmid": re.compile(r"\d+"),
+    "pmcid": re.compile(r"PMC\d+|^\d+$", re.I),
+}
 
 _PREFIXES = {
     "doi": "doi",
@@ -50,18 +56,12 @@ def normalise(scheme: str, value: object) -> str:
     if scheme == "arxiv":
         found = _ARXIV_NEW.search(text) or _ARXIV_OLD.search(text)
         return found.group(1) if found else ""
-    if scheme == "acl":
-        found = _ACL.search(text)
-        return found.group(1) if found else ""
-    if scheme == "openalex":
-        found = re.search(r"[Ww]\d+", text)
-        return found.group().upper() if found else ""
-    if scheme == "pmid":
-        found = re.search(r"\d+", text)
-        return found.group() if found else ""
-    if scheme == "pmcid":
-        found = re.search(r"PMC\d+", text, re.I)
-        return found.group().upper() if found else ""
+    if scheme in _SHAPES:
+        found = _SHAPES[scheme].search(text)
+        value = found.group() if found else ""
+        if scheme == "pmcid" and value.isdigit():
+            return f"PMC{value}"  # written with and without the letters
+        return value if scheme == "acl" else value.upper()
     if scheme == "isbn":
         return re.sub(r"[^0-9Xx]", "", text).upper()
     return text

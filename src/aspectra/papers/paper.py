@@ -123,24 +123,18 @@ class Paper:
     def to_dict(self, *, with_id: bool = True) -> dict[str, Any]:
         """JSON form (our own JSONL format); empty fields are left out. ``from_dict`` reads it back."""
         out: dict[str, Any] = {"id": self.id} if with_id else {}
-        for name in ("title", "abstract", "venue", "url", "language"):
-            if value := getattr(self, name):
+        for name in ("title", "abstract", "venue", "url", "language", "year"):
+            if (value := getattr(self, name)) not in ("", None):
                 out[name] = value
-        if self.year is not None:
-            out["year"] = self.year
-        if self.authors:
-            out["authors"] = list(self.authors)
-        if self.identifiers:
-            out["identifiers"] = dict(self.identifiers)
-        if self.sections:
-            out["sections"] = [{"heading": s.heading, "text": s.text} for s in self.sections]
-        if self.references:
-            out["references"] = [_reference_dict(r) for r in self.references]
-        if self.sentences:
-            out["sentences"] = [list(s) for s in self.sentences]
-        if self.metadata:
-            out["metadata"] = dict(self.metadata)
-        return out
+        several: dict[str, Any] = {
+            "authors": list(self.authors),
+            "identifiers": dict(self.identifiers),
+            "sections": [{"heading": s.heading, "text": s.text} for s in self.sections],
+            "references": [_reference_dict(r) for r in self.references],
+            "sentences": [list(s) for s in self.sentences],
+            "metadata": dict(self.metadata),
+        }
+        return out | {name: value for name, value in several.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Paper:
@@ -153,13 +147,9 @@ class Paper:
 
 
 def _reference_dict(reference: Reference) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name in ("raw", "key", "title"):
-        if value := getattr(reference, name):
-            out[name] = value
-    if reference.identifiers:
-        out["identifiers"] = dict(reference.identifiers)
-    return out
+    out = {name: getattr(reference, name) for name in ("raw", "key", "title")}
+    out["identifiers"] = dict(reference.identifiers)
+    return {name: value for name, value in out.items() if value}
 
 
 def field_text(paper: Paper, name: str) -> str:

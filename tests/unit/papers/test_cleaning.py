@@ -56,6 +56,11 @@ def test_the_doi_of_an_arxiv_paper_gives_its_arxiv_id(doi: str, arxiv: str) -> N
     assert identifiers_of([("doi", doi)]) == {"doi": doi.casefold(), "arxiv": arxiv}
 
 
+@pytest.mark.parametrize("value", [1234567, "PMC1234567", "pmc1234567"])
+def test_an_id_of_pubmed_central_may_lack_its_letters(value: object) -> None:
+    assert identifiers_of([("pmcid", value)]) == {"pmcid": "PMC1234567"}
+
+
 @pytest.mark.parametrize(
     ("value", "name"),
     [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from aspectra.papers.identifiers import ARXIV_DOI, normalise
 from aspectra.papers.ids import choose_id
@@ -15,7 +15,9 @@ from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 
-__all__ = ["assemble", "identifiers_of", "role_of", "within_limits", "year_in"]
+__all__ = ["assemble", "each", "identifiers_of", "role_of", "within_limits", "year_in"]
+
+T = TypeVar("T")
 
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
@@ -27,6 +29,30 @@ _ROLES = {
 }
 _ROLE_OF = {word: role for role, words in _ROLES.items() for word in words}
 _SCHEMES = ("doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid", "isbn")
+
+
+def each(
+    records: Iterable[tuple[str, T | Remark]],
+    convert: Callable[[T, str, ReadOptions], Iterator[Paper | Remark]],
+    options: ReadOptions,
+) -> Iterator[Paper | Remark]:
+    """What ``convert`` makes of each record, remarks passed on; a record it refuses becomes a remark.
+
+    Args:
+        records: (place, record or remark) in file order.
+        convert: (record, place, options) -> papers and remarks; ValueError refuses the record.
+        options: limits.
+    """
+    for place, record in records:
+        if isinstance(record, Remark):
+            yield record
+            continue
+        try:
+            made = list(convert(record, place, options))
+        except (ValueError, RecursionError) as error:
+            yield Remark(place, f"record cannot be kept: {error}")
+        else:
+            yield from made
 
 
 def year_in(value: object) -> int | None:

@@ -55,8 +55,10 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
             ("doi", record.get("doi") or ids.get("doi")),
             ("arxiv", arxiv.partition("arxiv.org/abs/")[2]),
             ("openalex", own),
-            ("pmid", one_line(ids.get("pmid")).rpartition("/")[2]),
-            ("pmcid", _pmcid(ids.get("pmcid"))),
+            *(
+                (scheme, one_line(ids.get(scheme)).rstrip("/").rpartition("/")[2])
+                for scheme in ("pmid", "pmcid")
+            ),
         ]
     )
     abstract, note = invert(record.get("abstract_inverted_index"))
@@ -103,11 +105,6 @@ def _shared(record: Mapping[str, Any], location: Mapping[str, Any]) -> dict[str,
     out |= {"volume": one_line(biblio.get("volume")), "issue": one_line(biblio.get("issue"))}
     out["pages"] = "–".join(dict.fromkeys(pages))
     return {name: value for name, value in out.items() if value}
-
-
-def _pmcid(value: object) -> str:
-    number = one_line(value).rstrip("/").rpartition("/")[2]
-    return f"PMC{number}" if number.isdigit() else number
 
 
 def _author(entry: object) -> str:

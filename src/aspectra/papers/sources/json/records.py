@@ -13,6 +13,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
@@ -64,16 +65,7 @@ class JsonFormat:
         Raises:
             BadInput: the file is empty, or holds no JSON object.
         """
-        for place, record in json_records(file):
-            if isinstance(record, Remark):
-                yield record
-                continue
-            try:
-                made = list(self.convert(record, place, options))
-            except (ValueError, RecursionError) as error:
-                yield Remark(place, f"record cannot be kept: {error}")
-            else:
-                yield from made
+        return each(json_records(file), self.convert, options)
 
 
 def as_dict(value: object) -> Mapping[str, Any]:

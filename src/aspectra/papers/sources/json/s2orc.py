@@ -8,7 +8,7 @@ and CORD-19 files have those two at the top. Science-Parse writes ``{"name", "me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
@@ -20,7 +20,7 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.references import cited_title
 
-__all__: list[str] = []
+__all__ = ["sections_of"]
 
 _SCIENCE_PARSE = {"metadata.abstractText", "metadata.referenceMentions"}
 _NOT_OURS = {"_source_hash", "_source_name", "discipline"}
@@ -72,7 +72,7 @@ def _s2orc(
     abstract = record.get("abstract") or parse.get("abstract")
     if isinstance(abstract, list):
         abstract = "\n\n".join(text for part in abstract if (text := clean(as_dict(part).get("text"))))
-    sections, numbers = _sections([*as_list(parse.get("body_text")), *as_list(parse.get("back_matter"))])
+    sections, numbers = sections_of([*as_list(parse.get("body_text")), *as_list(parse.get("back_matter"))])
     kept = rest(inner, ("title", "authors", "year", "venue")) | rest(record, _USED)
     if parse is not record:
         kept |= rest(parse, _USED_PARSE)
@@ -143,7 +143,9 @@ def _identifiers(values: Mapping[str, Any]) -> dict[str, str]:
     return identifiers_of(pairs)
 
 
-def _sections(paragraphs: list[Any]) -> tuple[list[Section], list[str]]:
+def sections_of(
+    paragraphs: list[Any], text_of: Callable[[object], str] = clean
+) -> tuple[list[Section], list[str]]:
     """Consecutive paragraphs under one heading as one section, and the sections' numbers beside them."""
     names: list[tuple[str, str]] = []
     texts: list[list[str]] = []
@@ -152,7 +154,7 @@ def _sections(paragraphs: list[Any]) -> tuple[list[Section], list[str]]:
         if not names or here != names[-1]:
             names.append(here)
             texts.append([])
-        if text := clean(entry.get("text")):
+        if text := text_of(entry.get("text")):
             texts[-1].append(text)
     sections = [
         Section(heading, "\n\n".join(parts)) for (heading, _), parts in zip(names, texts, strict=True)

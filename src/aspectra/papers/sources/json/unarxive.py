@@ -12,7 +12,8 @@ its LaTeX, without which the sentence cannot be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
@@ -20,6 +21,7 @@ from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.json.arxiv import arxiv_year, authors_of
 from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
+from aspectra.papers.sources.json.s2orc import sections_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.latex import latex_to_text
@@ -67,7 +69,8 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
     abstract = record.get("abstract")
     if isinstance(abstract, dict):
         abstract = abstract.get("text")
-    sections, numbers = _sections(record, formulas)
+    text_of = partial(_with_formulas, formulas)
+    sections, numbers = _sections(record, text_of)
     metadata = rest(inner, _USED_INNER) | rest(record, _USED)
     if formulas and "ref_entries" in metadata:
         shown = {k: v for k, v in metadata["ref_entries"].items() if k not in formulas}
@@ -80,7 +83,7 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
         options,
         own_id=arxiv,
         title=record.get("title") or inner.get("title"),
-        abstract=_with_formulas(clean(abstract or inner.get("abstract")), formulas),
+        abstract=text_of(abstract or inner.get("abstract")),
         authors=map(
             latex_to_text,
             authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed")),
@@ -104,39 +107,19 @@ def _formulas(entries: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _with_formulas(text: str, formulas: Mapping[str, str]) -> str:
+def _with_formulas(formulas: Mapping[str, str], text: object) -> str:
+    text = clean(text)
     if "{{formula:" not in text:
         return text
     return _FORMULA.sub(lambda m: f"${formulas[m[1]]}$" if m[1] in formulas else m[0], text)
 
 
-def _sections(record: Mapping[str, Any], formulas: Mapping[str, str]) -> tuple[list[Section], list[str]]:
-    """Sections and, beside them, their numbers; paragraphs of one section are joined by a blank line."""
-    sections: list[Section] = []
-    numbers: list[str] = []
-    for entry in as_list(record.get("sections")):
-        part = as_dict(entry)
-        sections.append(
-            Section(one_line(part.get("heading")), _with_formulas(clean(part.get("text")), formulas))
-        )
-        numbers.append(one_line(part.get("number")))
-    last: tuple[str, str] | None = None
-    parts: list[list[str]] = []
-    for entry in as_list(record.get("body_text")):
-        part = as_dict(entry)
-        text = _with_formulas(clean(part.get("text")), formulas)
-        here = (one_line(part.get("section")), one_line(part.get("sec_number")))
-        if here != last:
-            sections.append(Section(here[0], ""))
-            numbers.append(here[1])
-            parts.append([])
-            last = here
-        parts[-1].append(text)
-    offset = len(sections) - len(parts)
-    for number, texts in enumerate(parts):
-        heading = sections[offset + number].heading
-        sections[offset + number] = Section(heading, "\n\n".join(text for text in texts if text))
-    return sections, numbers
+def _sections(record: Mapping[str, Any], text_of: Callable[[object], str]) -> tuple[list[Section], list[str]]:
+    """Sections of either layout and, beside them, their numbers."""
+    flat = [as_dict(entry) for entry in as_list(record.get("sections"))]
+    sections, numbers = sections_of(as_list(record.get("body_text")), text_of)
+    headed = [Section(clean(part.get("heading")), text_of(part.get("text"))) for part in flat]
+    return [*headed, *sections], [*(one_line(part.get("number")) for part in flat), *numbers]
 
 
 def _references(entries: Mapping[str, Any]) -> list[Reference]:

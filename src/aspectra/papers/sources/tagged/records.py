@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
@@ -105,28 +106,25 @@ class TaggedFormat:
         Raises:
             BadInput: the file is empty or holds no record.
         """
+        return each(self._records(file), self.convert, options)
+
+    def _records(self, file: InputFile) -> Iterator[tuple[str, TaggedRecord | Remark]]:
         text, notes = file.text()
-        yield from notes
-        count = 0
-        for record in cut_records(storable(text), self.rules):
+        yield from ((note.place, note) for note in notes)
+        rules, count = self.rules, 0
+        for record in cut_records(storable(text), rules):
             count += 1
             place = f"record {count} (line {record.line})"
-            if self.rules.end and record.tags[0][0] != self.rules.start:
-                reason = f"{self.rules.start} missing: read as a generic record"
-                yield Remark(place, reason, skipped=False)
-            elif self.rules.end and not record.ended:
-                reason = f"{self.rules.stop} missing: the record was ended at the next one"
-                yield Remark(place, reason, skipped=False)
-            try:
-                made = list(self.convert(record, place, options))
-            except ValueError as error:
-                yield Remark(place, f"record cannot be kept: {error}")
-            else:
-                yield from made
+            if rules.stop and record.tags[0][0] != rules.start:
+                yield place, Remark(place, f"{rules.start} missing: read as a generic record", skipped=False)
+            elif rules.stop and not record.ended:
+                reason = f"{rules.stop} missing: the record was ended at the next one"
+                yield place, Remark(place, reason, skipped=False)
+            yield place, record
         if not count:
             raise BadInput(
                 f"{file.path} holds no {self.noun}",
-                why=f"no line begins with the tag {self.rules.start}",
+                why=f"no line begins with the tag {rules.start}",
                 hint="if it is another format, name it with --as NAME",
             )
 

@@ -13,6 +13,7 @@ from lxml import etree
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
@@ -67,14 +68,8 @@ class XmlFormat:
                 why=f"its root element is <{root.tag}>",
                 hint="name the format with --as NAME",
             )
-        for number, element in enumerate(elements, 1):
-            place = f"record {number}"
-            try:
-                made = list(self.convert(element, place, options))
-            except (ValueError, RecursionError) as error:
-                yield Remark(place, f"record cannot be kept: {error}")
-            else:
-                yield from made
+        placed = ((f"record {number}", element) for number, element in enumerate(elements, 1))
+        yield from each(placed, self.convert, options)
 
 
 def _inside(element: Element, name: str) -> bool:

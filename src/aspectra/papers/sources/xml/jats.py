@@ -24,15 +24,9 @@ __all__: list[str] = []
 _SCHEMES = {"doi": "doi", "pmid": "pmid", "pmc": "pmcid", "pmcid": "pmcid", "arxiv": "arxiv", "isbn": "isbn"}
 _SKIP = ("fig", "table-wrap", "fn", "supplementary-material", "media", "object-id")
 _TITLE_SKIP = ("xref", "fn", "object-id")
-_SIDE = {
-    "graphical",
-    "teaser",
-    "toc",
-    "executive-summary",
-    "author-highlights",
-    "key-points",
-    "plain-language",
-}
+_SIDE = frozenset(
+    "graphical teaser toc executive-summary author-highlights key-points plain-language".split()
+)
 _LATEX = re.compile(r"\\begin\{document\}(.*?)\\end\{document\}", re.S)
 _BLOCKS = ("p", "disp-formula", "list", "disp-quote", "boxed-text", "statement", "def-list")
 
@@ -53,11 +47,6 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
     title = text_of(first(group, "article-title"), _TITLE_SKIP)
     if subtitle := text_of(first(group, "subtitle")):
         title = f"{title}: {subtitle}"
-    identifiers = identifiers_of(
-        (_SCHEMES[kind], _pmc(kind, text_of(i)))
-        for i in found(meta, "article-id")
-        if (kind := attribute(i, "pub-id-type").casefold()) in _SCHEMES
-    )
     years = [year for date in found(meta, "pub-date") if (year := year_in(text_of(first(date, "year"))))]
     sections = [s for part in ("body", "back") for s in _sections(first(article, part))]
     metadata: dict[str, Any] = {
@@ -83,7 +72,7 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
         authors=[n for c in found(meta, ".//contrib") if _is_author(c) and (n := _person(c))],
         year=min(years, default=None),
         venue=text_of(first(article, "front/journal-meta//journal-title")),
-        identifiers=identifiers,
+        identifiers=_identifiers(meta, "article-id"),
         language=attribute(article, "xml:lang"),
         sections=sections,
         references=_references(article),
@@ -91,9 +80,12 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
     )
 
 
-def _pmc(kind: str, value: str) -> str:
-    """PubMed Central writes its ids with and without the letters."""
-    return f"PMC{value}" if kind in ("pmc", "pmcid") and value.isdigit() else value
+def _identifiers(element: Element | None, path: str) -> dict[str, str]:
+    return identifiers_of(
+        (_SCHEMES[kind], text_of(i))
+        for i in found(element, path)
+        if (kind := attribute(i, "pub-id-type").casefold()) in _SCHEMES
+    )
 
 
 def _is_author(contributor: Element) -> bool:
@@ -105,8 +97,7 @@ def _person(contributor: Element) -> str:
     if name is None:
         name = first(contributor, "name-alternatives/name")
     if name is not None:
-        parts = [text_of(first(name, part)) for part in ("prefix", "given-names", "surname", "suffix")]
-        return one_line(" ".join(parts[1:]))
+        return one_line(" ".join(text_of(first(name, part)) for part in ("given-names", "surname", "suffix")))
     return text_of(first(contributor, "string-name")) or text_of(
         first(contributor, "collab"), ("contrib-group",)
     )
@@ -169,14 +160,9 @@ def _references(article: Element) -> list[Reference]:
             continue
         titles = ("article-title", "chapter-title", "part-title", "source")
         title = next((t for name in titles if (t := text_of(first(citation, f".//{name}")))), "")
-        pairs: list[tuple[str, object]] = [
-            (_SCHEMES[kind], _pmc(kind, text_of(i)))
-            for i in found(citation, ".//pub-id")
-            if (kind := attribute(i, "pub-id-type").casefold()) in _SCHEMES
-        ]
         mixed = citation.tag in ("mixed-citation", "citation") and (citation.text or "").strip()
         raw = text_of(citation) if mixed or len(citation) < 2 else _printed(citation, title)
-        identifiers = identifiers_in(raw) | identifiers_of(pairs)
+        identifiers = identifiers_in(raw) | _identifiers(citation, ".//pub-id")
         references.append(Reference(raw, attribute(entry, "id"), title or cited_title(raw), identifiers))
     return references
 
