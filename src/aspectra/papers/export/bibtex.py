@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
 from aspectra.papers.kinds import CSL_TO_BIBTEX, shared_list, shared_text
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.tagged.bibtex_record import FIELDS_OF, entry_paper, names_of
+from aspectra.papers.sources.tagged.entry import FIELDS_OF, entry_paper, names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
 __all__ = ["BibtexWriter"]

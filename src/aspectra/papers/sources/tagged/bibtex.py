@@ -26,7 +26,7 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.bibtex_record import entry_paper
+from aspectra.papers.sources.tagged.entry import entry_paper
 from aspectra.papers.text.cleaning import clean, storable
 
 __all__ = ["BibTeX", "plain_value"]
