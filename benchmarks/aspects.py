@@ -19,7 +19,7 @@ from time import perf_counter
 import numpy as np
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.reports.tables import Number, Table, render
 from aspectra.lab.statistics.significance import bootstrap, paired_t, win_tie_loss

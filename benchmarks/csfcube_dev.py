@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.papers.library.store import Store
 from aspectra.papers.sources.detection import read_papers
 from aspectra.search.query import Query

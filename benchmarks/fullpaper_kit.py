@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.statistics.significance import bootstrap
 from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
 from aspectra.search.searcher import Searcher

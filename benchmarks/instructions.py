@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
-from aspectra.lab.evaluation.evaluate import evaluate
-from aspectra.lab.evaluation.outcome import Evaluation
+from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.evaluation.means import Evaluation
 from aspectra.lab.experiments.experiment import topic_query
 from aspectra.lab.reports.tables import Table, render
 from aspectra.papers.library.store import Store

@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.reports.tables import Number, Table, render

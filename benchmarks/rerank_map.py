@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.papers.library.store import Store
 from aspectra.papers.sources.detection import read_papers

@@ -13,7 +13,7 @@ from aspectra.lab.experiments.experiment import Cell, benchmark_library, library
 from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.reports.outcomes import breakdown_tables, main_table
+from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.search.recipe import Recipe
 from aspectra.views.settings import IndexSettings
@@ -126,6 +126,51 @@ def test_percent_cuts_are_of_pools_only(csfcube):
     assert not any(str(s.measure) == "NDCG%20" for _, s in collection.scores())
     assert any("NDCG%20 is of a whole pool" in note for note in collection.notes)
     assert "NDCG%20 is of a whole pool" in render(main_table("x", [collection]), "markdown")
+
+
+def test_only_what_is_asked_for_is_scored(csfcube, tmp_path):
+    cell = csfcube.cell("bm25", "pool")
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        default, asked = score_cell(cell, records), score_cell(cell, records, measures=["nDCG@5"])
+        one = BENCHMARKS.get("csfcube")(csfcube.folder / "csfcube", facet="result")
+        alone = score_cell(replace(cell, benchmark=one), records, incomplete=True)
+        under = score_cell(cell, records, preset="csfcube", measures=["nDCG@5"])
+    assert [str(s.measure) for s in default.evaluations["pairs"].scores] == ["p-MRR(rel=2)"]
+    assert [str(s.measure) for _, s in asked.scores()] == ["nDCG@5"]
+    assert "pairs" not in alone.evaluations
+    assert "p-MRR(rel=2) needs several modes or aspects, which csfcube does not have" in alone.notes
+    assert under.evaluations["gold"].average == ("fold",)
+    assert not any("no labels name" in remark for remark in under.evaluations["gold"].remarks)
+
+
+def test_a_preset_averages_within_folds_only_where_there_are_folds(csfcube):
+    cell = csfcube.cell("bm25", "pool")
+    cell = replace(cell, benchmark=replace(cell.benchmark, folds={}))
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        found = score_cell(cell, records, preset="csfcube", measures=["nDCG@5"]).evaluations["gold"]
+    assert found.average == ()
+    assert not any("no labels name" in remark for remark in found.remarks)
+
+
+def test_costs_are_summed_over_rankings(beir):
+    cell = beir.cell()
+    with beir.records() as records:
+        for number, topic in enumerate(beir.benchmark.topics, 1):
+            spent = {"calls": float(number), "tokens": 10.0 * number}
+            records.add(Record(cell.key, topic.id, "original", 0, ("b0",), (1.0,), 0.1, spent))
+        outcome = score_cell(cell, records)
+    count = len(beir.benchmark.topics)
+    assert count > 1
+    assert outcome.cost == {"calls": count * (count + 1) / 2, "tokens": 10.0 * count * (count + 1) / 2}
+
+
+def test_the_key_changes_with_what_is_excluded(beir):
+    cell = beir.cell()
+    topic = beir.benchmark.topics[0].id
+    other = replace(cell, benchmark=replace(beir.benchmark, excluded={topic: frozenset({"b4"})}))
+    assert other.key != cell.key
 
 
 def test_no_pools_no_pool_protocol(beir):
