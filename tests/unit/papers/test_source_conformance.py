@@ -116,8 +116,8 @@ def test_has_its_name(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_declares_what_help_and_docs_say(name: str) -> None:
     source = source_named(name)
-    assert 10 <= len(source.about) <= 110
-    assert "\n" not in source.about
+    assert 10 <= len(source.description) <= 110
+    assert "\n" not in source.description
     assert all(re.fullmatch(r"\.[a-z0-9]+", ending) for ending in source.endings)
 
 

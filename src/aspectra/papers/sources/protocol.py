@@ -62,7 +62,7 @@ class Source(Protocol):
 
     Attributes:
         name: what ``aspectra add --as`` takes.
-        about: one line for help and docs: what is read, and what becomes of its peculiarities.
+        description: one line for help and docs: what is read, and what becomes of its peculiarities.
         endings: usual endings of file names, with the dot and in lower case; () for none.
     """
 
@@ -70,7 +70,7 @@ class Source(Protocol):
     def name(self) -> str: ...
 
     @property
-    def about(self) -> str: ...
+    def description(self) -> str: ...
 
     @property
     def endings(self) -> tuple[str, ...]: ...

@@ -43,13 +43,13 @@ class JsonFormat:
     """A source of JSON records: the shell that a format fills.
 
     Attributes:
-        name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``about`` and ``endings``.
+        name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
         confidence: (dotted keys of the first record, two levels deep; the head) -> 0 to 1.
         convert: (record, place, options) -> papers and remarks; ValueError refuses the record.
     """
 
     name: str
-    about: str
+    description: str
     confidence: Callable[[frozenset[str], bytes], float]
     convert: Callable[[Mapping[str, Any], str, ReadOptions], Iterator[Paper | Remark]]
     endings: tuple[str, ...] = (".json", ".jsonl")

@@ -21,7 +21,9 @@ class Folder:
     """All files of a folder and the folders in it."""
 
     name = "folder"
-    about = "all of these in a folder, sorted; hidden files and links that leave the folder are left out"
+    description = (
+        "all of these in a folder, sorted; hidden files and links that leave the folder are left out"
+    )
     endings = ()
 
     def sniff(self, path: Path, head: bytes) -> float:

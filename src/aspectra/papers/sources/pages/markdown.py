@@ -53,7 +53,7 @@ class Markdown:
     """Markdown and plain text."""
 
     name = "markdown"
-    about = "Markdown and plain text, one paper a file; headings become sections, front matter is YAML"
+    description = "Markdown and plain text, one paper a file; headings become sections, front matter is YAML"
     endings = (*_MARKDOWN, ".txt", ".text")
 
     def sniff(self, path: Path, head: bytes) -> float:

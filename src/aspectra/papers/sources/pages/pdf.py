@@ -72,7 +72,9 @@ class Pdf:
     """One PDF file."""
 
     name = "pdf"
-    about = "PDF with a text layer, in a child process with limits; title, abstract, sections and references"
+    description = (
+        "PDF with a text layer, in a child process with limits; title, abstract, sections and references"
+    )
     endings = (".pdf",)
 
     def sniff(self, path: Path, head: bytes) -> float:

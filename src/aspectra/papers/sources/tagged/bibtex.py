@@ -65,7 +65,9 @@ class BibTeX:
     """BibTeX and BibLaTeX bibliographies."""
 
     name = "bibtex"
-    about = "BibTeX and BibLaTeX; LaTeX becomes Unicode, raw fields are kept; repeated keys become `key~2`"
+    description = (
+        "BibTeX and BibLaTeX; LaTeX becomes Unicode, raw fields are kept; repeated keys become `key~2`"
+    )
     endings = (".bib", ".bibtex", ".biblatex")
 
     def sniff(self, path: Path, head: bytes) -> float:

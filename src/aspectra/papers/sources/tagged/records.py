@@ -79,7 +79,7 @@ class TaggedFormat:
     """A source of tagged records: the shell that a format fills.
 
     Attributes:
-        name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``about`` and ``endings``.
+        name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
         noun: what a record is called in messages.
         rules: how records are cut out.
         confidence: the beginning of the text, with plain line ends -> 0 to 1.
@@ -87,7 +87,7 @@ class TaggedFormat:
     """
 
     name: str
-    about: str
+    description: str
     endings: tuple[str, ...]
     noun: str
     rules: Rules

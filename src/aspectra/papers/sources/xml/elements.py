@@ -35,14 +35,14 @@ class XmlFormat:
     """A source of XML: the shell that a format fills.
 
     Attributes:
-        name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``about`` and ``endings``.
+        name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
         element: name of the element that is a record.
         confidence: (name of the root element, its attributes, the head) -> 0 to 1.
         convert: (element, place, options) -> papers and remarks; ValueError refuses the record.
     """
 
     name: str
-    about: str
+    description: str
     element: str
     confidence: Callable[[str, str, bytes], float]
     convert: Callable[[Element, str, ReadOptions], Iterator[Paper | Remark]]
