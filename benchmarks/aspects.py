@@ -63,12 +63,7 @@ def library(benchmark: Benchmark, folder: Path, sentences: str, vectors: Path | 
     held = Store.create(folder)
     with held.writing("add") as writer:
         if vectors is not None and not len(held):
-            batch = list(
-                Store(vectors).rows(
-                    "SELECT text_hash, kind, fingerprint, data FROM vectors WHERE kind NOT LIKE 'lens:%'"
-                )
-            )
-            writer.put_vectors(batch)
+            writer.derived.copy(Store(vectors).derived, "abstract", "sentences", "sentences-apart")
         writer.add(benchmark.papers())
     build_index(held, IndexSettings(chunks=(), sentences=sentences))  # type: ignore[arg-type]
     return Searcher(held)

@@ -86,13 +86,9 @@ def subset(source: Store, count: int, folder: Path) -> Store:
     ids = source.ids()[:count]
     with made.writing("add") as writer:
         writer.add(source.get_many(ids).values())
-    rows = source.rows(
-        "SELECT v.text_hash, v.kind, v.fingerprint, v.data FROM vectors v "
-        "JOIN papers p ON p.text_hash = v.text_hash WHERE p.pos <= (SELECT pos FROM papers WHERE id = ?)",
-        (ids[-1],),
-    )
     with made.writing("vectors") as writer:
-        writer.put_vectors(list(rows))
+        writer.derived.copy(source.derived, "abstract", "sentences", "sentences-apart")
+        writer.derived.collect()
     return made
 
 

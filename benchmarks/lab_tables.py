@@ -37,15 +37,8 @@ def reuse_vectors(source: Path, folder: Path) -> None:
     if (folder / "library.db").exists():
         return
     made = Store.create(folder)
-    rows = Store(source).rows("SELECT text_hash, kind, fingerprint, data FROM vectors")
     with made.writing("bench") as writer:
-        batch = []
-        for row in rows:
-            batch.append(row)
-            if len(batch) == 2000:
-                writer.put_vectors(batch)
-                batch.clear()
-        writer.put_vectors(batch)
+        writer.derived.copy(Store(source).derived, "abstract", "sentences", "sentences-apart")
 
 
 def run(

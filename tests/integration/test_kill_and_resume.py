@@ -72,7 +72,9 @@ def test_index_resumes_after_kill(tmp_path, delay):
     assert current is not None
     assert reopened.generations.verify(current) == []
     assert Searcher(reopened, load=lambda _: fake).search("paper number 3").ids  # the index still answers
-    done = next(reopened.rows("SELECT count(*) FROM vectors WHERE kind LIKE 'abstract%'"))[0]
+    done = next(
+        reopened.rows("SELECT count(*) FROM derived JOIN producers ON id = producer WHERE name = 'abstract'")
+    )[0]
     assert done % 16 == 0 or done >= 400 or done == 30 + (done - 30) // 16 * 16
 
     fake.encoded.clear()

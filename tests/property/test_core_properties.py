@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import canonical_json, digest_texts
+from aspectra.papers.library.derived import pack, unpack
 from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan
 from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
-from aspectra.views.build.vectors import Packed, paper_spans
 from aspectra.views.chunks import chunk_spans, windows
 from aspectra.views.lexical.tokens import Tokeniser
 from aspectra.views.settings import ChunkSize
-from aspectra.views.units import Units
+from aspectra.views.units import Units, paper_spans
 from aspectra.views.view import Probe, top_positions
 
 text = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=300)
@@ -120,8 +124,9 @@ def test_papers_survive_the_database_row(title, abstract, year, authors, metadat
         sentences=(Sentence(0, 1, "method"),),
         metadata=metadata,
     )
-    row = paper_row(paper)
-    back = paper_from_row((1, row[0], *row[4:9], row[10]), [(title, abstract)])
+    row, _ = paper_row(paper)
+    columns = [row[name] for name in ("title", "abstract", "year", "venue", "language", "record")]
+    back = paper_from_row((1, row["id"], *columns, json.dumps([[title, abstract]]), None))
     assert back == paper
     assert back.content_hash == paper.content_hash
 
@@ -178,10 +183,15 @@ def test_windows_keep_every_word(value, words):
 def test_packed_vectors_round_trip(rows, width, truncated):
     whole = np.linspace(0, 1, width, dtype=np.float32)
     units = np.linspace(0, 1, rows * width, dtype=np.float16).reshape(rows, width)
-    back = Packed.loads(Packed(whole, units, truncated).dumps())
-    assert np.array_equal(back.whole, whole)
-    assert np.array_equal(back.units, units)
-    assert back.truncated == truncated
+    arrays = [whole, units, np.array(truncated, np.uint32), np.zeros((rows, 3), np.int32)]
+    data = pack(*arrays)
+    back = unpack(data)
+    for made, read in zip(arrays, back, strict=True):
+        assert read.dtype == made.dtype
+        assert read.shape == made.shape
+        assert np.array_equal(read, made)
+    with pytest.raises(LibraryCorrupt):
+        unpack(data[:-1] if truncated % 2 else b"")
 
 
 @given(text)

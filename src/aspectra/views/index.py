@@ -18,7 +18,6 @@ from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.views.arrays import load_array
 from aspectra.views.build.lenses import load_lens
-from aspectra.views.build.vectors import paper_spans
 from aspectra.views.dense.lens_vectors import DELTA, DeltaEncoder
 from aspectra.views.dense.view import DenseView, QueryEncoder
 from aspectra.views.encoders.protocol import ENCODERS, Encoder, load_encoder
@@ -27,7 +26,7 @@ from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.prompted.building import reading_text
 from aspectra.views.settings import IndexSettings
-from aspectra.views.units import Units
+from aspectra.views.units import Units, paper_spans
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 
 __all__ = ["Index"]

@@ -7,6 +7,8 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
+import msgspec
+
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder
@@ -112,22 +114,14 @@ class IndexSettings:
         Raises:
             UsageError: an unknown field or a value of the wrong kind.
         """
-        refuse_unknown(data, (f.name for f in fields(cls)), "index setting")
+        lexical = data.get("lexical", {})
+        tokens = lexical.get("tokens", {}) if isinstance(lexical, dict) else {}
+        for given, kind in ((data, cls), (lexical, LexicalSettings), (tokens, TokenSettings)):
+            if isinstance(given, dict):
+                refuse_unknown(given, (f.name for f in fields(kind)), "index setting")
         try:
-            lexical = dict(data.get("lexical", {}))
-            tokens = TokenSettings(**lexical.pop("tokens", {}))
-            return cls(
-                encoders=tuple(data.get("encoders", cls.encoders)),
-                lexical=LexicalSettings(**lexical, tokens=tokens),
-                chunks=tuple(data.get("chunks", cls.chunks)),
-                sentences=data.get("sentences", cls.sentences),
-                lenses=tuple(data.get("lenses", cls.lenses)),
-                dense_chunks=bool(data.get("dense_chunks", cls.dense_chunks)),
-                batch=int(data.get("batch", cls.batch)),
-                readers=tuple(data.get("readers", cls.readers)),
-                citations=data.get("citations", cls.citations),
-            )
-        except TypeError as error:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
             raise UsageError("the index settings cannot be read", why=str(error)) from error
 
     def dumps(self) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.papers.paper import Unit
+from aspectra.papers.paper import Paper, Unit
+from aspectra.papers.text.sentences import abstract_sentences, lead_field
 from aspectra.views.arrays import load_array
 from aspectra.views.view import Floats, Pooling, Positions
 
-__all__ = ["Units"]
+__all__ = ["Units", "paper_spans"]
 
 _TITLE = -2
 _ABSTRACT = -1  # sections count from 0
@@ -107,3 +108,25 @@ class Units:
             kept = np.where(place < 3, values[order], 0.0)
             out[full] = np.add.reduceat(kept, begin - begin[0]) / np.minimum(count[full], 3)
         return out, best
+
+
+def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[str, int, int]]]:
+    """What the abstract views encode of a paper.
+
+    Returns:
+        The text (title, then the lead text); the character span in it of each unit; and each unit as
+        (field, start, end) in the stored text: the title first, then each sentence.
+    """
+    field, lead = lead_field(paper)
+    title = paper.title.strip()
+    joint = "" if not title or not lead else " " if title[-1] in ".?!。！？" else ". "
+    at = paper.title.find(title)
+    shift = len(title) + len(joint)
+    spans, units = [], []
+    if title:
+        spans.append((0, len(title)))
+        units.append(("title", at, at + len(title)))
+    for sentence in abstract_sentences(paper):
+        spans.append((sentence.start + shift, sentence.end + shift))
+        units.append((field, sentence.start, sentence.end))
+    return title + joint + lead, spans, units

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.papers.paper import Paper, Section, Sentence, field_text
-from aspectra.views.build.vectors import paper_spans
+from aspectra.papers.library.rows import part_sql
+from aspectra.papers.paper import Paper, Reference, Section, Sentence, field_text
 from aspectra.views.dense.lens_vectors import vector_lens
 from aspectra.views.lenses.protocol import LENSES, Lens
+from aspectra.views.units import paper_spans
 
 # Lenses of raw counts; all others grade from 0 to 1.
 COUNTS = {"length"}
@@ -88,7 +90,7 @@ def test_what_it_says_of_itself(lens: Lens) -> None:
     assert isinstance(lens.labels, tuple)
     assert lens.labels
     assert len(set(lens.labels)) == len(lens.labels)
-    assert isinstance(lens.full_text, bool)
+    assert all(part_sql(part) for part in lens.reads)
     assert (type(lens).__doc__ or "").strip()
 
 
@@ -118,14 +120,36 @@ def test_ids_and_metadata_decide_nothing(lens: Lens) -> None:
 
 
 def test_sections_count_only_where_they_are_said_to(lens: Lens) -> None:
-    """The index reads sections only for lenses that ask for them."""
-    if lens.full_text:
+    """The index reads sections only for lenses that declare them."""
+    if "sections" in lens.reads or "record" in lens.reads:
         return
     text = "Owls hunt at night. We counted them."
     more = tuple(
         Section("Next", words) for words in ("Mäuse sind nicht da.", "Code: `x`", "Sehr gut. " * 900)
     )
     _same(lens.apply([Paper("x", "Owls", text)]), lens.apply([Paper("x", "Owls", text, sections=more)]))
+
+
+def test_what_a_lens_does_not_read_changes_nothing(lens: Lens) -> None:
+    """Values are stored by what the lens declares: a change of the rest recomputes nothing."""
+    if "record" in lens.reads:
+        return
+    text = "Owls hunt at night. We counted them."
+    plain = Paper("x", "Owls", text, sentences=(Sentence(0, 19), Sentence(20, 36)))
+    others = {
+        "authors": ("Ada Lovelace",),
+        "year": 1999,
+        "venue": "Stack Overflow",
+        "identifiers": {"doi": "10.1/x"},
+        "url": "https://en.wikipedia.org/wiki/Owl",
+        "language": "de",
+        "references": (Reference("Someone. 1900. Owls."),),
+        "sentences": (Sentence(0, 19, "method"), Sentence(20, 36, "result")),
+        "metadata": {"cited_by_count": 1000, "type": "review"},
+    }
+    for name, value in others.items():
+        if name not in lens.reads:
+            _same(lens.apply([plain]), lens.apply([replace(plain, **{name: value})]))
 
 
 def test_spans_slice_into_the_text(lens: Lens) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build import lenses as lensing
 from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.settings import IndexSettings
 
 NAMES = ("language", "length")
 
@@ -20,7 +22,7 @@ class Shout:
     version = 1
     kind = "paper"
     labels = ("loud",)
-    full_text = False
+    reads = ("text",)
 
     def apply(self, papers):
         return [np.array([[sum(map(str.isupper, p.title)) / len(p.title)]], np.float32) for p in papers]
@@ -42,9 +44,11 @@ def _values(folder, names):
         seen = []
         made = lensing.apply_lenses(library, writer, names, lambda *said: seen.append(said))
         again = lensing.apply_lenses(library, writer, names, lambda *_: None)
-    rows = list(library.rows("SELECT text_hash, kind, fingerprint, data FROM vectors ORDER BY 1, 2"))
+    rows = list(
+        library.rows("SELECT name, key, data FROM derived JOIN producers ON id = producer ORDER BY 1, 2")
+    )
     library.close()
-    assert seen[-1] == ("looking through lenses", 40, 40)
+    assert seen[-1] == ("applying lenses", 40, 40)
     assert again == 0
     return made, rows
 
@@ -57,3 +61,27 @@ def test_several_processes_see_what_one_sees(tmp_path, monkeypatch, shout):
     monkeypatch.setattr(lensing.joblib, "cpu_count", lambda: 2)
     assert _values(tmp_path / "together", names) == alone
     assert alone[0] == 120
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"dense_chunks": "no"},
+        {"sentences": "together"},
+        {"batch": "many"},
+        {"encoders": "minilm"},
+        {"lexical": {"k2": 1.0}},
+        {"lexical": {"tokens": {"stem": True}}},
+        {"lenses": ["nothing"]},
+        {"chunk": []},
+    ],
+)
+def test_settings_of_the_wrong_kind_are_refused(wrong):
+    with pytest.raises(UsageError):
+        IndexSettings.from_dict(wrong)
+
+
+def test_settings_read_back():
+    made = IndexSettings(encoders=(), chunks=("60w", "3000t"), dense_chunks=False, sentences="late")
+    assert IndexSettings.loads(made.dumps()) == made
+    assert IndexSettings.loads("") == IndexSettings()

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Sentence
-from aspectra.views.build.vectors import paper_spans
 from aspectra.views.lenses._role_features import PLACES, pooled, sentence_keys
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.units import paper_spans
 
 LENS = LENSES.get("roles")
 WORDS = shipped().words

@@ -108,7 +108,7 @@ def remove_lens(session: Session, name: str, values: bool) -> None:
             with library.writing("lens") as writer:
                 writer.set_meta(SETTINGS_KEY, replace(settings, lenses=kept).dumps())
                 if values:
-                    writer.drop_vectors(f"lens:{name}")
+                    writer.derived.drop(f"lens:{name}")
             session.screen.line(f"Removed the lens {name}.")
         else:
             lens = definition(library, name)

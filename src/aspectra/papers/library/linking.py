@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in, normalise
 from aspectra.papers.paper import normalise_title
 
-__all__ = ["group_versions", "regroup", "resolve_citations", "version_keys"]
+__all__ = ["group_versions", "link_citations", "mark_unlinked", "regroup", "unlink", "version_keys"]
 
 _YEARS_APART = 3  # a journal version follows its preprint within this
 _TITLE_WORDS = 3  # shorter titles ("Introduction") are shared by different works
+_START = 4  # words of a title by which it is looked for in printed references
+_MANY = 5000  # questions about beginnings of titles after which all titles are read at once
+_PRINTED = "printed"  # the key of citations that only a title inside their printed text can link
 
 
 def version_keys(db: sqlite3.Connection, pos: int) -> tuple[Any, ...]:
@@ -86,53 +90,151 @@ def _families(db: sqlite3.Connection, pos: int) -> set[str]:
     return {row[0] for row in db.execute("SELECT family FROM authors WHERE pos = ?", (pos,))}
 
 
-def resolve_citations(db: sqlite3.Connection) -> int:
-    """Link unresolved citations to papers of the library; returns how many were linked.
+def mark_unlinked(db: sqlite3.Connection, pos: int) -> None:
+    """Have the next :func:`link_citations` look at what the paper cites and at who cites it."""
+    db.execute("INSERT OR IGNORE INTO unlinked VALUES (?)", (pos,))
+
+
+def unlink(db: sqlite3.Connection, pos: int) -> None:
+    """Open the citations of a paper that changed or goes: they may mean another one."""
+    db.execute("INSERT OR IGNORE INTO unlinked SELECT DISTINCT pos FROM citations WHERE target = ?", (pos,))
+    db.execute("UPDATE citations SET target = NULL WHERE target = ?", (pos,))
+
+
+def link_citations(db: sqlite3.Connection) -> int:
+    """Link open citations to papers of the library; returns how many were linked.
 
     By identifier first, then by title: the one the source states, else a title of four words or more that
-    stands inside the printed reference.
+    stands inside the printed reference. Looked at are the citations of the papers marked as unlinked, and
+    other open citations that one of these papers could be meant by; each is compared with all papers.
     """
-    open_links = db.execute("SELECT pos, ordinal, record FROM citations WHERE target IS NULL").fetchall()
-    if not open_links:
-        return 0
-    titles: dict[str, int] = {}
-    by_start: dict[str, list[str]] = {}
-    for pos, key in db.execute("SELECT pos, title_key FROM papers WHERE title_key != '' ORDER BY pos"):
-        if titles.setdefault(key, pos) == pos and key.count(" ") + 1 > _TITLE_WORDS:
-            by_start.setdefault(" ".join(key.split(" ", 4)[:4]), []).append(key)
+    titles = _Titles(db)
     linked = []
-    for pos, ordinal, record in open_links:
-        target = _target(db, json.loads(record), titles, by_start)
+    own = db.execute(
+        "SELECT c.pos, c.ordinal, c.record FROM citations c JOIN unlinked USING (pos) WHERE c.target IS NULL"
+    )
+    for pos, ordinal, text in own:
+        record = json.loads(text)
+        target = _target(db, record, titles)
+        if target is not None and target != pos:
+            linked.append((target, pos, ordinal))
+        else:
+            keys = [(key, pos, ordinal) for key in _keys(record)]
+            db.executemany("INSERT OR IGNORE INTO citation_keys VALUES (?, ?, ?)", keys)
+    for pos, ordinal in _waiting(db):
+        (text,) = db.execute(
+            "SELECT record FROM citations WHERE pos = ? AND ordinal = ?", (pos, ordinal)
+        ).fetchone()
+        target = _target(db, json.loads(text), titles)
         if target is not None and target != pos:
             linked.append((target, pos, ordinal))
     db.executemany("UPDATE citations SET target = ? WHERE pos = ? AND ordinal = ?", linked)
+    db.executemany("DELETE FROM citation_keys WHERE pos = ? AND ordinal = ?", [row[1:] for row in linked])
+    db.execute("DELETE FROM unlinked")
     return len(linked)
 
 
-def _target(
-    db: sqlite3.Connection, record: dict[str, object], titles: dict[str, int], by_start: dict[str, list[str]]
-) -> int | None:
-    stated = record.get("identifiers")
-    identifiers = dict(stated) if isinstance(stated, dict) else {}
-    raw = str(record.get("raw", ""))
-    if own := identifiers.pop("id", None):
-        row = db.execute("SELECT pos FROM papers WHERE id = ?", (own,)).fetchone()
-        if row:
-            return int(row[0])
-    for scheme, value in {**identifiers_in(raw), **identifiers}.items():
-        row = db.execute(
-            "SELECT min(pos) FROM identifiers WHERE scheme = ? AND value = ?",
-            (scheme, normalise(scheme, value)),
-        ).fetchone()
-        if row[0] is not None:
-            return int(row[0])
+def _keys(record: dict[str, Any]) -> set[str]:
+    """What a paper has that the citation means, one of them at least."""
+    keys = {f"{scheme} {value}" for scheme, value in _identifiers(record)}
     if title := normalise_title(str(record.get("title", ""))):
-        return titles.get(title)
-    words = normalise_title(raw).split(" ")
+        return {*keys, f"title {title}"}
+    return {*keys, _PRINTED} if record.get("raw") else keys
+
+
+def _identifiers(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """(scheme, value) of a citation, a paper's id in the collection (``id``) first."""
+    stated = record.get("identifiers")
+    named = dict(stated) if isinstance(stated, dict) else {}
+    own = named.pop("id", None)
+    found = {**identifiers_in(str(record.get("raw", ""))), **named}
+    rest = [(scheme, normalise(scheme, value)) for scheme, value in found.items()]
+    return [("id", own), *rest] if own else rest
+
+
+def _waiting(db: sqlite3.Connection) -> set[tuple[int, int]]:
+    """(pos, ordinal) of the open citations of other papers that may mean one of the unlinked papers."""
+    wanted = (
+        "SELECT 'id ' || id AS key FROM papers JOIN unlinked USING (pos) UNION "
+        "SELECT 'title ' || title_key FROM papers JOIN unlinked USING (pos) UNION "
+        "SELECT scheme || ' ' || value FROM identifiers JOIN unlinked USING (pos)"
+    )
+    not_own = "pos NOT IN (SELECT pos FROM unlinked)"
+    found = set(
+        db.execute(f"SELECT pos, ordinal FROM ({wanted}) JOIN citation_keys USING (key) WHERE {not_own}")
+    )
+    starts = _by_start(db.execute("SELECT title_key FROM papers JOIN unlinked USING (pos)"))
+    if starts:
+        printed = db.execute(
+            "SELECT c.pos, c.ordinal, c.record FROM citation_keys k JOIN citations c USING (pos, ordinal) "
+            f"WHERE k.key = ? AND {not_own}",
+            (_PRINTED,),
+        )
+        found |= {(p, o) for p, o, text in printed if _within(json.loads(text)["raw"], starts.get)}
+    return found
+
+
+def _by_start(titles: Iterable[tuple[str]]) -> dict[str, list[str]]:
+    """First four words -> titles that begin with them; shorter titles are left out."""
+    out: dict[str, list[str]] = {}
+    for (title,) in titles:
+        if title.count(" ") >= _START - 1:
+            out.setdefault(" ".join(title.split(" ", _START)[:_START]), []).append(title)
+    return out
+
+
+class _Titles:
+    """Titles of the library by their beginning.
+
+    A few questions go to the index of titles; many are answered from memory.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._asked = 0
+        self._starts: dict[str, list[str]] | None = None
+
+    def starting(self, words: str) -> list[str]:
+        """The normalised titles that begin with these four words, the oldest paper's first."""
+        self._asked += 1
+        if self._starts is None and self._asked > _MANY:
+            self._starts = _by_start(self._db.execute("SELECT title_key FROM papers ORDER BY pos"))
+        if self._starts is None:
+            rows = self._db.execute(
+                "SELECT title_key FROM papers WHERE title_key = ?1 OR (title_key > ?1 || ' ' AND "
+                "title_key < ?1 || '!') ORDER BY pos",
+                (words,),
+            )
+            return [title for (title,) in rows]
+        return self._starts.get(words, [])
+
+
+def _target(db: sqlite3.Connection, record: dict[str, Any], titles: _Titles) -> int | None:
+    """Position of the paper that a citation means, or None."""
+    for scheme, value in _identifiers(record):
+        row = db.execute(
+            "SELECT pos FROM papers WHERE id = ?"
+            if scheme == "id"
+            else "SELECT min(pos) FROM identifiers WHERE scheme = ? AND value = ?",
+            (value,) if scheme == "id" else (scheme, value),
+        ).fetchone()
+        if row and row[0] is not None:
+            return int(row[0])
+    title = normalise_title(str(record.get("title", "")))
+    title = title or _within(str(record.get("raw", "")), titles.starting)
+    if not title:
+        return None
+    (pos,) = db.execute("SELECT min(pos) FROM papers WHERE title_key = ?", (title,)).fetchone()
+    return None if pos is None else int(pos)
+
+
+def _within(printed: str, starting: Callable[[str], list[str] | None]) -> str:
+    """The longest title of four words or more that stands in a printed reference, or ""."""
+    words = normalise_title(printed).split(" ")
     text = f" {' '.join(words)} "
     best = ""
-    for at in range(len(words) - 3):
-        for key in by_start.get(" ".join(words[at : at + 4]), ()):
-            if len(key) > len(best) and f" {key} " in text:
-                best = key
-    return titles[best] if best else None
+    for at in range(len(words) - _START + 1):
+        for title in starting(" ".join(words[at : at + _START])) or ():
+            if len(title) > len(best) and f" {title} " in text:
+                best = title
+    return best

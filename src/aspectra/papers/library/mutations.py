@@ -1,4 +1,4 @@
-"""Everything that changes ``library.db``: adding, removing, caching vectors."""
+"""Everything that changes ``library.db``: adding, removing, linking."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library import linking
-from aspectra.papers.library.rows import (
-    PAPER_COLUMNS,
-    author_keys,
-    paper_from_row,
-    paper_row,
-    reference_record,
-)
+from aspectra.papers.library.rows import author_keys, paper_columns, paper_from_row, paper_row
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.sources.protocol import Remark
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.derived import DerivedWriter
 
 __all__ = ["AddReport", "Writer"]
 
 _BATCH = 1000  # papers per transaction: what a kill can undo
 _LONGEST_ID = 500
-_UNLINKED = "unlinked"  # "1" while papers came or went since citations were linked
 
 
 @dataclass
@@ -60,7 +58,7 @@ class AddReport:
 
 
 class Writer:
-    """Writes to a library; made by :meth:`Library.writing`, which holds the lock.
+    """Writes to a library; made by :meth:`Store.writing`, which holds the lock.
 
     Args:
         connection: a writing connection in autocommit mode.
@@ -137,17 +135,28 @@ class Writer:
                     )
                     if report.added + report.updated > changed:
                         self._bump()
-                        self.set_meta(_UNLINKED, "1")
             if failure is not None:
                 raise failure
             if len(batch) < _BATCH:
                 break
-        # Asked of the database: the process that added the papers may have been killed before it came here.
-        if self._db.execute("SELECT 1 FROM meta WHERE key = ? AND value = '1'", (_UNLINKED,)).fetchone():
-            with self._transaction():
-                linking.resolve_citations(self._db)
-                self.set_meta(_UNLINKED, "0")
         return report
+
+    def link(self) -> None:
+        """Link the citations of papers that were added or changed, and those that now find a paper.
+
+        Called when the writer is done. Which papers are left to link is in the database: the process that
+        added them may have been killed before it came here.
+        """
+        if self._db.execute("SELECT 1 FROM unlinked LIMIT 1").fetchone():
+            with self._transaction():
+                linking.link_citations(self._db)
+
+    @cached_property
+    def derived(self) -> DerivedWriter:
+        """Writes what is derived from papers."""
+        from aspectra.papers.library.derived import DerivedWriter  # loads numpy
+
+        return DerivedWriter(self._db, self._transaction)
 
     def _add_one(self, record: Paper | Remark, report: AddReport, seen: dict[str, str]) -> None:
         if isinstance(record, Remark):
@@ -182,12 +191,8 @@ class Writer:
 
         A poorer record of the same paper (a bibliography entry after its PDF) must not take its texts away.
         """
-        row = self._db.execute(f"SELECT {PAPER_COLUMNS} FROM papers WHERE pos = ?", (pos,)).fetchone()
-        sections = self._db.execute(
-            "SELECT heading, text FROM sections WHERE pos = ? ORDER BY ordinal", (pos,)
-        ).fetchall()
-        cited = self._db.execute("SELECT record FROM citations WHERE pos = ? ORDER BY ordinal", (pos,))
-        stored = paper_from_row(row, sections, [c[0] for c in cited])
+        row = self._db.execute(f"SELECT {paper_columns()} FROM papers WHERE pos = ?", (pos,)).fetchone()
+        stored = paper_from_row(row)
         kept = []
         if stored.abstract.strip() and not paper.abstract.strip():
             paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
@@ -232,25 +237,20 @@ class Writer:
         return difflib.SequenceMatcher(None, key, title_key).ratio() >= 0.7
 
     def _insert(self, paper: Paper, pos: int | None) -> None:
-        row = paper_row(paper)
+        row, cited = paper_row(paper)
         before, group = None, None
         if pos is None:
             marks = ",".join("?" * len(row))
-            names = (
-                "id, content_hash, text_hash, full_hash, title, abstract, year, venue, language, "
-                "title_key, record"
+            cursor = self._db.execute(
+                f"INSERT INTO papers ({', '.join(row)}) VALUES ({marks})", tuple(row.values())
             )
-            cursor = self._db.execute(f"INSERT INTO papers ({names}) VALUES ({marks})", row)
             pos = int(cursor.lastrowid or 0)
         else:
             before = linking.version_keys(self._db, pos)
             group = self._db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
-            self._db.execute(
-                "UPDATE papers SET content_hash = ?, text_hash = ?, full_hash = ?, title = ?, abstract = ?, "
-                "year = ?, venue = ?, language = ?, title_key = ?, record = ? WHERE pos = ?",
-                (*row[1:], pos),
-            )
-            for table in ("sections", "identifiers", "authors", "citations"):
+            names = ", ".join(f"{name} = ?" for name in row)
+            self._db.execute(f"UPDATE papers SET {names} WHERE pos = ?", (*row.values(), pos))
+            for table in ("sections", "identifiers", "authors", "citations", "citation_keys"):
                 self._db.execute(f"DELETE FROM {table} WHERE pos = ?", (pos,))
         self._db.executemany(
             "INSERT INTO sections VALUES (?, ?, ?, ?)",
@@ -262,17 +262,18 @@ class Writer:
         self._db.executemany("INSERT OR IGNORE INTO authors VALUES (?, ?, ?)", sorted(names_of))
         self._db.executemany(
             "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
-            [(pos, number, reference_record(r)) for number, r in enumerate(paper.references)],
+            [(pos, number, record) for number, record in enumerate(cited)],
         )
+        linking.mark_unlinked(self._db, pos)
         if before is None:
             linking.group_versions(self._db, pos)
         elif before != linking.version_keys(self._db, pos):
             linking.regroup(self._db, group, pos)
             # What cited the paper as it was may mean another one.
-            self._db.execute("UPDATE citations SET target = NULL WHERE target = ?", (pos,))
+            linking.unlink(self._db, pos)
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove papers and the cached vectors nobody else needs; returns how many there were.
+        """Remove papers and what was derived from them; returns how many there were.
 
         Raises:
             NoSuchPaper: an id is not in the library; then nothing is removed.
@@ -280,43 +281,19 @@ class Writer:
         with self._transaction():
             for paper_id in ids:
                 row = self._db.execute(
-                    "SELECT pos, text_hash, full_hash, content_hash, version_group FROM papers WHERE id = ?",
-                    (paper_id,),
+                    "SELECT pos, version_group FROM papers WHERE id = ?", (paper_id,)
                 ).fetchone()
                 if row is None:
                     raise NoSuchPaper(
                         f"there is no paper {paper_id!r}", why="nothing was removed", hint="aspectra status"
                     )
+                linking.unlink(self._db, row[0])
                 self._db.execute("DELETE FROM papers WHERE pos = ?", row[:1])
-                for value in row[1:4]:
-                    self._db.execute(
-                        "DELETE FROM vectors WHERE text_hash = ?1 AND NOT EXISTS (SELECT 1 FROM papers "
-                        "WHERE text_hash = ?1 OR full_hash = ?1 OR content_hash = ?1)",
-                        (value,),
-                    )
-                if row[4] is not None:
-                    linking.regroup(self._db, row[4])
+                if row[1] is not None:
+                    linking.regroup(self._db, row[1])
             self._bump()
-            self.set_meta(_UNLINKED, "1")
+        self.derived.collect()
         return len(ids)
-
-    def put_vectors(self, rows: Sequence[tuple[str, str, str, bytes]]) -> None:
-        """Cache (text_hash, kind, fingerprint, data) rows in one transaction."""
-        with self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
-
-    def drop_vectors(self, kind: str) -> int:
-        """Remove cached rows of a kind, ``%`` at its end standing for anything; returns how many."""
-        exact = not kind.endswith("%")
-        with self._transaction():
-            # No LIKE: an underscore would stand for any letter.
-            found = self._db.execute(
-                "DELETE FROM vectors WHERE kind = ?1"
-                if exact
-                else "DELETE FROM vectors WHERE substr(kind, 1, length(?1)) = ?1",
-                (kind if exact else kind[:-1],),
-            )
-        return found.rowcount
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database, so that readers need not scan it."""

@@ -4,16 +4,76 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, Literal
 
 from aspectra.base.hashing import canonical_json, digest_texts
-from aspectra.papers.paper import Paper, Reference, normalise_title
+from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
 
-__all__ = ["PAPER_COLUMNS", "author_keys", "full_hash", "paper_from_row", "paper_row", "text_hash"]
+__all__ = [
+    "BLANK",
+    "Parts",
+    "author_keys",
+    "full_hash",
+    "paper_columns",
+    "paper_from_row",
+    "paper_row",
+    "part_sql",
+    "text_hash",
+]
 
+# Fields with a column of their own; all others but sections and references are JSON in `record`.
 _COLUMNS = ("title", "abstract", "year", "venue", "language")
-PAPER_COLUMNS = "pos, id, title, abstract, year, venue, language, record"
+_HASHES = {"text": "text_hash", "sections": "full_hash", "record": "content_hash"}
+# All white space that there is; none comes after the ideographic space.
+_SPACES = "".join(c for c in map(chr, range(0x3001)) if c.isspace())
+Parts = Literal["none", "lead", "sections", "all"]
+
+# Holds where a paper's abstract says nothing: the same as `not abstract.strip()`.
+BLANK = f"trim(abstract, '{_SPACES}') = ''"
+_SECTIONS = (
+    "(SELECT json_group_array(json_array(heading, text)) FROM "
+    "(SELECT heading, text FROM sections s WHERE s.pos = papers.pos ORDER BY ordinal))"
+)
+_REFERENCES = (
+    "(SELECT json_group_array(record) FROM "
+    "(SELECT record FROM citations c WHERE c.pos = papers.pos ORDER BY ordinal))"
+)
+
+
+def paper_columns(parts: Parts = "all") -> str:
+    """The columns of a ``SELECT ... FROM papers`` that :func:`paper_from_row` reads.
+
+    All parts of a paper come from one statement, so that they belong together whatever is written meanwhile.
+
+    Args:
+        parts: what is read beside the record: ``none``; ``lead``: sections where there is no abstract;
+            ``sections``; ``all``: sections and references.
+    """
+    sections = {"none": "NULL", "lead": f"CASE WHEN {BLANK} THEN {_SECTIONS} END"}.get(parts, _SECTIONS)
+    references = _REFERENCES if parts == "all" else "NULL"
+    return f"pos, id, {', '.join(_COLUMNS)}, record, {sections}, {references}"
+
+
+def part_sql(name: str) -> str:
+    """SQL of one part of a row of ``papers p`` that something derived may depend on.
+
+    Args:
+        name: ``text`` (title, abstract or lead, sentence boundaries), ``sections``, ``fallback`` (sections
+            where there is no abstract), ``record`` (everything), or a field of
+            :class:`~aspectra.papers.paper.Paper`.
+
+    Raises:
+        KeyError: there is no such part.
+    """
+    if name == "fallback":
+        return f"CASE WHEN {BLANK} THEN p.full_hash END"
+    if name in _HASHES:
+        return f"p.{_HASHES[name]}"
+    if name not in {field.name for field in fields(Paper)}:
+        raise KeyError(name)
+    return f"p.{name}" if name in _COLUMNS else f"json_extract(p.record, '$.{name}')"
 
 
 def text_hash(paper: Paper) -> str:
@@ -39,59 +99,38 @@ def author_keys(name: str) -> tuple[str, str]:
     return key, key.rsplit(" ", 1)[-1]
 
 
-def paper_row(paper: Paper) -> tuple[Any, ...]:
-    """A paper's values for ``id`` to ``language``, ``title_key`` and ``record`` of the papers table."""
+def paper_row(paper: Paper) -> tuple[dict[str, Any], list[str]]:
+    """A paper as column -> value of the papers table, and the records of its citations."""
     whole = paper.to_dict(with_id=False)
+    cited = [_json(one) for one in whole.get("references", ())]
     rest = {k: v for k, v in whole.items() if k not in (*_COLUMNS, "sections", "references")}
-    return (
-        paper.id,
-        paper.content_hash,
-        text_hash(paper),
-        full_hash(paper),
-        paper.title,
-        paper.abstract,
-        paper.year,
-        paper.venue,
-        paper.language,
-        normalise_title(paper.title),
-        json.dumps(rest, ensure_ascii=False, separators=(",", ":")),
-    )
+    row = {
+        "id": paper.id,
+        "content_hash": paper.content_hash,
+        "text_hash": text_hash(paper),
+        "full_hash": full_hash(paper),
+        **{name: getattr(paper, name) for name in _COLUMNS},
+        "title_key": normalise_title(paper.title),
+        "record": _json(rest),
+    }
+    return row, cited
 
 
-def paper_from_row(
-    row: Sequence[Any],
-    sections: Sequence[tuple[str, str]] = (),
-    references: Sequence[str] = (),
-) -> Paper:
-    """A paper from :data:`PAPER_COLUMNS`, its section rows and its citation records."""
-    _, paper_id, title, abstract, year, venue, language, record = row
-    rest = json.loads(record)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def paper_from_row(row: Sequence[Any]) -> Paper:
+    """A paper from the columns of :func:`paper_columns`."""
+    _, paper_id, *values, record, sections, references = row
     return Paper.from_dict(
         {
-            **rest,
+            **json.loads(record),
+            **dict(zip(_COLUMNS, values, strict=True)),
             "id": paper_id,
-            "title": title,
-            "abstract": abstract,
-            "year": year,
-            "venue": venue,
-            "language": language,
-            "sections": [{"heading": heading, "text": text} for heading, text in sections],
-            "references": [reference_dict(r) for r in references],
+            "sections": [
+                {"heading": heading, "text": text} for heading, text in json.loads(sections or "[]")
+            ],
+            "references": [json.loads(one) for one in json.loads(references or "[]")],
         }
     )
-
-
-def reference_dict(record: str) -> dict[str, Any]:
-    """The stored JSON of one citation."""
-    loaded: dict[str, Any] = json.loads(record)
-    return loaded
-
-
-def reference_record(reference: Reference) -> str:
-    """JSON of one citation as stored."""
-    parts: dict[str, Any] = {
-        name: value for name in ("raw", "key", "title") if (value := getattr(reference, name))
-    }
-    if reference.identifiers:
-        parts["identifiers"] = dict(reference.identifiers)
-    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))

@@ -8,12 +8,33 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt, LibraryNotFound
+from aspectra.base.hashing import digest_texts
 
-__all__ = ["FORMAT", "connect", "create", "translate"]
+__all__ = ["DERIVED_TABLES", "FORMAT", "LINKING_TABLES", "connect", "create", "run_script", "translate"]
 
-# Raised when an older version could misread the database; see `connect`.
-FORMAT = 1
+# The number of the newest migration, see `migrations`; an older version refuses a newer library.
+FORMAT = 3
 
+# By key: a hash of what the value was made from, and where that is not all, ":" and a hash of the rest.
+DERIVED_TABLES = """
+CREATE TABLE producers (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, reads TEXT NOT NULL,
+  UNIQUE (name, version, reads)
+);
+CREATE TABLE derived (producer INTEGER NOT NULL, key TEXT NOT NULL, data BLOB NOT NULL);
+CREATE UNIQUE INDEX derived_key ON derived(producer, key);
+"""
+# What an open citation could be linked by, and the papers whose citations are not linked yet.
+LINKING_TABLES = """
+CREATE TABLE citation_keys (
+  key TEXT NOT NULL,
+  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  PRIMARY KEY (key, pos, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX citation_keys_at ON citation_keys(pos, ordinal);
+CREATE TABLE unlinked (pos INTEGER PRIMARY KEY REFERENCES papers(pos) ON DELETE CASCADE);
+"""
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE papers (
@@ -62,10 +83,6 @@ CREATE TABLE citations (
 );
 CREATE UNIQUE INDEX citations_at ON citations(pos, ordinal);
 CREATE INDEX citations_target ON citations(target) WHERE target IS NOT NULL;
-CREATE TABLE vectors (
-  text_hash TEXT NOT NULL, kind TEXT NOT NULL, fingerprint TEXT NOT NULL, data BLOB NOT NULL
-);
-CREATE UNIQUE INDEX vectors_key ON vectors(text_hash, kind, fingerprint);
 CREATE TABLE additions (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL, at TEXT NOT NULL,
   added INTEGER NOT NULL, updated INTEGER NOT NULL, unchanged INTEGER NOT NULL
@@ -74,6 +91,7 @@ CREATE TABLE remarks (
   addition INTEGER NOT NULL REFERENCES additions(id) ON DELETE CASCADE,
   place TEXT NOT NULL, reason TEXT NOT NULL, skipped INTEGER NOT NULL
 );
+CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL);
 """
 
 
@@ -108,12 +126,17 @@ def create(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("BEGIN IMMEDIATE")
-    for statement in _TABLES.split(";\n"):
-        if statement.strip():
-            connection.execute(statement)
+    run_script(connection, _TABLES + DERIVED_TABLES + LINKING_TABLES)
     connection.execute("INSERT INTO meta VALUES ('format', ?), ('revision', '0')", (str(FORMAT),))
     connection.execute("COMMIT")
     return connection
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Run statements within the caller's transaction, which ``executescript`` would end."""
+    for statement in script.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
@@ -162,6 +185,7 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
         name, isolation_level=None, check_same_thread=False, timeout=30.0, uri=at_rest
     )
     try:
+        connection.create_function("digest", -1, _digest, deterministic=True)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA mmap_size = 268435456")
         connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
@@ -171,6 +195,11 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
     except sqlite3.Error:
         connection.close()
         raise
+
+
+def _digest(*parts: object) -> str:
+    """Hash of several parts of a paper, for SQL."""
+    return digest_texts("" if part is None else str(part) for part in parts)
 
 
 def _at_rest(path: Path) -> bool:

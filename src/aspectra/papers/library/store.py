@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aspectra.base.errors import AspectraError, NoSuchPaper, UsageError
 from aspectra.papers.identifiers import parse_identifier
@@ -14,8 +15,11 @@ from aspectra.papers.library import schema
 from aspectra.papers.library.generations import Generations
 from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.rows import PAPER_COLUMNS, author_keys, paper_from_row
+from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row
 from aspectra.papers.paper import Paper, normalise_title
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.derived import Derived
 
 __all__ = ["Store"]
 
@@ -85,6 +89,9 @@ class Store:
     def writing(self, purpose: str) -> Iterator[Writer]:
         """The single writer, under the lock.
 
+        A library of an older format is brought to the present one first. At the end, citations of what was
+        added are linked.
+
         Args:
             purpose: shown to whoever finds the library busy.
 
@@ -94,12 +101,32 @@ class Store:
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
             try:
-                yield Writer(connection)
+                if int(self.meta("format")) < schema.FORMAT:
+                    from aspectra.papers.library.migrations import upgrade
+
+                    upgrade(connection)
+                writer = Writer(connection)
+                yield writer
+                writer.link()
             except sqlite3.Error as error:
                 raise schema.translate(error, self.database) from error
             finally:
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
+
+    @cached_property
+    def derived(self) -> Derived:
+        """What was derived from the papers: vectors, lens values, readings.
+
+        Raises:
+            AspectraError: the library has an older format and cannot be upgraded, see :meth:`writing`.
+        """
+        from aspectra.papers.library.derived import Derived  # loads numpy
+
+        if int(self.meta("format")) < schema.FORMAT:
+            with self.writing("upgrade"):
+                pass
+        return Derived(self.rows)
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement, at once; for few of them: it spares a connection of its own."""
@@ -157,19 +184,30 @@ class Store:
         for start in range(0, len(wanted), _MANY):
             part = wanted[start : start + _MANY]
             marks = ",".join("?" * len(part))
-            for row in self.fetch(f"SELECT {PAPER_COLUMNS} FROM papers WHERE id IN ({marks})", part):
-                out[row[1]] = self._complete(row) if full else paper_from_row(row)
+            columns = paper_columns("all" if full else "none")
+            for row in self.fetch(f"SELECT {columns} FROM papers WHERE id IN ({marks})", part):
+                out[row[1]] = paper_from_row(row)
         return {i: out[i] for i in wanted if i in out}
 
-    def _complete(self, row: Sequence[Any]) -> Paper:
-        sections = self.fetch("SELECT heading, text FROM sections WHERE pos = ? ORDER BY ordinal", row[:1])
-        cited = self.fetch("SELECT record FROM citations WHERE pos = ? ORDER BY ordinal", row[:1])
-        return paper_from_row(row, sections, [c[0] for c in cited])
+    def papers(self, parts: Parts = "all") -> Iterator[Paper]:
+        """Every paper in the order in which they were added; streaming.
 
-    def papers(self) -> Iterator[Paper]:
-        """Every paper, whole, in the order in which they were added; streaming."""
-        for row in self.rows(f"SELECT {PAPER_COLUMNS} FROM papers ORDER BY pos"):
-            yield self._complete(row)
+        Args:
+            parts: what is read beside the record, see :func:`~aspectra.papers.library.rows.paper_columns`.
+        """
+        for row in self.rows(f"SELECT {paper_columns(parts)} FROM papers ORDER BY pos"):
+            yield paper_from_row(row)
+
+    def papers_at(self, positions: Sequence[int], parts: Parts = "lead") -> dict[int, Paper]:
+        """Position -> paper, for those positions that are taken, in ascending order.
+
+        Args:
+            positions: of the papers table, a few thousand at most.
+            parts: what is read beside the record, see :func:`~aspectra.papers.library.rows.paper_columns`.
+        """
+        marks = ",".join("?" * len(positions))
+        statement = f"SELECT {paper_columns(parts)} FROM papers WHERE pos IN ({marks}) ORDER BY pos"
+        return {row[0]: paper_from_row(row) for row in self.rows(statement, positions)}
 
     def ids(self) -> list[str]:
         """Every id, in the order in which they were added."""

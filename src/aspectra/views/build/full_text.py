@@ -2,149 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.views.arrays import load_array
-from aspectra.views.build.generation import Builder
-from aspectra.views.build.vectors import chunk_kind, chunk_texts
-from aspectra.views.chunks import chunk_spans
-from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.lexical.bm25 import build_lexical
-from aspectra.views.build.readings import fill_missing, reading_kind, stored_spans
-from aspectra.views.lexical.reverse import build_moments
+from aspectra.views.build.draft import Draft
+from aspectra.views.build.readings import fill_missing, reader_vectors, stored_spans
+from aspectra.views.build.vectors import chunk_texts, chunk_vectors, section_chunks
 from aspectra.views.dense.reverse import dense_moments
-from aspectra.views.settings import ChunkSize
+from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.kinds.protocol import ViewFacts, chunk_base
+from aspectra.views.lexical.bm25 import build_lexical
+from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.units import Units
 
-__all__ = ["FullTextBuilder"]
+__all__ = ["write_full_texts", "write_readings"]
 
 
-class FullTextBuilder(Builder):
-    """A generation with whatever its papers' full texts give."""
+def write_full_texts(draft: Draft) -> None:
+    """Views of whole papers and of chunks, where any paper has full text."""
+    if not any(draft.full):
+        return
+    _write_whole_papers(draft)
+    for size in draft.settings.chunks:
+        units = _write_chunk_words(draft, size)
+        if draft.settings.dense_chunks:
+            for spec, encoder in draft.encoders:
+                _write_chunk_vectors(draft, size, units, spec, encoder)
 
-    def _steps(self) -> Sequence[Callable[[], None]]:
-        return *super()._steps(), self._full_texts, self._readings
 
-    def _full_texts(self) -> None:
-        if not any(self.columns["full"]):
-            return
-        sections: dict[int, list[tuple[str, str]]] = {}
-        position = {
-            pos: i for i, (pos,) in enumerate(self.library.rows("SELECT pos FROM papers ORDER BY pos"))
-        }
-        statement = "SELECT pos, heading, text FROM sections ORDER BY pos, ordinal"
-        for pos, heading, text in self.library.rows(statement):
-            sections.setdefault(position[pos], []).append((heading, text))
-        self._whole_papers(sections)
-        for size in self.settings.chunks:
-            spans, offsets, texts = [], [0], []
-            for number in range(len(self.ids)):
-                held = sections.get(number, []) if self.columns["full"][number] else []
-                places = chunk_spans(held, ChunkSize.parse(size))
-                spans += places
-                pieces = chunk_texts(held, places, self.settings.citations)
-                texts += [f"{held[p[0]][0]}\n{piece}" for p, piece in zip(places, pieces, strict=True)]
-                offsets.append(len(spans))
-            base = f"chunks-{size}"
-            (self.folder / base).mkdir()
-            Units(np.array(offsets, np.int64), _spans(spans)).save(self.folder / base)
-            name, place = f"{base}@bm25", self.folder / f"{base}@bm25"
-            bm25 = self.settings.lexical
-            words = build_lexical(texts, bm25, place, pairs=True, asking=self._abstract_texts())
-            build_moments(place, self.reference, np.array(offsets, np.int64))
-            facts = {"kind": "lexical", "folder": name, "units": base, "words": words, "pairs": True}
-            self.views[name] = facts
-            del texts
-            if not self.settings.dense_chunks:
-                continue
-            for spec, encoder in self.encoders:
-                name = f"{base}@{encoder.name}"
-                matrix = self._matrix(name, len(spans), encoder.dimensions, np.float16)
-                truncated = 0
-                for number, packed in self._vectors(
-                    "full_hash", chunk_kind(size, self.settings.citations), encoder
-                ):
-                    if packed is not None:
-                        matrix[offsets[number] : offsets[number + 1]] = packed.units
-                        truncated += packed.truncated
-                self.progress(f"asking in reverse with {encoder.name}", 0, 1)
-                dense_moments(matrix, Units(np.array(offsets, np.int64), _spans(spans)), self.reference).save(
-                    self.folder / name
-                )
-                self._describe(name, spec, encoder, truncated, units=base, pairs=True)
+def _write_whole_papers(draft: Draft) -> None:
+    """One document a paper: title, abstract and full text, for asking with whole papers."""
 
-    def _whole_papers(self, sections: dict[int, list[tuple[str, str]]]) -> None:
-        """One document a paper: title, abstract and full text, for asking with whole papers."""
-        name = "full@bm25"
-        words = build_lexical(
-            self._whole_texts(sections), self.settings.lexical, self.folder / name, pairs=True, damped=True
-        )
-        build_moments(self.folder / name, self.reference)
-        facts = {"kind": "lexical", "folder": name, "words": words, "pairs": True, "own_words": True}
-        self.views[name] = facts
-
-    def _abstract_texts(self) -> Iterator[str]:
-        for title, abstract in self.library.rows("SELECT title, abstract FROM papers ORDER BY pos"):
-            yield f"{title}\n{abstract}"
-
-    def _whole_texts(self, sections: dict[int, list[tuple[str, str]]]) -> Iterator[str]:
-        rows = self.library.rows("SELECT title, abstract FROM papers ORDER BY pos")
-        for number, (title, abstract) in enumerate(rows):
+    def texts() -> Iterator[str]:
+        for number, paper in enumerate(draft.library.papers("sections")):
             if number % 100 == 0:
-                self.progress("reading full texts", number, len(self.ids))
-            held = sections.get(number, []) if self.columns["full"][number] else []
-            parts = [title, abstract]
-            for heading, text in held:
-                parts += [heading, strip_citations(text).text if self._strip else text]
+                draft.progress("reading full texts", number, len(draft.ids))
+            parts = [paper.title, paper.abstract]
+            for section in paper.sections if draft.full[number] else ():
+                text = section.text
+                stripped = draft.settings.citations == "strip"
+                parts += [section.heading, strip_citations(text).text if stripped else text]
             yield "\n".join(parts)
-        self.progress("reading full texts", len(self.ids), len(self.ids))
+        draft.progress("reading full texts", len(draft.ids), len(draft.ids))
 
-    def _readings(self) -> None:
-        """One vector a paper for the whole text, and one for each aspect."""
-        chunked = next((n for n in self.views if n.startswith("chunks-") and not n.endswith("@bm25")), "")
-        if not chunked or not self.settings.dense_chunks:
-            return
-        base = chunked.partition("@")[0]
-        for spec, encoder in self.encoders:
-            view = f"full@{encoder.name}"
-            matrix = self._matrix(view, len(self.ids), encoder.dimensions, np.float32)
-            counts = fill_missing("full", matrix, *self._stand_ins(base, encoder))
-            self._describe(view, spec, encoder, 0, reading="full", stood_in=counts)
-        for name in self.settings.readers:
-            place = self.folder / f"reading-{name}"
-            place.mkdir()
-            stored_spans(self.library, name).save(place)
-            for spec, encoder in self.encoders:
-                view = f"{name}@{encoder.name}"
-                matrix = self._matrix(view, len(self.ids), encoder.dimensions, np.float32)
-                truncated = 0
-                kind = reading_kind(name, self.settings.citations)
-                for number, packed in self._vectors("content_hash", kind, encoder, sparse=True):
-                    if packed is not None and len(packed.whole):
-                        matrix[number] = packed.whole
-                        truncated += packed.truncated
-                counts = fill_missing(name, matrix, *self._stand_ins(base, encoder))
-                self._describe(view, spec, encoder, truncated, reading=name, stood_in=counts)
-
-    def _stand_ins(self, base: str, encoder: Encoder) -> tuple[Any, Any, Any, Any]:
-        """What :func:`~aspectra.views.build.readings.fill_missing` takes: other vectors of the papers."""
-
-        def vectors(view: str) -> Any:
-            return load_array(self.folder / f"{view}@{encoder.name}" / "vectors.npy")
-
-        labels = self.lenses.get("roles", {}).get("labels")
-        return (
-            vectors("abstract"),
-            (Units.load(self.folder / base).offsets, vectors(base)),
-            (np.array(self.offsets, np.int64), vectors("sentences")),
-            (tuple(labels), load_array(self.folder / "lens-roles.npy")) if labels else None,
-        )
+    name = "full@bm25"
+    facts = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, damped=True)
+    build_moments(draft.folder / name, draft.reference)
+    draft.views[name] = {**facts, "own_words": True}
 
 
-def _spans(spans: list[tuple[int, int, int]]) -> NDArray[np.int32]:
-    return np.array(spans, np.int32).reshape(-1, 3)
+def _write_chunk_words(draft: Draft, size: str) -> Units:
+    """The chunks of one size as units, and their words; returns the units."""
+    spans: list[tuple[int, int, int]] = []
+    offsets = [0]
+
+    def texts() -> Iterator[str]:
+        for paper in draft.library.papers("sections"):
+            places = section_chunks(paper, size) if draft.full[len(offsets) - 1] else []
+            spans.extend(places)
+            offsets.append(len(spans))
+            pieces = chunk_texts(paper, places, draft.settings.citations)
+            for (section, _, _), piece in zip(places, pieces, strict=True):
+                yield f"{paper.sections[section].heading}\n{piece}"
+
+    base = chunk_base(size)
+    name = ViewFacts.words_of(base).name
+    asking = (f"{paper.title}\n{paper.abstract}" for paper in draft.library.papers("none"))
+    facts = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, asking=asking)
+    units = Units(np.array(offsets, np.int64), np.array(spans, np.int32).reshape(-1, 3))
+    (draft.folder / base).mkdir()
+    units.save(draft.folder / base)
+    build_moments(draft.folder / name, draft.reference, units.offsets)
+    draft.views[name] = {**facts, "units": base}
+    return units
+
+
+def _write_chunk_vectors(draft: Draft, size: str, units: Units, spec: str, encoder: Encoder) -> None:
+    base = chunk_base(size)
+    name = f"{base}@{encoder.name}"
+    matrix = draft.matrix(name, len(units.spans), encoder.dimensions, np.float16)
+    values = draft.library.derived.required(chunk_vectors(encoder, size, draft.settings.citations))
+    papers = np.flatnonzero(draft.full).tolist()
+    truncated = draft.fill_units(matrix, units.offsets.tolist(), papers, values, encoder)
+    draft.progress(f"asking in reverse with {encoder.name}", 0, 1)
+    dense_moments(matrix, units, draft.reference).save(draft.folder / name)
+    draft.describe(name, spec, encoder, truncated, units=base, pairs=True)
+
+
+def write_readings(draft: Draft) -> None:
+    """One vector a paper for the whole text, and one for each aspect."""
+    settings = draft.settings
+    if not any(draft.full) or not settings.chunks or not settings.dense_chunks or not draft.encoders:
+        return
+    base = chunk_base(settings.chunks[0])
+    for spec, encoder in draft.encoders:
+        view = f"full@{encoder.name}"
+        matrix = draft.matrix(view, len(draft.ids), encoder.dimensions, np.float32)
+        counts = fill_missing("full", matrix, *_stand_ins(draft, base, encoder))
+        draft.describe(view, spec, encoder, 0, reading="full", stood_in=counts)
+    for name in settings.readers:
+        place = draft.folder / f"reading-{name}"
+        place.mkdir()
+        stored_spans(draft.library, name).save(place)
+        for spec, encoder in draft.encoders:
+            view = f"{name}@{encoder.name}"
+            matrix = draft.matrix(view, len(draft.ids), encoder.dimensions, np.float32)
+            truncated = 0
+            values = draft.library.derived.stream(reader_vectors(name, encoder, settings.citations))
+            for number, (*_, found) in enumerate(values):
+                if found is not None and len(found[0]):
+                    matrix[number] = found[0]
+                    truncated += int(found[1])
+            counts = fill_missing(name, matrix, *_stand_ins(draft, base, encoder))
+            draft.describe(view, spec, encoder, truncated, reading=name, stood_in=counts)
+
+
+def _stand_ins(draft: Draft, base: str, encoder: Encoder) -> tuple[Any, Any, Any, Any]:
+    """What :func:`~aspectra.views.build.readings.fill_missing` takes: other vectors of the papers."""
+
+    def vectors(view: str) -> Any:
+        return load_array(draft.folder / f"{view}@{encoder.name}" / "vectors.npy")
+
+    labels = draft.lenses.get("roles", {}).get("labels")
+    return (
+        vectors("abstract"),
+        (Units.load(draft.folder / base).offsets, vectors(base)),
+        (np.array(draft.offsets, np.int64), vectors("sentences")),
+        (tuple(labels), load_array(draft.folder / "lens-roles.npy")) if labels else None,
+    )

@@ -1,8 +1,7 @@
-"""Computing what lenses have not seen yet: values cached in ``library.db`` by content and version."""
+"""Applying lenses: values are stored by what the lens reads, and collected into a generation."""
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,133 +12,104 @@ import joblib
 import numpy as np
 
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
+from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.arrays import load_array
-from aspectra.views.build.vectors import Progress, read_sections
-from aspectra.views.dense.lens_vectors import build_delta, delta_view
-from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES, Lens, LensValues
+from aspectra.views.build.vectors import Progress
+from aspectra.views.dense.lens_vectors import build_lens_vectors
+from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES, LensValues
 from aspectra.views.view import Floats
 
-__all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "load_lens"]
+__all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "lens_values", "load_lens"]
 
 _AHEAD = 1000  # papers read at a time
 _MANY = 5000  # papers from which on starting processes is worth its second
-_Work = list[tuple[str, Paper, list[str]]]  # content hash, paper, names of lenses
-_Row = tuple[str, str, str, bytes]  # of the table of vectors
+_Work = list[tuple[Paper, dict[str, str]]]  # paper, names of lenses -> key of the value
+_Made = dict[str, list[tuple[str, list[Floats]]]]  # name of the lens -> rows to store
 
 
 def lens_state(names: Sequence[str]) -> str:
-    """Names and versions: what cached values and generations depend on."""
+    """Names and versions: what stored values and generations depend on."""
     return " ".join(f"{name}/{LENSES.get(name).version}" for name in names)
 
 
-def _kind(lens: Lens) -> str:
-    return f"lens:{lens.name}"
+def lens_values(name: str) -> Producer:
+    """Values: (rows, labels) float32 of a lens, one row or one for each unit."""
+    lens = LENSES.get(name)
+    return Producer(f"lens:{name}", str(lens.version), lens.reads)
 
 
 def apply_lenses(library: Store, writer: Writer, names: Sequence[str], progress: Progress) -> int:
-    """Apply the lenses to the papers they have not seen in this version; returns how many values were made.
-
-    Values are kept by the hash of the paper's whole content, since a lens may read any field of it.
-    """
-    missing: dict[int, list[str]] = {}
+    """Apply the lenses to the papers that they have no values of; returns how many values were made."""
+    missing: dict[int, dict[str, str]] = {}
     for name in names:
-        lens = LENSES.get(name)
-        statement = (
-            "SELECT min(pos) FROM papers p WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE "
-            "v.text_hash = p.content_hash AND v.kind = ? AND v.fingerprint = ?) GROUP BY content_hash"
-        )
-        for (pos,) in library.rows(statement, (_kind(lens), str(lens.version))):
-            missing.setdefault(int(pos), []).append(name)
+        for pos, key, _ in library.derived.missing(lens_values(name)):
+            missing.setdefault(pos, {})[name] = key
     done = made = 0
-    progress("looking through lenses", 0, len(missing))
-    for papers, rows in _looked(_work(library, missing), len(missing)):
-        writer.put_vectors(rows)
+    progress("applying lenses", 0, len(missing))
+    for papers, values in _applied(_work(library, missing), len(missing)):
+        writer.derived.put_all((lens_values(name), rows) for name, rows in values.items())
         done += papers
-        made += len(rows)
-        progress("looking through lenses", done, len(missing))
+        made += sum(map(len, values.values()))
+        progress("applying lenses", done, len(missing))
     return made
 
 
-def _work(library: Store, missing: dict[int, list[str]]) -> Iterator[_Work]:
-    """Papers read in batches, each with its content hash and the lenses that have not seen it."""
-    full = {name for names in missing.values() for name in names if LENSES.get(name).full_text}
+def _work(library: Store, missing: dict[int, dict[str, str]]) -> Iterator[_Work]:
+    """Papers read in batches, each with the lenses that have no value of it."""
     waiting = sorted(missing)
     for start in range(0, len(waiting), _AHEAD):
         positions = waiting[start : start + _AHEAD]
-        held = _papers(library, positions, {p for p in positions if full & set(missing[p])})
-        yield [(key, paper, missing[pos]) for pos, key, paper in held]
+        names = {name for pos in positions for name in missing[pos]}
+        parts = {part for name in names for part in LENSES.get(name).reads}
+        read: Parts = "all" if "record" in parts else "sections" if "sections" in parts else "lead"
+        yield [(paper, missing[pos]) for pos, paper in library.papers_at(positions, read).items()]
 
 
-def _looked(work: Iterator[_Work], count: int) -> Iterator[tuple[int, list[_Row]]]:
-    """Batches looked at, in order: (papers, rows to keep); many papers by all cores."""
+def _applied(work: Iterator[_Work], count: int) -> Iterator[tuple[int, _Made]]:
+    """Batches in order: (papers, values made); many papers by all cores."""
     cores = joblib.cpu_count()
     if cores < 2 or count < _MANY:
         for batch in work:
-            yield len(batch), _look(batch)
+            yield len(batch), _apply(batch)
         return
     # Other processes know the lenses that come with the package, not those registered by a caller's module.
     split = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
     theirs = set(LOCAL_LENSES)
     sizes: deque[int] = deque()
-    own: deque[list[_Row]] = deque()
+    own: deque[_Made] = deque()
 
     def parts() -> Iterator[Any]:
         for batch in work:
             sizes.append(len(batch))
-            own.append(_look([(k, p, [n for n in names if n not in theirs]) for k, p, names in batch]))
-            yield joblib.delayed(_look)([(k, p, [n for n in names if n in theirs]) for k, p, names in batch])
+            own.append(_apply([(p, {n: k for n, k in keys.items() if n not in theirs}) for p, keys in batch]))
+            yield joblib.delayed(_apply)(
+                [(p, {n: k for n, k in keys.items() if n in theirs}) for p, keys in batch]
+            )
 
-    for rows in split(parts()):
-        yield sizes.popleft(), rows + own.popleft()
+    for values in split(parts()):
+        yield sizes.popleft(), values | own.popleft()
 
 
-def _look(batch: _Work) -> list[_Row]:
-    rows: list[_Row] = []
-    for name in dict.fromkeys(name for _, _, names in batch for name in names):
-        lens = LENSES.get(name)
-        wanted = [(key, paper) for key, paper, names in batch if name in names]
-        found = lens.apply([paper for _, paper in wanted])
-        rows += [
-            (key, _kind(lens), str(lens.version), _dumps(values))
+def _apply(batch: _Work) -> _Made:
+    out: _Made = {}
+    for name in dict.fromkeys(name for _, keys in batch for name in keys):
+        wanted = [(keys[name], paper) for paper, keys in batch if name in keys]
+        found = LENSES.get(name).apply([paper for _, paper in wanted])
+        out[name] = [
+            (key, [values.astype(np.float32, copy=False)])
             for (key, _), values in zip(wanted, found, strict=True)
         ]
-    return rows
+    return out
 
 
-def _papers(library: Store, positions: Sequence[int], whole: set[int]) -> list[tuple[int, str, Paper]]:
-    """(pos, content hash, paper); sections where they are asked for or stand for the abstract."""
-    marks = ",".join("?" * len(positions))
-    statement = f"SELECT content_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks}) ORDER BY pos"
-    rows = list(library.rows(statement, positions))
-    deep = [row[1] for row in rows if row[1] in whole or not row[4].strip()]
-    sections = read_sections(library, deep) if deep else {}
-    return [(row[1], row[0], paper_from_row(row[1:], sections.get(row[1], ()))) for row in rows]
-
-
-def _dumps(values: Floats) -> bytes:
-    return struct.pack("<II", *values.shape) + values.astype("<f4").tobytes()
-
-
-def _loads(data: bytes) -> Floats:
-    rows, columns = struct.unpack_from("<II", data)
-    return np.frombuffer(data, "<f4", rows * columns, 8).reshape(rows, columns)
-
-
-def _stored(library: Store, lens: Lens) -> Iterator[Floats]:
-    statement = (
-        "SELECT p.id, v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.content_hash "
-        "AND v.kind = ? AND v.fingerprint = ? ORDER BY p.pos"
-    )
-    for paper_id, data in library.rows(statement, (_kind(lens), str(lens.version))):
-        if data is None:
-            raise LibraryCorrupt(
-                f"what the lens {lens.name} saw of {paper_id!r} is missing", hint="run `aspectra index` again"
-            )
-        yield _loads(data)
+def _stored(library: Store, name: str) -> Iterator[Floats]:
+    for (values,) in library.derived.required(lens_values(name)):
+        yield values
 
 
 def collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Path) -> dict[str, Any]:
@@ -159,11 +129,11 @@ def collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Path
     count = offsets[-1] if by_unit else len(offsets) - 1
     # Counts of words need all of float32; probabilities of sentences do not.
     values = np.zeros((count, len(lens.labels)), dtype=np.float16 if by_unit else np.float32)
-    for number, rows in enumerate(_stored(library, lens)):
+    for number, rows in enumerate(_stored(library, name)):
         low, high = (offsets[number], offsets[number + 1]) if by_unit else (number, number + 1)
         if rows.shape != (high - low, len(lens.labels)):
             raise LibraryCorrupt(
-                f"what the lens {name} saw does not fit its paper", hint="aspectra index --rebuild"
+                f"the values of the lens {name} do not fit their paper", hint="aspectra index --rebuild"
             )
         values[low:high] = rows
     np.save(folder / f"lens-{name}.npy", values, allow_pickle=False)
@@ -173,7 +143,7 @@ def collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Path
 def collect_lenses(
     library: Store, names: Sequence[str], offsets: Sequence[int], folder: Path
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Write what lenses saw into a generation; returns the manifest's parts of lenses and of views.
+    """Write the values of lenses into a generation; returns the manifest's parts of lenses and of views.
 
     Args:
         library: whose values are read.
@@ -189,8 +159,8 @@ def collect_lenses(
     for name in names:
         lens = LENSES.get(name)
         if lens.kind == "vector":
-            views[delta_view(name)] = build_delta(
-                name, partial(_stored, library, lens), len(offsets) - 1, folder
+            views[ViewFacts.lens_vectors_of(name).name] = build_lens_vectors(
+                name, partial(_stored, library, name), len(offsets) - 1, folder
             )
         else:
             lenses[name] = collect_lens(library, name, offsets, folder)

@@ -1,4 +1,4 @@
-"""Readings of full texts, made once per paper: spans and vectors cached in ``library.db``, then views."""
+"""Readings of full texts, made once per text: spans and vectors stored in ``library.db``, then views."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
 from aspectra.papers.library.store import Store
-from aspectra.papers.text.citation_marks import STRIPPER_VERSION
-from aspectra.views.build.vectors import Packed, Progress, read_sections
+from aspectra.views.build.vectors import Progress, citation_version
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.readers.protocol import READERS, Reading, reading_text
+from aspectra.views.readers.protocol import READERS, reading_text
+from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
 from aspectra.views.view import Floats
 
@@ -25,102 +25,80 @@ __all__ = [
     "make_readings",
     "read_spans",
     "reader_state",
-    "reading_kind",
+    "reader_vectors",
     "stored_spans",
 ]
 
 # Roles of an abstract's sentences that stand for an aspect where there is no full text to read.
 _ROLES = {"question": ("background", "objective"), "method": ("method",), "experiment": ("result",)}
-_SPANS = "spans"  # in place of an encoder's fingerprint
 
 
 def reader_state(names: Sequence[str]) -> str:
-    """Names and versions: what cached readings and generations depend on."""
+    """Names and versions: what stored readings and generations depend on."""
     return " ".join(f"{name}/{READERS.get(name).version}" for name in names)
 
 
-def reading_kind(name: str, citations: str = "keep") -> str:
-    """Cache kind of a reader's spans (with the default) or of the vectors of what they say."""
-    stripped = f"-stripped.{STRIPPER_VERSION}" if citations == "strip" else ""
-    return f"reading:{name}/{READERS.get(name).version}{stripped}"
+def reader_spans(name: str) -> Producer:
+    """Values: (spans, 3) int32 of what a reader found: field code, start, end."""
+    return Producer(f"reading-spans:{name}", str(READERS.get(name).version), ("sections",))
+
+
+def reader_vectors(name: str, encoder: Encoder, citations: str) -> Producer:
+    """Values: (dimensions,) float32 of what a reader found, (0,) where that is nothing; number of cut texts."""
+    version = f"{READERS.get(name).version}{citation_version(citations)} {encoder.fingerprint}"
+    return Producer(f"reading:{name}", version, ("sections",))
 
 
 def make_readings(
     library: Store,
     writer: Writer,
-    names: Sequence[str],
     encoders: Sequence[Encoder],
-    citations: str,
-    batch: int,
+    settings: IndexSettings,
     progress: Progress,
 ) -> int:
-    """Read and encode the full texts that the cache lacks; returns how many papers.
-
-    Kept by the hash of the whole paper. A paper about which a reader finds nothing has a vector of length 0.
-    """
-    statement = (
-        "SELECT min(pos) FROM papers p WHERE full_hash != '' AND NOT EXISTS (SELECT 1 FROM vectors v WHERE "
-        "v.text_hash = p.content_hash AND v.kind = ? AND v.fingerprint = ?) GROUP BY content_hash"
-    )
-    lacking: dict[int, list[str]] = {}
-    for name in names:
-        wanted = [(reading_kind(name), _SPANS)]
-        wanted += [(reading_kind(name, citations), encoder.fingerprint) for encoder in encoders]
-        for pos in {int(row[0]) for kind, mark in wanted for row in library.rows(statement, (kind, mark))}:
-            lacking.setdefault(pos, []).append(name)
-    missing = sorted(lacking)
+    """Read and encode the full texts that have no readings; returns how many papers."""
+    missing: dict[int, tuple[str, list[str]]] = {}
+    for name in settings.readers:
+        made = [reader_spans(name), *(reader_vectors(name, e, settings.citations) for e in encoders)]
+        for pos, key, _ in library.derived.missing(*made):
+            missing.setdefault(pos, (key, []))[1].append(name)
+    waiting = sorted(missing)
     label = "reading full texts"
-    for start in range(0, len(missing), batch):
-        progress(label, start, len(missing))
-        positions = missing[start : start + batch]
-        marks = ",".join("?" * len(positions))
-        sections = read_sections(library, positions)
-        rows: list[tuple[str, str, str, bytes]] = []
-        texts: list[str] = []
-        owners: list[tuple[str, str]] = []
-        for key, *columns in library.rows(
-            f"SELECT content_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks})", positions
-        ):
-            paper = paper_from_row(columns, sections[columns[0]])
-            for name in lacking[columns[0]]:
+    batch = max(1, settings.batch // 16)  # a full text holds some 16 abstracts and more
+    for start in range(0, len(waiting), batch):
+        progress(label, start, len(waiting))
+        read: list[tuple[str, str, NDArray[np.int32], str]] = []  # name, key, spans, text
+        for pos, paper in library.papers_at(waiting[start : start + batch], "sections").items():
+            key, names = missing[pos]
+            for name in names:
                 reading = READERS.get(name).read(paper)
-                rows.append((key, reading_kind(name), _SPANS, _dumps(reading)))
-                texts.append(reading_text(paper, reading, citations))
-                owners.append((key, reading_kind(name, citations)))
+                spans = [(Units.field_code(field), a, b) for field, a, b in reading.spans]
+                table = np.array(spans, np.int32).reshape(-1, 3)
+                read.append((name, key, table, reading_text(paper, reading, settings.citations)))
+        values = [(reader_spans(name), [(key, [spans])]) for name, key, spans, _ in read]
         for encoder in encoders:
-            full = [i for i, text in enumerate(texts) if text.strip()]
-            vectors = encoder.encode([texts[i] for i in full])
-            packed = [Packed(np.zeros(0, np.float32), np.zeros((0, 0), np.float16), 0)] * len(texts)
-            for at, i in enumerate(full):
-                cut = int(vectors.truncated[at])
-                packed[i] = Packed(vectors.vectors[at], np.zeros((0, 0), np.float16), cut)
-            rows += [
-                (key, kind, encoder.fingerprint, one.dumps())
-                for (key, kind), one in zip(owners, packed, strict=True)
-            ]
-        writer.put_vectors(rows)
-    progress(label, len(missing), len(missing))
-    return len(missing)
-
-
-def _dumps(reading: Reading) -> bytes:
-    spans = [(Units.field_code(field), start, end) for field, start, end in reading.spans]
-    return np.array(spans, "<i4").reshape(-1, 3).tobytes()
-
-
-def _loads(data: bytes | None) -> NDArray[np.int32]:
-    return np.frombuffer(data or b"", "<i4").reshape(-1, 3).astype(np.int32)
+            full = [row for row in read if row[3].strip()]
+            coded = encoder.encode([text for *_, text in full])
+            vectors = dict(
+                zip([row[:2] for row in full], zip(coded.vectors, coded.truncated, strict=True), strict=True)
+            )
+            for name, key, _, _ in read:
+                vector, cut = vectors.get((name, key), (np.zeros(0, np.float32), 0))
+                producer = reader_vectors(name, encoder, settings.citations)
+                values.append((producer, [(key, [vector, np.array(cut, "u4")])]))
+        writer.derived.put_all(values)
+    progress(label, len(waiting), len(waiting))
+    return len(waiting)
 
 
 def stored_spans(library: Store, name: str) -> Units:
     """The spans of a reader, of every paper in order of position; none where nothing was found."""
-    statement = (
-        "SELECT v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.content_hash "
-        "AND v.kind = ? AND v.fingerprint = ? ORDER BY p.pos"
-    )
-    parts = [_loads(data) for (data,) in library.rows(statement, (reading_kind(name), _SPANS))]
+    nothing = np.zeros((0, 3), np.int32)
+    parts = [
+        nothing if found is None else found[0] for *_, found in library.derived.stream(reader_spans(name))
+    ]
     offsets = np.concatenate(([0], np.cumsum([len(p) for p in parts]))).astype(np.int64)
-    return Units(offsets, np.concatenate([np.zeros((0, 3), np.int32), *parts]))
+    return Units(offsets, np.concatenate([nothing, *parts]))
 
 
 def read_spans(folder: Path, name: str, paper: int) -> list[TextSpan]:

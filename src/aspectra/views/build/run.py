@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
-from aspectra.papers.text.citation_marks import STRIPPER_VERSION
+from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
-from aspectra.views.build.generation import FORMAT, IndexReport
-from aspectra.views.build.full_text import FullTextBuilder
+from aspectra.papers.text.citation_marks import STRIPPER_VERSION
+from aspectra.papers.text.sentences import SPLITTER_VERSION
+from aspectra.views.build.draft import Draft, IndexReport
+from aspectra.views.build.generation import FORMAT, write_generation
+from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
+from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.vectors import (
-    ABSTRACT_KIND,
-    SENTENCE_KIND,
     Progress,
-    chunks_missing,
+    chunk_vectors,
     encode_abstracts,
     encode_chunks,
     encode_sentences,
 )
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.build.lenses import apply_lenses, lens_state
-from aspectra.views.prompted.building import encode_readings, prompted_state
-from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.lexical.reverse import REVERSE_VERSION
+from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 
 __all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "settings_of"]
@@ -51,6 +51,7 @@ def build_index(
     progress: Progress = _quiet,
     rebuild: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
+    sample: Sequence[str] | None = None,
 ) -> IndexReport:
     """Encode what is new and switch to a new generation.
 
@@ -62,6 +63,8 @@ def build_index(
         progress: called with (step, done, total).
         rebuild: make a new generation even when nothing changed.
         load: makes an encoder from its specification.
+        sample: ids of the sample that scores are standardised against, where the library is one of several
+            shards of a collection; default: a sample of the library.
 
     Raises:
         LibraryBusy: somebody else is writing.
@@ -69,50 +72,47 @@ def build_index(
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
         encoders = [(spec, load(spec)) for spec in chosen.encoders]
-        if settings is not None:  # kept only once its encoders could be had
+        if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
-        state = _state(library, chosen, encoders)
+        fixed = _fixed(library, chosen, encoders, sample)
         current = None if rebuild else _current(library)
-        if current is not None:
-            manifest = library.generations.manifest(current)
-            if manifest.get("state") == state:
-                return IndexReport(manifest["papers"], generation=current.name, changed=False)
+        manifest = {} if current is None else library.generations.manifest(current)
+        same = manifest.get("fixed") == fixed and manifest.get("revision") == library.revision
+        state = manifest["state"] if same else _state(library, chosen, fixed)
+        if current is not None and manifest.get("state") == state:
+            if not same:
+                writer.derived.collect()
+            return IndexReport(manifest["papers"], generation=current.name, changed=False)
         report = IndexReport()
         clock = perf_counter()
         for _, encoder in encoders:
-            report.encoded += encode_abstracts(library, writer, encoder, chosen.batch, progress)
+            report.encoded += encode_abstracts(library, writer, encoder, chosen, progress)
             if chosen.sentences_apart(encoder):
-                encode_sentences(library, writer, encoder, chosen.batch, progress)
+                encode_sentences(library, writer, encoder, chosen, progress)
             encode_readings(library, writer, encoder, chosen.batch, progress)
         report.seconds["encode"] = perf_counter() - clock
         clock = perf_counter()
         report.lensed = apply_lenses(library, writer, chosen.applied_lenses, progress)
         report.seconds["lenses"] = perf_counter() - clock
+        identity = {"state": state, "fixed": fixed}
         chunked = [(e, size) for _, e in encoders for size in chosen.chunks] if chosen.dense_chunks else []
-        if any(chunks_missing(library, encoder, size, chosen.citations) for encoder, size in chunked):
+        if any(library.derived.missing(chunk_vectors(e, size, chosen.citations)) for e, size in chunked):
             # Full texts take much longer than abstracts, which are made searchable first.
             bare = replace(chosen, dense_chunks=False)
-            _publish(library, bare, encoders, IndexReport(), progress, f"without full texts: {state}")
+            first = Draft(library, Path(), bare, encoders, IndexReport(), progress, sample)
+            _publish(first, {"state": f"without full texts: {state}"})
             clock = perf_counter()
             for encoder, size in chunked:
-                report.encoded_full += encode_chunks(
-                    library, writer, encoder, size, chosen.batch, progress, chosen.citations
-                )
+                report.encoded_full += encode_chunks(library, writer, encoder, size, chosen, progress)
             report.seconds["encode"] += perf_counter() - clock
         if chunked and chosen.readers:
             clock = perf_counter()
-            made = make_readings(
-                library,
-                writer,
-                chosen.readers,
-                [e for _, e in encoders],
-                chosen.citations,
-                max(1, chosen.batch // 16),
-                progress,
-            )
+            report.read = make_readings(library, writer, [e for _, e in encoders], chosen, progress)
             report.seconds["reading"] = perf_counter() - clock
-            report.read = made
-        report.generation = _publish(library, chosen, encoders, report, progress, state)
+        report.generation = _publish(
+            Draft(library, Path(), chosen, encoders, report, progress, sample), identity
+        )
+        writer.derived.collect()
         writer.checkpoint()
         return report
 
@@ -125,32 +125,40 @@ def _current(library: Store) -> Path | None:
         return None
 
 
-def _publish(
+def _publish(draft: Draft, identity: dict[str, str]) -> str:
+    """Write a generation and switch to it; returns its name."""
+    generations = draft.library.generations
+    with generations.build() as folder:
+        draft.folder = folder
+        manifest = write_generation(draft)
+        return generations.publish(folder, {**manifest, **identity}).name
+
+
+def _fixed(
     library: Store,
     settings: IndexSettings,
     encoders: list[tuple[str, Encoder]],
-    report: IndexReport,
-    progress: Progress,
-    state: str,
+    sample: Sequence[str] | None,
 ) -> str:
-    """Write a generation and switch to it; returns its name."""
-    with library.generations.build() as folder:
-        manifest = FullTextBuilder(library, folder, settings, encoders, report, progress).write()
-        return library.generations.publish(folder, {**manifest, "state": state}).name
-
-
-def _state(library: Store, settings: IndexSettings, encoders: list[tuple[str, Encoder]]) -> str:
-    """Hash of everything a generation depends on: equal state, nothing to do."""
-    rows = library.rows("SELECT id, content_hash, text_hash, full_hash FROM papers ORDER BY pos")
-    texts = (json.dumps(row, ensure_ascii=False) for row in rows)
-    fixed = [
+    """Hash of everything that a generation depends on beside the papers."""
+    parts = [
         str(FORMAT),
         settings.dumps(),
         *(e.fingerprint for _, e in encoders),
-        ABSTRACT_KIND,
-        SENTENCE_KIND,
+        f"sentences/{SPLITTER_VERSION}",
+        lens_state(settings.applied_lenses),
+        *prompted_state(library),
+        f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION}",
+        reader_state(settings.readers),
+        *(() if sample is None else sample),
     ]
-    fixed += [lens_state(settings.applied_lenses), *prompted_state(library)]
-    fixed.append(f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION}")
-    fixed.append(reader_state(settings.readers))
-    return digest_texts([*fixed, *texts])
+    return digest_texts(parts)
+
+
+def _state(library: Store, settings: IndexSettings, fixed: str) -> str:
+    """Hash of everything that a generation depends on: equal state, nothing to do."""
+    reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
+    parts = sorted({"text", "sections", "year", "venue", "language"} | reads)
+    columns = ", ".join(part_sql(part) for part in parts)
+    rows = library.rows(f"SELECT p.id, {columns} FROM papers p ORDER BY p.pos")
+    return digest_texts([fixed, *(json.dumps(row, ensure_ascii=False) for row in rows)])

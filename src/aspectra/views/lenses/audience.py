@@ -150,7 +150,7 @@ class AudienceLens:
     version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = ("lay", "expert", "student")
-    full_text = False
+    reads: tuple[str, ...] = ("text",)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 3) grades of each paper."""

@@ -138,7 +138,7 @@ class FormatLens:
     version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = ("code", "qa", "manual", "prose", "list")
-    full_text = False
+    reads: tuple[str, ...] = ("text",)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 5) grades of each paper."""

@@ -182,7 +182,7 @@ class KindLens:
     version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = tuple(_CUES)
-    full_text = False
+    reads: tuple[str, ...] = ("text",)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 6) grades of each paper."""

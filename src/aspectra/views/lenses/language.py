@@ -226,7 +226,7 @@ class LanguageLens:
     version = 1
     kind: LensKind = "paper"
     labels: tuple[str, ...] = _LABELS
-    full_text = False
+    reads: tuple[str, ...] = ("text", "language")
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, labels) of each paper."""

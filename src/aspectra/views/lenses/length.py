@@ -77,7 +77,7 @@ class LengthLens:
     version = 1
     kind: LensKind = "paper"
     labels: tuple[str, ...] = ("words", "characters", "sentences", "paragraphs")
-    full_text = True
+    reads: tuple[str, ...] = ("text", "sections")
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 4) counts >= 0 of each paper, or NaN."""

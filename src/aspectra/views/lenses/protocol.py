@@ -38,18 +38,21 @@ class Lens(Protocol):
         name: of the lens, as in ``language``.
         version: another number means that cached values are computed anew.
         kind: ``paper``: one row of values per paper; ``sentence``: one row per unit of
-            :func:`~aspectra.views.build.vectors.paper_spans` (the title, then each sentence); ``vector``:
+            :func:`~aspectra.views.units.paper_spans` (the title, then each sentence); ``vector``:
             one row per paper that becomes a view of its own, see :mod:`aspectra.views.dense.lens_vectors`.
         labels: names of the columns. A lens documents their scale; grades go from 0 to 1, and NaN says that
             nothing is known.
-        full_text: whether values depend on the sections too, and not on title and abstract (or lead) alone.
+        reads: the parts of a paper that values depend on, as in
+            :class:`~aspectra.papers.library.derived.Producer`: ``text`` (title, abstract or lead),
+            ``sections``, a field such as ``language``, or ``record`` for everything. A change of anything
+            else recomputes nothing.
     """
 
     name: str
     version: int
     kind: LensKind
     labels: tuple[str, ...]
-    full_text: bool
+    reads: tuple[str, ...]
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(rows, labels) float32 for each paper: one row, or one per unit."""

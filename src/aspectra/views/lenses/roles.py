@@ -12,9 +12,9 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.sentences import abstract_sentences
-from aspectra.views.build.vectors import paper_spans
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.units import paper_spans
 from aspectra.views.view import Floats
 
 __all__ = ["RolesLens"]
@@ -34,7 +34,7 @@ class RolesLens:
     version = 2
     kind: LensKind = "sentence"
     labels: tuple[str, ...] = ROLES
-    full_text = False
+    reads: tuple[str, ...] = ("text", "sentences")
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(units, 5) probabilities of each paper."""

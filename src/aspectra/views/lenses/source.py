@@ -312,7 +312,7 @@ class SourceLens:
     version = 2
     kind: LensKind = "paper"
     labels: tuple[str, ...] = tuple(_SPECIFIC)
-    full_text = False
+    reads: tuple[str, ...] = ("text", "url", "identifiers")
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, 6) grades of each paper."""

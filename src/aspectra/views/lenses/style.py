@@ -58,7 +58,7 @@ class StyleLens:
         for group, size in (("word", WORD_BUCKETS), ("gram", GRAM_BUCKETS), ("shape", SHAPE_BUCKETS))
         for number in range(size)
     )
-    full_text = True
+    reads: tuple[str, ...] = ("text", "sections")
     groups = (WORD_BUCKETS, GRAM_BUCKETS, SHAPE_BUCKETS)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:

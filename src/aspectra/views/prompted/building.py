@@ -7,7 +7,7 @@ see, are there with nothing in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ import numpy as np
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
-from aspectra.views.build.vectors import Packed
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.definition import PromptedLens, usable
-from aspectra.views.prompted.store import Reading, readings, state, value_kind
+from aspectra.views.prompted.store import Reading, keyed_readings, state, vectors_of
 from aspectra.views.settings import IndexSettings
 
 __all__ = ["NUMBER", "collect_prompted", "encode_readings", "lens_view", "prompted_state", "reading_text"]
@@ -49,54 +48,30 @@ def _text_lenses(library: Store) -> list[PromptedLens]:
     return [lens for lens in usable(library).values() if lens.prompt.schema.kind == "text"]
 
 
-def _vector_kind(lens: PromptedLens, text: str) -> str:
+def _vector_key(key: str, text: str) -> str:
     # By the text too: the same paper may come to read otherwise under the same prompt.
-    return f"{value_kind(lens.name)}:{digest_texts([text])[:16]}"
-
-
-def _texts(library: Store, lens: PromptedLens) -> Iterator[tuple[str, str]]:
-    """(content hash, text) of the papers that have one."""
-    statement = (
-        "SELECT p.content_hash, v.data FROM papers p JOIN vectors v ON v.text_hash = p.content_hash "
-        "AND v.kind = ? AND v.fingerprint = ? GROUP BY p.content_hash ORDER BY min(p.pos)"
-    )
-    for key, data in library.rows(statement, (value_kind(lens.name), lens.fingerprint)):
-        value = Reading.loads(data).value
-        if isinstance(value, str) and value:
-            yield key, value
+    return f"{key}:{digest_texts([text])[:16]}"
 
 
 def encode_readings(library: Store, writer: Writer, encoder: Encoder, batch: int, progress: Progress) -> int:
     """Encode texts of lenses that have no vector yet; returns how many."""
     made = 0
     for lens in _text_lenses(library):
-        held = set(
-            library.rows(
-                "SELECT text_hash, kind FROM vectors WHERE fingerprint = ? AND substr(kind, 1, ?) = ?",
-                (encoder.fingerprint, len(value_kind(lens.name)) + 1, f"{value_kind(lens.name)}:"),
-            )
-        )
-        waiting = [
-            (key, text) for key, text in _texts(library, lens) if (key, _vector_kind(lens, text)) not in held
-        ]
-        waiting.sort(key=lambda item: len(item[1]))  # neighbours in length share a batch
-        step = f"encoding what the lens {lens.name} saw with {encoder.name}"
+        producer = vectors_of(lens, encoder)
+        held = {key for key, _ in library.derived.items(producer)}
+        texts = {
+            _vector_key(key, reading.value): reading.value
+            for key, reading in keyed_readings(library, lens)
+            if reading is not None and isinstance(reading.value, str) and reading.value
+        }
+        waiting = sorted(texts.keys() - held, key=lambda key: (len(texts[key]), key))  # like lengths together
+        step = f"encoding texts of the lens {lens.name} with {encoder.name}"
         for start in range(0, len(waiting), batch):
             progress(step, start, len(waiting))
             block = waiting[start : start + batch]
-            coded = encoder.encode([text for _, text in block])
-            nothing = np.zeros((0, 0), np.float16)
-            writer.put_vectors(
-                [
-                    (
-                        key,
-                        _vector_kind(lens, text),
-                        encoder.fingerprint,
-                        Packed(vector, nothing, int(cut)).dumps(),
-                    )
-                    for (key, text), vector, cut in zip(block, coded.vectors, coded.truncated, strict=True)
-                ]
-            )
+            coded = encoder.encode([texts[key] for key in block])
+            cut = [np.array(one, "u4") for one in coded.truncated]
+            writer.derived.put(producer, zip(block, zip(coded.vectors, cut, strict=True), strict=True))
         made += len(waiting)
     return made
 
@@ -108,7 +83,7 @@ def collect_prompted(
     count: int,
     folder: Path,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Write what prompted lenses saw into a generation; returns the manifest's parts of lenses and of views.
+    """Write the values of prompted lenses into a generation; returns its manifest's lenses and views.
 
     A lens without any value is left out.
 
@@ -122,7 +97,8 @@ def collect_prompted(
     lenses: dict[str, dict[str, Any]] = {}
     views: dict[str, dict[str, Any]] = {}
     for name, lens in usable(library).items():
-        read = [reading for _, reading in readings(library, lens)]
+        found = list(keyed_readings(library, lens))
+        read = [reading for _, reading in found]
         with_value = [reading for reading in read if reading is not None and reading.value is not None]
         if not with_value:
             continue
@@ -145,7 +121,8 @@ def collect_prompted(
         views[view] = {**facts, "kind": "lexical", "folder": view, "words": words}
         for spec, encoder in encoders:
             view = lens_view(name, encoder.name)
-            views[view] = {**facts, **_vectors(library, lens, texts, spec, encoder, folder / view)}
+            keys = [_vector_key(key, text) for (key, _), text in zip(found, texts, strict=True)]
+            views[view] = {**facts, **_vectors(library, lens, keys, spec, encoder, folder / view)}
     return lenses, views
 
 
@@ -166,28 +143,16 @@ def _columns(lens: PromptedLens, read: Sequence[Reading | None], folder: Path) -
 
 
 def _vectors(
-    library: Store, lens: PromptedLens, texts: Sequence[str], spec: str, encoder: Encoder, path: Path
+    library: Store, lens: PromptedLens, keys: Sequence[str], spec: str, encoder: Encoder, path: Path
 ) -> dict[str, Any]:
     path.mkdir()
-    matrix = np.zeros((len(texts), encoder.dimensions), np.float32)
-    statement = (
-        "SELECT p.content_hash, v.kind, v.data FROM papers p JOIN vectors v ON v.text_hash = p.content_hash "
-        "AND v.fingerprint = ? AND substr(v.kind, 1, ?) = ?"
-    )
-    start = f"{value_kind(lens.name)}:"
-    held = {
-        (key, kind): data
-        for key, kind, data in library.rows(statement, (encoder.fingerprint, len(start), start))
-        if data is not None
-    }
+    matrix = np.zeros((len(keys), encoder.dimensions), np.float32)
+    held = dict(library.derived.items(vectors_of(lens, encoder)))
     truncated = 0
-    keys = [key for (key,) in library.rows("SELECT content_hash FROM papers ORDER BY pos")]
-    for number, (key, text) in enumerate(zip(keys, texts, strict=True)):
-        data = held.get((key, _vector_kind(lens, text))) if text else None
-        if data is not None:
-            packed = Packed.loads(data)
-            matrix[number] = packed.whole
-            truncated += packed.truncated
+    for number, key in enumerate(keys):
+        if key in held:
+            matrix[number], cut = held[key]
+            truncated += int(cut)
     np.save(path / "vectors.npy", matrix, allow_pickle=False)
     norms = np.linalg.norm(matrix, axis=1)
     return {
@@ -202,7 +167,7 @@ def _vectors(
 
 
 def reading_text(library: Store, name: str, values: str, paper_id: str) -> str:
-    """What a text lens saw of a paper, or "".
+    """The value of a text lens for a paper, or "".
 
     Args:
         library: that holds it.
@@ -210,10 +175,5 @@ def reading_text(library: Store, name: str, values: str, paper_id: str) -> str:
         values: fingerprint of the values that the generation was built from.
         paper_id: of the paper.
     """
-    statement = (
-        "SELECT v.data FROM papers p JOIN vectors v ON v.text_hash = p.content_hash "
-        "AND v.kind = ? AND v.fingerprint = ? WHERE p.id = ?"
-    )
-    for (data,) in library.rows(statement, (value_kind(name), values, paper_id)):
-        return str(Reading.loads(data).value or "")
-    return ""
+    value = library.derived.of(f"prompted:{name}", values, paper_id)
+    return "" if value is None else str(Reading.unpack(value).value or "")

@@ -23,7 +23,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.asking import NO_TEXT, TRIES, question, read_paper, show
 from aspectra.views.prompted.definition import PromptedLens, define
-from aspectra.views.prompted.store import Reading, keep, papers_at, tally, unread
+from aspectra.views.prompted.store import Reading, papers_at, tally, unread, values_of
 
 __all__ = ["LensEstimate", "RunReport", "bound_to", "estimate_lens", "run_lens"]
 
@@ -74,14 +74,14 @@ def estimate_lens(
     prompt = lens.prompt
     papers = without = cut = recorded = thumb = asked = 0
     had = unread(library, lens, failed=failed)
-    for pos, _, paper in papers_at(library, lens, list(had)):
+    for pos, paper in papers_at(library, lens, list(had)):
         shown = show(paper, prompt)
         if shown is None:
             without += 1
             continue
         papers += 1
         cut += shown.cut
-        before = had[pos]
+        _, before = had[pos]
         request = question(prompt, shown, paper.id, 0 if before is None else before.calls)
         if model is not None and model.journal.holds(request):
             recorded += 1
@@ -234,11 +234,12 @@ def run_lens(
         progress(step, done, total)
         block = list(papers_at(library, lens, waiting[done : done + batch], batch))
         done = min(total, done + batch)
-        found = run(_ask(lens, model, [(paper, had[pos]) for pos, _, paper in block], tries))
+        found = run(_ask(lens, model, [(paper, had[pos][1]) for pos, paper in block], tries))
         errors = [reading for reading in found if isinstance(reading, ModelError)]
-        for (pos, key, _), reading in zip(block, found, strict=True):
+        for (pos, _), reading in zip(block, found, strict=True):
             if isinstance(reading, Reading):
-                report.note(reading, had[pos])
+                key, earlier = had[pos]
+                report.note(reading, earlier)
                 pending.append((key, reading))
         report.unanswered += len(errors)
         lost = next(iter(errors), lost)
@@ -278,7 +279,7 @@ def _write(library: Store, lens: PromptedLens, rows: list[tuple[str, Reading]], 
         return True
     try:
         with library.writing("lens") as writer:
-            keep(writer, lens, rows)
+            writer.derived.put(values_of(lens), [(key, reading.pack()) for key, reading in rows])
     except LibraryBusy:
         if last:
             raise

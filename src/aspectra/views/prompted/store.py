@@ -1,4 +1,4 @@
-"""Values of prompted lenses in ``library.db``, one row for each text and fingerprint."""
+"""Values of prompted lenses in ``library.db``, one for each text and fingerprint."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.rows import PAPER_COLUMNS, paper_from_row
+from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.build.vectors import read_sections
+from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.prompted.definition import PromptedLens
 from aspectra.views.prompted.schema import Value
 
@@ -20,13 +23,14 @@ __all__ = [
     "Reading",
     "Tally",
     "forget",
-    "keep",
+    "keyed_readings",
     "papers_at",
     "readings",
     "state",
     "tally",
     "unread",
-    "value_kind",
+    "values_of",
+    "vectors_of",
 ]
 
 
@@ -58,51 +62,54 @@ class Reading:
     thumb: int = 0
     simulated: bool = False
 
-    def dumps(self) -> bytes:
-        """As bytes: JSON without what has its default value."""
+    def pack(self) -> Arrays:
+        """As stored: JSON without what has its default value, as an array of bytes."""
         whole = asdict(self)
         plain = asdict(Reading(None))
         kept = {key: value for key, value in whole.items() if key == "value" or value != plain[key]}
-        return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+        return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)]
 
     @classmethod
-    def loads(cls, data: bytes) -> Reading:
-        """Inverse of :meth:`dumps`.
+    def unpack(cls, arrays: Arrays) -> Reading:
+        """Inverse of :meth:`pack`.
 
         Raises:
             LibraryCorrupt: it is none.
         """
         try:
-            return cls(**json.loads(data.decode("utf-8", "surrogatepass")))
+            return cls(**json.loads(arrays[0].tobytes().decode("utf-8", "surrogatepass")))
         except (ValueError, TypeError) as error:
             raise LibraryCorrupt("a value of a prompted lens cannot be read", why=str(error)) from error
 
 
-def value_kind(name: str) -> str:
-    """Kind of the cached rows of one lens."""
-    return f"prompted:{name}"
+def values_of(lens: PromptedLens) -> Producer:
+    """Values: a :class:`Reading` as one array of bytes, stored by what the prompt shows of a paper."""
+    reads = "sections" if lens.prompt.reads == "full" else "fallback"
+    return Producer(f"prompted:{lens.name}", lens.fingerprint, ("text", reads))
 
 
-def keep(writer: Writer, lens: PromptedLens, rows: Sequence[tuple[str, Reading]]) -> None:
-    """Keep (content hash, reading) rows in one transaction."""
-    kind, fingerprint = value_kind(lens.name), lens.fingerprint
-    writer.put_vectors([(key, kind, fingerprint, reading.dumps()) for key, reading in rows])
+def vectors_of(lens: PromptedLens, encoder: Encoder) -> Producer:
+    """Values: (dimensions,) float32 of a lens's text; number of cut texts. Keys end with the text's hash."""
+    return Producer(f"prompted-vectors:{lens.name}", encoder.fingerprint, values_of(lens).reads)
 
 
 def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[str, Reading | None]]:
-    """(paper id, what came of it, or None where it was not asked) in the library's order."""
-    statement = (
-        "SELECT p.id, v.data FROM papers p LEFT JOIN vectors v ON v.text_hash = p.content_hash "
-        "AND v.kind = ? AND v.fingerprint = ? ORDER BY p.pos"
-    )
-    for paper_id, data in library.rows(statement, (value_kind(lens.name), lens.fingerprint)):
-        yield paper_id, None if data is None else Reading.loads(data)
+    """(paper id, what came of it, or None where no model was called) in the library's order."""
+    for _, paper_id, _, value in library.derived.stream(values_of(lens)):
+        yield paper_id, None if value is None else Reading.unpack(value)
+
+
+def keyed_readings(library: Store, lens: PromptedLens) -> Iterator[tuple[str, Reading | None]]:
+    """The same with the key of the value in place of the paper's id."""
+    for _, _, key, value in library.derived.stream(values_of(lens)):
+        yield key, None if value is None else Reading.unpack(value)
 
 
 def unread(
     library: Store, lens: PromptedLens, *, failed: bool = False, spread: bool = False
-) -> dict[int, Reading | None]:
-    """Position of one paper for each text that the lens has no value of -> what was had of it in vain.
+) -> dict[int, tuple[str, Reading | None]]:
+    """Position of one paper for each text without a value -> its key, and what earlier runs had in vain.
 
     Args:
         library: whose papers are looked at.
@@ -110,39 +117,28 @@ def unread(
         failed: those without a value in an earlier run too.
         spread: in an order that has nothing to do with the library's: the first are a fair sample.
     """
-    statement = (
-        "SELECT min(p.pos), v.data, p.content_hash FROM papers p LEFT JOIN vectors v ON "
-        "v.text_hash = p.content_hash AND v.kind = ? AND v.fingerprint = ? GROUP BY p.content_hash"
-    )
-    waiting: list[tuple[str, int]] = []
-    had: dict[int, Reading | None] = {}
-    for pos, data, key in library.rows(statement, (value_kind(lens.name), lens.fingerprint)):
-        reading = None if data is None else Reading.loads(data)
-        if reading is None or (failed and reading.value is None):
-            waiting.append((str(key) if spread else "", int(pos)))
-            had[int(pos)] = reading
-    return {pos: had[pos] for _, pos in sorted(waiting)}
+    waiting: dict[str, tuple[int, Reading | None]] = {}
+    for pos, _, key, value in library.derived.stream(values_of(lens)):
+        reading = None if value is None else Reading.unpack(value)
+        if key not in waiting and (reading is None or (failed and reading.value is None)):
+            waiting[key] = pos, reading
+    order = sorted(waiting) if spread else waiting
+    return {waiting[key][0]: (key, waiting[key][1]) for key in order}
 
 
 def papers_at(
     library: Store, lens: PromptedLens, positions: Sequence[int], ahead: int = 256
-) -> Iterator[tuple[int, str, Paper]]:
-    """(position, content hash, paper) at these positions, in this order, with what the lens reads of them.
+) -> Iterator[tuple[int, Paper]]:
+    """(position, paper) at these positions, in this order, with what the lens reads of them.
 
     Papers are read ``ahead`` at a time, so that memory does not grow with the library; one that was removed
     meanwhile is left out.
     """
+    parts: Parts = "sections" if lens.prompt.reads == "full" else "lead"
     for start in range(0, len(positions), ahead):
         block = positions[start : start + ahead]
-        marks = ",".join("?" * len(block))
-        statement = f"SELECT content_hash, {PAPER_COLUMNS} FROM papers WHERE pos IN ({marks})"
-        found = {row[1]: row for row in library.rows(statement, block)}
-        whole = lens.prompt.reads == "full"
-        deep = [pos for pos, row in found.items() if whole or not row[4].strip()]
-        sections = read_sections(library, deep) if deep else {}
-        for pos in block:
-            if pos in found:
-                yield pos, found[pos][0], paper_from_row(found[pos][1:], sections.get(pos, ()))
+        found = library.papers_at(block, parts)
+        yield from ((pos, found[pos]) for pos in block if pos in found)
 
 
 @dataclass
@@ -212,24 +208,16 @@ def tally(library: Store, lens: PromptedLens) -> Tally:
         out.cut += reading.cut
         out.simulated += reading.simulated
     out.failures = failures
-    (row,) = library.rows(
-        "SELECT count(*) FROM vectors WHERE kind = ? AND fingerprint != ?",
-        (value_kind(lens.name), lens.fingerprint),
-    )
-    out.old = int(row[0])
+    out.old = library.derived.superseded(values_of(lens))
     return out
 
 
 def state(library: Store, lens: PromptedLens) -> str:
     """Changes whenever the lens's values do: what an index depends on."""
-    (row,) = library.rows(
-        "SELECT count(*), max(rowid), total(rowid) FROM vectors WHERE kind = ? AND fingerprint = ?",
-        (value_kind(lens.name), lens.fingerprint),
-    )
-    return f"{lens.name}/{lens.fingerprint}/{row[0]}/{row[1]}/{row[2]:.0f}"
+    return f"{lens.name}/{lens.fingerprint}/{library.derived.state(values_of(lens))}"
 
 
 def forget(writer: Writer, name: str) -> None:
     """Remove every value of a lens, of this prompt and of earlier ones, with the vectors made from them."""
-    writer.drop_vectors(value_kind(name))
-    writer.drop_vectors(f"{value_kind(name)}:%")
+    writer.derived.drop(f"prompted:{name}")
+    writer.derived.drop(f"prompted-vectors:{name}")

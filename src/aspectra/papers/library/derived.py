@@ -1,0 +1,293 @@
+"""Values derived from papers, kept in ``library.db``: vectors, lens values, readings, prompted values.
+
+A :class:`Producer` declares which parts of a paper it reads. Its values are stored under a hash of exactly
+those parts: a change of anything else recomputes nothing, and papers with the same text share one value.
+
+A value is a list of arrays, stored as one blob: a byte with the number of arrays; for each array the two
+letters of its type (``f4``, ``f2``, ``i4``, ``u4``, ``u1``), a byte with its number of dimensions, and each
+dimension as four bytes; then the numbers of all arrays in the same order, row by row. All little-endian.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.rows import part_sql
+
+__all__ = ["Arrays", "Derived", "DerivedWriter", "Missing", "Producer", "Stored", "pack", "unpack"]
+
+Arrays = list[NDArray[Any]]
+_KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4", "u1")}
+_SHAPES = ("<", "<I", "<II", "<III")
+KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
+_PRODUCER = "(SELECT id FROM producers WHERE name = ? AND version = ? AND reads = ?)"
+
+
+def pack(*arrays: NDArray[Any]) -> bytes:
+    """Arrays as one blob, see the module's text.
+
+    Raises:
+        ValueError: an array has a type that is not stored.
+    """
+    head, body = [bytes([len(arrays)])], []
+    for array in arrays:
+        kind = array.dtype.str[1:].encode()
+        if kind not in _KINDS or array.ndim >= len(_SHAPES):
+            raise ValueError(f"{array.ndim}-dimensional arrays of {array.dtype} are not stored")
+        head.append(kind + struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape))
+        body.append(array.astype(_KINDS[kind], copy=False).tobytes())
+    return b"".join(head + body)
+
+
+def unpack(data: bytes) -> Arrays:
+    """Inverse of :func:`pack`; the arrays cannot be written to.
+
+    Raises:
+        LibraryCorrupt: the blob is damaged.
+    """
+    try:
+        at, specs = 1, []
+        for _ in range(data[0]):
+            kind, dimensions = _KINDS[data[at : at + 2]], data[at + 2]
+            specs.append((kind, struct.unpack_from(_SHAPES[dimensions], data, at + 3)))
+            at += 3 + 4 * dimensions
+        out = []
+        for kind, shape in specs:
+            array = np.frombuffer(data, kind, math.prod(shape), at)
+            out.append(array.reshape(shape))
+            at += array.nbytes
+    except (ValueError, LookupError, struct.error) as error:
+        raise LibraryCorrupt("a derived value is damaged", why=str(error)) from error
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """What makes values of papers.
+
+    Attributes:
+        name: of the producer, as in ``abstract`` or ``lens:language``.
+        version: an encoder's fingerprint, a lens's number; another version has values of its own.
+        reads: parts of a paper that values depend on, see
+            :func:`~aspectra.papers.library.rows.part_sql`. Papers without full text have no values of a
+            producer that reads ``sections`` alone.
+    """
+
+    name: str
+    version: str
+    reads: tuple[str, ...] = ("text",)
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """The row of the producer in the database."""
+        return self.name, self.version, " ".join(self.reads)
+
+    @property
+    def key_sql(self) -> str:
+        """SQL of the key of a row of ``papers p``."""
+        return _key_sql(self.reads)
+
+    @property
+    def where_sql(self) -> str:
+        """SQL that holds for those rows of ``papers p`` that have a value."""
+        return "p.full_hash != ''" if self.reads == ("sections",) else "1"
+
+
+def _key_sql(reads: Sequence[str]) -> str:
+    parts = [part_sql(name) for name in reads]
+    return parts[0] if parts[0].endswith("_hash") and len(parts) == 1 else f"digest({', '.join(parts)})"
+
+
+class Missing(NamedTuple):
+    """A paper that a producer has no value of.
+
+    Attributes:
+        pos: position in the library; the first, where several papers share the value.
+        key: under which the value is to be stored.
+        size: characters of title and abstract.
+    """
+
+    pos: int
+    key: str
+    size: int
+
+
+class Stored(NamedTuple):
+    """A paper, and its value or None.
+
+    Attributes:
+        pos: position in the library.
+        id: of the paper.
+        key: under which the value is stored.
+        value: the arrays, or None.
+    """
+
+    pos: int
+    id: str
+    key: str
+    value: Arrays | None
+
+
+class Derived:
+    """Reads derived values.
+
+    Args:
+        rows: runs a reading statement, see :meth:`~aspectra.papers.library.store.Store.rows`.
+    """
+
+    def __init__(self, rows: Callable[..., Iterable[tuple[Any, ...]]]) -> None:
+        self.rows = rows
+
+    def missing(self, *producers: Producer) -> list[Missing]:
+        """The papers for which one of these producers, who all read the same, has no value; by position."""
+        first = producers[0]
+        lacking = " OR ".join(
+            f"NOT EXISTS (SELECT 1 FROM derived d WHERE d.producer IS {_PRODUCER} AND d.key = x.k)"
+            for _ in producers
+        )
+        statement = (
+            f"SELECT min(x.pos), x.k, x.size FROM (SELECT p.pos AS pos, {first.key_sql} AS k, "
+            f"length(p.abstract) + length(p.title) AS size FROM papers p WHERE {first.where_sql}) x "
+            f"WHERE {lacking} GROUP BY x.k ORDER BY min(x.pos)"
+        )
+        values = [part for one in producers for part in one.identity]
+        return [Missing(*row) for row in self.rows(statement, values)]
+
+    def stream(self, producer: Producer) -> Iterator[Stored]:
+        """Every paper with its value, in the library's order."""
+        return self._stream(producer, "1")
+
+    def required(self, producer: Producer) -> Iterator[Arrays]:
+        """The value of every paper that has to have one, in the library's order.
+
+        Raises:
+            LibraryCorrupt: a value is missing.
+        """
+        for _, paper_id, _, value in self._stream(producer, producer.where_sql):
+            if value is None:
+                raise LibraryCorrupt(
+                    f"the library has no value of {producer.name} for {paper_id!r}",
+                    hint="aspectra index --rebuild",
+                )
+            yield value
+
+    def _stream(self, producer: Producer, where: str) -> Iterator[Stored]:
+        statement = (
+            f"SELECT x.pos, x.id, x.k, d.data FROM (SELECT p.pos AS pos, p.id AS id, {producer.key_sql} AS k "
+            f"FROM papers p WHERE {where}) x LEFT JOIN derived d ON d.producer IS {_PRODUCER} "
+            "AND d.key = x.k ORDER BY x.pos"
+        )
+        for pos, paper_id, key, data in self.rows(statement, producer.identity):
+            yield Stored(pos, paper_id, key, None if data is None else unpack(data))
+
+    def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
+        """The value of one paper, or None; ``name`` and ``version`` are those of the producer."""
+        for (reads,) in self.rows(
+            "SELECT reads FROM producers WHERE name = ? AND version = ?", (name, version)
+        ):
+            producer = Producer(name, version, tuple(reads.split()))
+            statement = (
+                f"SELECT d.data FROM papers p JOIN derived d ON d.producer = {_PRODUCER} "
+                f"AND d.key = {producer.key_sql} WHERE p.id = ?"
+            )
+            for (data,) in self.rows(statement, (*producer.identity, paper_id)):
+                return unpack(data)
+        return None
+
+    def items(self, producer: Producer) -> Iterator[tuple[str, Arrays]]:
+        """(key, value) of everything that is stored of a producer."""
+        for key, data in self.rows(
+            f"SELECT key, data FROM derived WHERE producer = {_PRODUCER}", producer.identity
+        ):
+            yield key, unpack(data)
+
+    def state(self, producer: Producer) -> str:
+        """Changes whenever a value of the producer is stored or removed."""
+        statement = f"SELECT count(*), max(rowid), total(rowid) FROM derived WHERE producer = {_PRODUCER}"
+        (row,) = self.rows(statement, producer.identity)
+        return f"{row[0]}/{row[1]}/{row[2]:.0f}"
+
+    def superseded(self, producer: Producer) -> int:
+        """Number of values that other versions of the producer left."""
+        others = "SELECT id FROM producers WHERE name = ? AND version != ?"
+        statement = f"SELECT count(*) FROM derived WHERE producer IN ({others})"
+        (row,) = self.rows(statement, (producer.name, producer.version))
+        return int(row[0])
+
+
+class DerivedWriter:
+    """Writes derived values; part of :class:`~aspectra.papers.library.mutations.Writer`.
+
+    Args:
+        db: a writing connection in autocommit mode.
+        transaction: makes what is done within it one transaction.
+    """
+
+    def __init__(self, db: sqlite3.Connection, transaction: Callable[[], Any]) -> None:
+        self._db = db
+        self._transaction = transaction
+
+    def put(self, producer: Producer, rows: Iterable[tuple[str, Sequence[NDArray[Any]]]]) -> None:
+        """Store (key, arrays) rows of one producer in one transaction."""
+        self.put_all([(producer, rows)])
+
+    def put_all(
+        self, batches: Iterable[tuple[Producer, Iterable[tuple[str, Sequence[NDArray[Any]]]]]]
+    ) -> None:
+        """Store rows of several producers in one transaction."""
+        with self._transaction():
+            for producer, rows in batches:
+                number = self._number(*producer.identity)
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO derived (producer, key, data) VALUES (?, ?, ?)",
+                    [(number, key, pack(*arrays)) for key, arrays in rows],
+                )
+
+    def drop(self, name: str) -> int:
+        """Remove every value of every version of a producer; returns how many."""
+        with self._transaction():
+            of = "(SELECT id FROM producers WHERE name = ?)"
+            gone = self._db.execute(f"DELETE FROM derived WHERE producer IN {of}", (name,)).rowcount
+            self._db.execute("DELETE FROM producers WHERE name = ?", (name,))
+        return gone
+
+    def collect(self) -> int:
+        """Remove the values that belong to no paper of the library any more; returns how many."""
+        gone = 0
+        with self._transaction():
+            for (reads,) in self._db.execute("SELECT DISTINCT reads FROM producers").fetchall():
+                alive = f"SELECT {_key_sql(reads.split())} FROM papers p"
+                gone += self._db.execute(
+                    "DELETE FROM derived WHERE producer IN (SELECT id FROM producers WHERE reads = ?) "
+                    f"AND substr(key, 1, {KEY_LENGTH}) NOT IN ({alive})",
+                    (reads,),
+                ).rowcount
+        return gone
+
+    def copy(self, source: Derived, *names: str) -> None:
+        """Copy the values of these producers from another library, so that they are not computed again."""
+        marks = ",".join("?" * len(names))
+        found = f"SELECT id, name, version, reads FROM producers WHERE name IN ({marks})"
+        for number, *identity in list(source.rows(found, names)):
+            with self._transaction():
+                mine = self._number(*identity)
+                self._db.executemany(
+                    f"INSERT OR REPLACE INTO derived (producer, key, data) VALUES ({mine}, ?, ?)",
+                    source.rows("SELECT key, data FROM derived WHERE producer = ?", (number,)),
+                )
+
+    def _number(self, name: str, version: str, reads: str) -> int:
+        self._db.execute(
+            "INSERT OR IGNORE INTO producers (name, version, reads) VALUES (?, ?, ?)", (name, version, reads)
+        )
+        statement = f"SELECT {_PRODUCER}"
+        return int(self._db.execute(statement, (name, version, reads)).fetchone()[0])

@@ -1,0 +1,1 @@
+"""Building an index generation from the library: what is encoded, computed and written."""

@@ -1,0 +1,137 @@
+"""A generation that is being written: what its steps share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.derived import Arrays
+from aspectra.papers.library.store import Store
+from aspectra.views.arrays import new_array
+from aspectra.views.build.vectors import Progress
+from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.settings import IndexSettings
+
+__all__ = ["Draft", "IndexReport"]
+
+
+@dataclass
+class IndexReport:
+    """What one ``index`` did.
+
+    Attributes:
+        papers: in the generation.
+        encoded: abstract texts encoded now, over all encoders.
+        encoded_full: full texts encoded now.
+        read: full texts read for their aspects now.
+        lensed: values made by lenses now, over all lenses.
+        truncated: view -> texts longer than the encoder reads.
+        generation: folder name of the generation, "" for an empty library.
+        changed: False when the generation was already up to date.
+        seconds: by step.
+    """
+
+    papers: int = 0
+    encoded: int = 0
+    encoded_full: int = 0
+    read: int = 0
+    lensed: int = 0
+    truncated: dict[str, int] = field(default_factory=dict)
+    generation: str = ""
+    changed: bool = True
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Draft:
+    """One generation while it is written.
+
+    Attributes:
+        library: what it is made from.
+        folder: where it is written.
+        settings: what is to be built.
+        encoders: (specification, encoder) of the dense views.
+        report: counts what was done.
+        progress: called with (step, done, total).
+        sample: ids of the collection's sample, in its order, where the library is one of several shards.
+        ids: of the papers, in order.
+        full: whether each paper has full text.
+        offsets: (papers + 1,) where each paper's units begin among those of ``sentences``.
+        reference: positions of the sample, which are also the documents of reverse scores.
+        views: view -> its part of the manifest.
+        lenses: lens -> its part of the manifest.
+    """
+
+    library: Store
+    folder: Path
+    settings: IndexSettings
+    encoders: Sequence[tuple[str, Encoder]]
+    report: IndexReport
+    progress: Progress
+    sample: Sequence[str] | None = None
+    ids: list[str] = field(default_factory=list)
+    full: list[bool] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=lambda: [0])
+    reference: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    views: dict[str, dict[str, Any]] = field(default_factory=dict)
+    lenses: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:
+        """A (rows, columns) array of zeros in the file of a view's vectors, to be filled in place."""
+        path = self.folder / name
+        path.mkdir(exist_ok=True)
+        return new_array(path / "vectors.npy", (rows, columns), dtype)
+
+    def describe(self, name: str, spec: str, encoder: Encoder, truncated: int, **more: Any) -> None:
+        """Note a dense view in the manifest and in the report."""
+        self.views[name] = {
+            "kind": "dense",
+            "folder": name,
+            "encoder": spec,
+            "fingerprint": encoder.fingerprint,
+            "dimensions": encoder.dimensions,
+            "truncated": truncated,
+            **more,
+        }
+        self.report.truncated[name] = truncated
+
+    def fill_units(
+        self,
+        matrix: Any,
+        offsets: Sequence[int],
+        papers: Iterable[int],
+        values: Iterable[Arrays],
+        encoder: Encoder,
+    ) -> int:
+        """Write the units' vectors of papers into their rows; returns the number of cut texts.
+
+        Args:
+            matrix: (units, dimensions), filled in place.
+            offsets: (all papers + 1,) where each paper's rows begin.
+            papers: positions, in order.
+            values: of each of them: (units, dimensions) vectors, and the number of cut texts.
+            encoder: that made them.
+
+        Raises:
+            LibraryCorrupt: vectors do not fit their paper's units.
+        """
+        cut = 0
+        for number, (units, truncated) in zip(papers, values, strict=True):
+            if number % 1000 == 0:
+                self.progress(f"collecting vectors of {encoder.name}", number, len(self.ids))
+            low, high = offsets[number], offsets[number + 1]
+            if len(units) != high - low:
+                raise LibraryCorrupt(
+                    f"the stored vectors of {self.ids[number]!r} do not fit its text",
+                    hint="aspectra index --rebuild",
+                )
+            matrix[low:high] = units
+            cut += int(truncated)
+        self.progress(f"collecting vectors of {encoder.name}", len(self.ids), len(self.ids))
+        return cut
