@@ -31,7 +31,6 @@ from aspectra.search.ranking import Evidence, Hit, Ranking
 from aspectra.search.scoring.scores import score_papers
 from aspectra.search.stages.protocol import Context, asked_with
 from aspectra.search.stages.running import Staged, run_stages, staged_ranking
-from aspectra.views.dense.view import DenseView
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index import Index
 from aspectra.views.view import Positions, top_positions
@@ -358,7 +357,7 @@ class Searcher:
     ) -> list[tuple[Evidence, ...] | None]:
         if not plan.evidence or not papers:
             return [()] * len(papers)
-        whole = any(p.view.startswith("chunks-") for p in plan.probes)
+        whole = any(self.index.facts(p.view).chunks for p in plan.probes)
         # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
         bodies = self.library.get_many(p.id for p in papers if whole or not p.abstract.strip())
         read = [bodies.get(p.id, p) for p in papers]
@@ -381,20 +380,16 @@ class Searcher:
         if gone:
             out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
         out += lens_warnings(self.index, plan)
-        for probe in plan.probes:
-            view = self.index.view(probe.view)
-            if isinstance(view, DenseView) and not probe.asking.startswith("abstract@"):
-                bare = [seed for seed in probe.seeds if view.stands_in(seed)]
-                said = f"{', '.join(bare)} has no full text: its abstract asks instead"
-                out += [said] if bare and said not in out else []
-            if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):
-                said = f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}"
-                out += [said] if said not in out else []
-            encoder = getattr(view, "query", None)
-            if encoder is not None and encoder.truncated and probe.text:
-                out.append(f"the query is longer than {encoder.encoder.name} reads; its end was cut")
-                encoder.truncated = 0
-        return out
+        of_vectors = [p for p in plan.probes if not self.index.facts(p.view).lexical]
+        for asked in self.index.look_up(of_vectors):
+            probe = asked.probe
+            if asked.borrowed:
+                out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract asks instead")
+            if asked.empty and probe.weight > 0:
+                out.append(f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}")
+            if asked.truncated:
+                out.append(f"the query is longer than {asked.truncated} reads; its end was cut")
+        return list(dict.fromkeys(out))
 
 
 def open_library(path: Path | str, load: Callable[[str], Encoder] = load_encoder) -> Searcher:

@@ -13,8 +13,7 @@ from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES
-from aspectra.views.lexical.bm25 import LexicalSettings
-from aspectra.views.lexical.tokens import TokenSettings
+from aspectra.views.lexical.tokens import LexicalSettings, TokenSettings
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 
 __all__ = ["ChunkSize", "IndexSettings"]

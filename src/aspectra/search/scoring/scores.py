@@ -14,11 +14,9 @@ from aspectra.search.conditions.grading import apply_conditions, lead
 from aspectra.search.plan import Plan
 from aspectra.search.scoring.chain_rounds import run_chain
 from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
-from aspectra.search.scoring.probes import ask
-from aspectra.views.dense.view import DenseView
 from aspectra.views.index import Index
-from aspectra.views.lexical.bm25 import LexicalView
-from aspectra.views.view import Floats, Positions, Probe, Scored, View, top_positions
+from aspectra.views.kinds.protocol import Asked
+from aspectra.views.view import Floats, Positions, top_positions
 
 __all__ = ["Fused", "score_papers"]
 
@@ -125,30 +123,27 @@ def _join(parts: Sequence[Fused]) -> Fused:
 
 def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
     views = [index.view(probe.view) for probe in plan.probes]
+    asked = index.look_up(plan.probes)
     if len(views) == 1 and plan.probes[0].weight > 0:
-        top = views[0].top(plan.probes[0], depth, allowed)
+        top = index.best(asked[0], index.score(asked)[0], depth, allowed)
         return Fused(top.papers, top.scores, [top.scores], [None])
     if plan.chain is not None and plan.chain.depth > 1:
         total = run_chain(index, plan, plan.chain, allowed)
         kept = np.flatnonzero(total)
         return Fused(kept, total[kept], [None] * len(views), [None] * len(views))
     if plan.fusion.kind == "rrf":
-        return _fuse_ranks(index, plan, views, allowed, depth)
+        return _fuse_ranks(index, plan, asked, allowed, depth)
     sample = index.sample
     raw: list[Floats | None] = [None] * len(views)
     standard: list[NDArray[np.float64] | None] = [None] * len(views)
     total = np.zeros(len(index))
     everything = len(index) <= plan.fusion.scan_limit
-    costly = []
-    for number, (view, probe) in enumerate(zip(views, plan.probes, strict=True)):
-        if view.cheap or everything:
-            scores = view.score(probe).scores
-            raw[number] = scores
-            values = standardise(scores, scores[sample], allowed)
-            standard[number] = values
-            total += probe.weight * values
-        else:
-            costly.append(number)
+    quick = [number for number, view in enumerate(views) if view.cheap or everything]
+    costly = [number for number in range(len(views)) if number not in quick]
+    for number, scored in zip(quick, index.score([asked[n] for n in quick]), strict=True):
+        raw[number] = scored.scores
+        standard[number] = values = standardise(scored.scores, scored.scores[sample], allowed)
+        total += plan.probes[number].weight * values
     if not costly:
         if allowed is None:
             return Fused(np.arange(len(index)), total, raw, standard)
@@ -160,52 +155,30 @@ def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: in
         count = max(plan.fusion.candidates, depth)
         pool = top_positions(total, count, index.id_order, allowed)
     raw, standard, total = _take(raw, pool), _take(standard, pool), total[pool]
-    for view in dict.fromkeys(views[number] for number in costly):
-        asked = [number for number in costly if views[number] is view]
-        probes = [plan.probes[number] for number in asked]
-        found = _together(view, probes, pool)
-        references = _together(view, probes, sample, keep=True)
-        for number, scored, reference in zip(asked, found, references, strict=True):
-            raw[number] = scored.scores
-            standard[number] = values = standardise(scored.scores, reference.scores)
-            total = total + plan.probes[number].weight * values
+    slow = [asked[number] for number in costly]
+    found, references = index.score(slow, pool), index.score(slow, sample)
+    for number, scored, reference in zip(costly, found, references, strict=True):
+        raw[number] = scored.scores
+        standard[number] = values = standardise(scored.scores, reference.scores)
+        total = total + plan.probes[number].weight * values
     return Fused(pool, total, raw, standard)
 
 
 def _fuse_ranks(
-    index: Index, plan: Plan, views: Sequence[Any], allowed: NDArray[np.bool_] | None, depth: int
+    index: Index, plan: Plan, asked: Sequence[Asked], allowed: NDArray[np.bool_] | None, depth: int
 ) -> Fused:
-    lists, raw = [], []
+    lists: list[tuple[Positions, float]] = []
+    raw: list[Floats | None] = []
     depth = max(plan.fusion.depth, depth)
-    shared = {n for n, (v, p) in enumerate(zip(views, plan.probes, strict=True)) if _shares(v, p)}
-    many = iter(ask(index, [plan.probes[n] for n in sorted(shared)]) if len(shared) > 1 else [])
-    for number, (view, probe) in enumerate(zip(views, plan.probes, strict=True)):
-        if len(shared) > 1 and number in shared:
-            top = _top(index, next(many).scored, depth, allowed)
-        else:
-            top = view.top(probe, depth, allowed)
-        lists.append((top.papers, probe.weight))
+    for one, scored in zip(asked, index.score(asked), strict=True):
+        top = index.best(one, scored, depth, allowed)
+        lists.append((top.papers, one.probe.weight))
         scores = np.full(len(index), np.nan, dtype=np.float32)
         scores[top.papers] = top.scores
         raw.append(scores)
     total = reciprocal_ranks(lists, len(index), plan.fusion.k)
     kept = np.flatnonzero(total)
-    return Fused(kept, total[kept], _take(raw, kept), [None] * len(views))
-
-
-def _together(view: View, probes: Sequence[Probe], papers: Positions, *, keep: bool = False) -> list[Scored]:
-    if isinstance(view, DenseView):
-        return view.score_together(probes, papers, keep=keep)
-    return [view.score(probe, papers) for probe in probes]
-
-
-def _shares(view: LexicalView | DenseView, probe: Probe) -> bool:
-    return isinstance(view, DenseView) and view.shares(probe)
-
-
-def _top(index: Index, scored: Scored, depth: int, allowed: NDArray[np.bool_] | None) -> Scored:
-    at = top_positions(scored.scores, depth, index.id_order, allowed)
-    return Scored(at, scored.scores[at], None if scored.units is None else scored.units[at])
+    return Fused(kept, total[kept], _take(raw, kept), [None] * len(asked))
 
 
 def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:

@@ -11,5 +11,5 @@ __all__ = ["bm25"]
 
 @PLANNERS.register("bm25")
 def bm25(query: Query, views: ViewNames) -> Plan:
-    """One probe on ``abstract@bm25``."""
-    return bind("bm25", query, [probe(query, views.require("abstract@bm25"))])
+    """One probe on the words of abstracts."""
+    return bind("bm25", query, [probe(query, views.words("abstract"))])

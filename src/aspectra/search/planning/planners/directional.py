@@ -11,6 +11,7 @@ from aspectra.search.planning.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_
 from aspectra.search.planning.directions import Directed
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind
 from aspectra.search.query import Query
+from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.view import Probe
 
 __all__ = ["directional"]
@@ -29,11 +30,11 @@ def directional(query: Query, views: ViewNames) -> Plan:
             hint="aspectra similar ID --direction builds-on",
         )
     base = views.chunks()
-    table = DIRECTED_FULL_TEXTS if "full@bm25" in views.names else DIRECTED_ABSTRACTS
+    table = DIRECTED_FULL_TEXTS if ViewFacts.words_of("full").name in views.names else DIRECTED_ABSTRACTS
     probes = _probes(query, views, base, table[query.direction or "both"])
     if query.text.strip():
-        asked = f"abstract@{views.encoder}" if views.encoder else "abstract@bm25"
-        probes.append(Probe(views.require(asked), text=query.text, weight=TEXT_WEIGHT))
+        asked = views.dense("abstract") if views.encoder else views.words("abstract")
+        probes.append(Probe(asked, text=query.text, weight=TEXT_WEIGHT))
     return replace(bind("directional", query, probes), direction=query.direction)
 
 

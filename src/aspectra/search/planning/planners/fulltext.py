@@ -23,7 +23,7 @@ def fulltext(query: Query, views: ViewNames) -> Plan:
             why="the plan `fulltext` needs chunk views",
             hint="add papers with full text (PDF, unarXive, JATS ...), then aspectra index",
         )
-    names = ["abstract@bm25", f"{base}@bm25"]
+    names = [views.words("abstract"), views.words(base)]
     if views.encoder:
         names += [n for n in (f"abstract@{views.encoder}", f"{base}@{views.encoder}") if n in views.names]
     return bind("fulltext", query, [probe(query, n) for n in names], Fusion(kind="rrf"))

@@ -6,10 +6,11 @@ from aspectra.base.errors import ViewMismatch
 from aspectra.search.plan import Plan
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
 from aspectra.search.query import Query
+from aspectra.views.kinds.protocol import ViewFacts
 
 __all__ = ["STYLE_VIEW", "hand"]
 
-STYLE_VIEW = "lens-style@delta"
+STYLE_VIEW = ViewFacts.lens_vectors_of("style").name
 
 
 @PLANNERS.register("hand")

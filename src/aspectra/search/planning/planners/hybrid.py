@@ -13,7 +13,7 @@ __all__ = ["hybrid"]
 @PLANNERS.register("hybrid")
 def hybrid(query: Query, views: ViewNames) -> Plan:
     """Dense abstract probe and 0.3 of the lexical one; lexical alone where nothing was encoded."""
-    lexical = views.require("abstract@bm25")
+    lexical = views.words("abstract")
     if not views.encoder:
         return bind("hybrid", query, [probe(query, lexical)])
     probes = [probe(query, views.dense("abstract")), probe(query, lexical, LEXICAL_WEIGHT)]

@@ -12,6 +12,7 @@ from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
 from aspectra.search.planning.planners.hybrid import hybrid
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
 from aspectra.search.query import Query
+from aspectra.views.kinds.protocol import ViewFacts, lens_base
 from aspectra.views.view import Probe
 
 __all__ = ["lensed"]
@@ -42,7 +43,7 @@ def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[P
     """The query asked of one lens's views."""
     if name == "style":
         return [replace(one, weight=weight) for one in hand(query, views).probes]
-    lexical = f"lens-{name}@bm25"
+    lexical = ViewFacts.words_of(lens_base(name)).name
     if lexical not in views.names:
         if name in views.lenses:
             raise UsageError(
@@ -56,7 +57,7 @@ def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[P
             why="it has those of " + ", ".join(known) if known else "no lens has any yet",
             hint=f"aspectra lens add {name}, aspectra lens run {name}, then aspectra index",
         )
-    dense = f"lens-{name}@{views.encoder}"
+    dense = f"{lens_base(name)}@{views.encoder}"
     if not views.encoder or dense not in views.names:
         return [probe(query, lexical, weight)]
     return [probe(query, dense, weight), probe(query, lexical, LEXICAL_WEIGHT * weight)]
