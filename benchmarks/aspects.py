@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.reports.tables import Number, Table, render
 from aspectra.lab.statistics.significance import bootstrap, paired_t, win_tie_loss
@@ -30,6 +31,7 @@ from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
+from aspectra.views.view import Probe
 
 POOL, COLLECTION, OBEY = "NDCG%20", "csfcube_ndcg@20", "p-MRR(rel=2)"
 Run = dict[str, dict[str, float]]
@@ -84,9 +86,8 @@ def rank(benchmark: Benchmark, system: System) -> tuple[Run, float]:
         query = Query(seeds=(topic.seed,), limit=len(index), evidence=0, versions="all", same=(topic.aspect,))
         plan = system.edit(system.searcher.plan(query, system.planner))
         clock = perf_counter()
-        order, _ = system.searcher.order(plan)
+        ids = list(system.searcher.result(plan).ids)
         times.append(perf_counter() - clock)
-        ids = [index.ids[p] for p in order]
         ids += sorted(everything - set(ids) - {topic.seed}, reverse=True)
         out[topic.id] = {paper: -float(place) for place, paper in enumerate(ids)}
     return out, float(np.median(times))
@@ -134,6 +135,12 @@ def number(values: Values, middle: float | None = None) -> Number:
     return Number(100 * (mean(values) if middle is None else middle), low, high)
 
 
+def with_probes(plan: Plan, probes: Iterable[Probe]) -> Plan:
+    """The plan with other probes in its last search."""
+    search = replace(plan.search, probes=tuple(probes))
+    return replace(plan, steps=(*plan.steps[:-1], search))
+
+
 def contrast(weight: float) -> Callable[[Plan], Plan]:
     """The default plan with another weight for the roles that were not asked for."""
 
@@ -141,7 +148,7 @@ def contrast(weight: float) -> Callable[[Plan], Plan]:
         probes = tuple(
             replace(p, weight=-weight) if p.matching and p.weight < 0 else p for p in plan.search.probes
         )
-        return replace(plan, probes=tuple(p for p in probes if p.weight))
+        return with_probes(plan, [p for p in probes if p.weight])
 
     return edit
 
@@ -157,7 +164,7 @@ def matching(name: str) -> Callable[[Plan], Plan]:
             replace(p, matching=name, weight=share * p.weight) if p.matching else p  # type: ignore[arg-type]
             for p in kept
         )
-        return replace(plan, probes=tuple(probes))
+        return with_probes(plan, probes)
 
     return edit
 

@@ -22,7 +22,7 @@ OURS = """
 import json, sys, time
 began = time.perf_counter()
 from pathlib import Path
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.runs.run import Qrels, Run
 run, qrels = Run.read(Path(sys.argv[1])), Qrels.read(Path(sys.argv[2]))
 read = time.perf_counter()

@@ -171,7 +171,7 @@ def main() -> None:
         return engine.retrieve(tokens, k=10, show_progress=False)
 
     def through_plan(text: str) -> object:
-        return searcher.order(searcher.plan(Query(text, evidence=0, versions="all", literal=True), "bm25"))
+        return searcher.result(searcher.plan(Query(text, evidence=0, versions="all", literal=True), "bm25"))
 
     for name, inputs in (("title", titles), ("abstract", abstracts)):
         ours, theirs = p50(through_plan, inputs), p50(raw, inputs)

@@ -17,12 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
 from aspectra.lab.experiments.manifest import manifest, write_json
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, score_cell
-from aspectra.lab.reports.outcomes import breakdown_table, main_table
+from aspectra.lab.reports.recipe_tables import breakdown_table, main_table
 from aspectra.lab.reports.tables import Table, render
 from aspectra.papers.library.store import Store
 from aspectra.search.recipe import Recipe
@@ -133,7 +133,10 @@ def main() -> None:
 
     if wanted("csfcube", data / "csfcube"):
         benchmark = BENCHMARKS.get("csfcube")(data / "csfcube")
-        measures = {"pool": ("NDCG%20", "nDCG@20", "AP(rel=2)"), "collection": ("nDCG@20", "R(rel=2)@100")}
+        measures = {
+            "pool": ("NDCG%20", "nDCG@20", "AP(rel=2)", "p-MRR(rel=2)"),
+            "collection": ("nDCG@20", "R(rel=2)@100", "p-MRR(rel=2)"),
+        }
         found = run(benchmark, ("pool", "collection"), options, measures)
         tables = [
             main_table("Pools re-ranked", found["pool"], baseline="hybrid"),

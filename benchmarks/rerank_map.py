@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.papers.library.store import Store
 from aspectra.papers.sources.detection import read_papers
@@ -55,9 +55,9 @@ def first_stage(data: Path, benchmark: Benchmark) -> tuple[dict[str, list[str]],
     orders = {}
     for topic in benchmark.topics:
         query = Query(seeds=(topic.seed,), limit=len(searcher.index), evidence=0, versions="all")
-        order, _ = searcher.order(searcher.plan(query, "bm25"))
+        ids = searcher.result(searcher.plan(query, "bm25")).ids
         pool = set(benchmark.qrels["gold"][topic.id])
-        ranked = [searcher.index.ids[place] for place in order if searcher.index.ids[place] in pool]
+        ranked = [paper_id for paper_id in ids if paper_id in pool]
         orders[topic.id] = ranked + sorted(pool.difference(ranked), reverse=True)
     return orders, texts
 

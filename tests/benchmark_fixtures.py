@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -196,14 +197,29 @@ def beir(folder: Path, packed: str = "") -> Path:
     return folder
 
 
-LAYOUTS: dict[str, tuple[str, Callable[..., Path]]] = {
-    "csfcube": ("csfcube", csfcube),
-    "infosearch": ("infosearch", infosearch),
-    "infosearch-all": ("infosearch", infosearch_all),
-    "litsearch": ("litsearch", litsearch),
-    "scifullbench": ("scifullbench", scifullbench),
-    "obliq": ("obliq", obliq),
-    "beir": ("beir", beir),
-    "followir": ("followir", followir),
-    "instructir": ("instructir", instructir),
+@dataclass(frozen=True)
+class Layout:
+    """The test value of a benchmark: with it, tests/unit/lab/test_benchmark_conformance.py checks the loader.
+
+    Attributes:
+        benchmark: its registry name.
+        write: (folder, packed) -> the folder, filled with a small made-up collection.
+        optional: parts of names of files that may be absent; ``("",)`` where any file may be.
+    """
+
+    benchmark: str
+    write: Callable[..., Path]
+    optional: tuple[str, ...] = ()
+
+
+LAYOUTS = {
+    "csfcube": Layout("csfcube", csfcube, ("evaluation_splits",)),
+    "infosearch": Layout("infosearch", infosearch),
+    "infosearch-all": Layout("infosearch", infosearch_all, ("",)),
+    "litsearch": Layout("litsearch", litsearch),
+    "scifullbench": Layout("scifullbench", scifullbench, ("",)),
+    "obliq": Layout("obliq", obliq, ("qrels_pool", "per_query_excluded")),
+    "beir": Layout("beir", beir),
+    "followir": Layout("followir", followir, ("top_ranked",)),
+    "instructir": Layout("instructir", instructir),
 }

@@ -33,17 +33,9 @@ def benchmark(tmp_path):
 
 
 def command(tmp_path, benchmark, out):
-    arguments = [
-        "bench",
-        "run",
-        f"beir={benchmark}",
-        "-r",
-        "bm25",
-        "-r",
-        "bm25 | top(20) | bm25",
-        "--no-encoder",
-    ]
-    arguments += ["--out", str(out), "--libraries", str(tmp_path / "libraries"), "--no-progress"]
+    recipes = ["-r", "bm25", "-r", "bm25 | top(20) | bm25"]
+    arguments = ["bench", "run", f"beir={benchmark}", *recipes, "--no-encoder"]
+    arguments += ["--output", str(out), "--libraries", str(tmp_path / "libraries"), "--no-progress"]
     return [sys.executable, "-m", "aspectra", *arguments]
 
 
@@ -85,7 +77,7 @@ def test_a_killed_run_ends_in_equal_bytes(tmp_path, benchmark):
     made = (killed / "records.jsonl").read_bytes().count(b"\n")
     assert 0 < made < 2 * TOPICS
 
-    again = [sys.executable, "-m", "aspectra", "bench", "run", "--out", str(killed)]
+    again = [sys.executable, "-m", "aspectra", "bench", "run", "--output", str(killed)]
     again += ["--libraries", str(tmp_path / "libraries")]
     child = call(again, tmp_path)
     resumed, err = child.communicate(timeout=120)

@@ -136,7 +136,7 @@ def test_experiments_know_stages_and_their_cost(indexed, home):
     source = f"beir={folder}"
     recipes = ["-r", "bm25", "-r", "bm25|rerank(method=pairwise,depth=5)"]
     code, out, err = indexed(
-        "bench", "run", source, *recipes, "--no-encoder", "--oracle", "error=0", "--out", "x"
+        "bench", "run", source, *recipes, "--no-encoder", "--oracle", "error=0", "--output", "x"
     )
     assert code == 0, err
     row = next(line for line in out.splitlines() if "pairwise" in line)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.judged import judge, order_ids
 from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.measures._hull import convex_hull_volume

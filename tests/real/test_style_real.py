@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
-from aspectra.lab.evaluation.evaluate import evaluate
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.views.settings import IndexSettings
 

@@ -50,7 +50,7 @@ def test_list_says_what_each_needs(run):
     assert "``" not in out
     listed = json.loads(run("bench", "list", "--json")[1])
     assert {one["name"] for one in listed} == set(BENCHMARKS)
-    assert all(one["path"] and one["about"] for one in listed)
+    assert all(one["files"] and one["about"] and one["measures"] for one in listed)
 
 
 def test_audit(run, cube):
@@ -122,7 +122,7 @@ def test_run_eval_compare_show_export(run, home, cube):
         "--no-encoder",
         "--protocol",
         "both",
-        "--out",
+        "--output",
         out,
     )
     code, printed, err = run(*arguments)
@@ -133,7 +133,7 @@ def test_run_eval_compare_show_export(run, home, cube):
     assert {p.name for p in out.iterdir()} >= {
         "experiment.json", "records.jsonl", "results.json", "manifest.json", "tables"
     }  # fmt: skip
-    assert "8 were there already" in run("bench", "run", "--out", out)[2]
+    assert "8 were there already" in run("bench", "run", "--output", out)[2]
 
     code, printed, _ = run("bench", "eval", out, "-m", "P@1", "--preset", "trec", "--format", "csv")
     assert code == 0
@@ -166,10 +166,10 @@ def test_run_eval_compare_show_export(run, home, cube):
 def test_compare_of_two_directories(run, home, owls):
     recipe = put(
         home / "short.toml",
-        'name = "short"\nplanner = "bm25"\ntop = 2\n[first]\nname = "f"\nplanner = "bm25"\n',
+        'name = "short"\nsteps = ["bm25", "top(2)", "bm25"]\n',
     )
-    assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--no-encoder", "--out", "a")[0] == 0
-    assert run("bench", "run", f"beir={owls}", "-r", recipe, "--no-encoder", "--out", "b")[0] == 0
+    assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--no-encoder", "--output", "a")[0] == 0
+    assert run("bench", "run", f"beir={owls}", "-r", recipe, "--no-encoder", "--output", "b")[0] == 0
     code, out, _ = run(
         "bench", "compare", "a", "b", "--baseline", "bm25", "--test", "randomisation", "--correction", "holm"
     )  # fmt: skip
@@ -189,20 +189,21 @@ def test_default_places(run, home, owls):
 def test_modes_and_options_of_one_benchmark(run, home, modes, cube):
     code, out, err = run(
         "bench", "run", f"infosearch={modes}", f"csfcube={cube}", "-r", "bm25", "--option",
-        "csfcube.facet=method", "--option", "2.ratings=max", "--out", "x", "--measure", "nDCG@10",
+        "csfcube.facet=method", "--option", "2.ratings=max", "--output", "x", "--measure", "nDCG@10",
     )  # fmt: skip
     assert code == 0, err
     assert "nDCG@10 ori" in out
     assert "nDCG@10 rev" in out
     study = json.loads((home / "work" / "x" / "experiment.json").read_text())["study"]
-    assert [s["options"] for s in study["sources"]] == [{}, {"facet": "method", "ratings": "max"}]
+    assert [s.get("options", {}) for s in study["sources"]] == [{}, {"facet": "method", "ratings": "max"}]
     code, out, _ = run(
-        "bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "original", "--out", "y"
+        "bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "original", "--output", "y"
     )
     assert code == 0
     assert "p-MRR needs the mode instructed, which was not run" in out
     assert (
-        run("bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "sideways", "--out", "z")[0] == 2
+        run("bench", "run", f"infosearch={modes}", "-r", "bm25", "--mode", "sideways", "--output", "z")[0]
+        == 2
     )
 
 
@@ -212,7 +213,7 @@ def test_modes_and_options_of_one_benchmark(run, home, modes, cube):
         ((), "no benchmark is named"),
         (("{owls}",), "is not a benchmark and its folder"),
         (("beir={owls}",), "no recipe is named"),
-        (("beir={owls}", "-r", "bm26"), "no planner called 'bm26'"),
+        (("beir={owls}", "-r", "bm26"), "no step called 'bm26'"),
         (("beir={owls}", "-r", "bm25", "--option", "x"), "it is not key=value"),
         (("beir={owls}", "-r", "bm25", "--option", "csfcube.facet=x"), "for none of 1 benchmarks"),
         (("beir={owls}", "-r", "bm25", "-m", "Best@5"), "no measure called 'Best'"),
@@ -227,7 +228,7 @@ def test_wrong_usage(run, owls, arguments, message):
 
 
 def test_incomplete_is_refused_unless_meant(run, home, owls):
-    assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--out", "x")[0] == 0
+    assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--output", "x")[0] == 0
     records = home / "work" / "x" / "records.jsonl"
     records.write_bytes(records.read_bytes().splitlines(keepends=True)[0])
     code, out, err = run("bench", "eval", "x")
@@ -340,7 +341,8 @@ def test_measure_with_labels_groups_and_excluded(run, home, files):
         ("q1 Q0 a 1 inf x\n", QRELS, "is inf"),
         ("q1 Q0 a 1 1 x\nq1 Q0 a 2 0 x\n", QRELS, "topic 'q1' has 'a' twice"),
         (RUN, "", "holds no judgements"),
-        (RUN, "q1 0 a\n", "3 columns instead of 4"),
+        (RUN, "q1 0 a\n", "the grade 'a' is not a number"),
+        (RUN, "q1 0 a 1\nq1 0 7\n", "3 columns instead of 4"),
         ("x1 Q0 a 1 1 x\n", QRELS, "ranks documents for none of the 3 judged topics"),
         ("", QRELS, "holds no run"),
     ],
@@ -384,7 +386,7 @@ def test_measure_imports_nothing_heavy(files):
 
 
 def test_the_run_of_an_experiment_scores_the_same(run, home, owls):
-    assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--out", "x")[0] == 0
+    assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--output", "x")[0] == 0
     assert run("bench", "export-run", "x", "-o", "x.run")[0] == 0
     whole = json.loads(run("measure", "x.run", owls / "qrels.tsv", "-m", "nDCG@10", "--json")[1])
     results = json.loads((home / "work" / "x" / "results.json").read_text())

@@ -63,7 +63,7 @@ def _code(first_line: str) -> str:
 
 
 def test_the_measure_in_the_lab_page_works():
-    from aspectra.lab.evaluation.evaluate import evaluate
+    from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.measures.protocol import MEASURES, parse
 
     exec(compile(_code("# src/aspectra/lab/measures/rbp.py"), "rbp", "exec"), {})
@@ -89,7 +89,7 @@ def test_the_benchmark_in_the_lab_page_works(tmp_path, capsys):
         assert loaded.topics[0].labels == {"level": "easy"}
         assert any("not in the corpus" in problem for problem in loaded.audit.problems)
         out = tmp_path / "out"
-        places = ["--out", str(out), "--libraries", str(tmp_path / "libraries")]
+        places = ["--output", str(out), "--libraries", str(tmp_path / "libraries")]
         assert main(["bench", "run", f"quiz={tmp_path}", "-r", "bm25", *places]) == 0
         assert "| bm25 |" in capsys.readouterr().out
     finally:
@@ -103,3 +103,12 @@ def test_the_study_in_the_lab_page_works(tmp_path, monkeypatch, capsys):
     beir(tmp_path / "data" / "owls")
     exec(compile(_code("from pathlib import Path"), "study", "exec"), {})
     assert "| bm25 \\| top(20) \\| bm25 |" in capsys.readouterr().out
+
+
+def test_the_measures_in_the_lab_page_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ta\t2\nq2\tb\t1\n")
+    (tmp_path / "base.run").write_text("q1 Q0 b 1 2 x\nq1 Q0 a 2 1 x\nq2 Q0 a 1 1 x\n")
+    (tmp_path / "my.run").write_text("q1 Q0 a 1 2 x\nq2 Q0 a 1 2 x\nq2 Q0 b 2 1 x\n")
+    exec(compile(_code("from aspectra.lab import AP"), "measures", "exec"), {})
+    assert "'R(rel=2)@100': 0.5" in capsys.readouterr().out

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, COMMON, Benchmark
+from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.measures.protocol import parse
 from benchmark_fixtures import LAYOUTS
 
@@ -18,16 +19,16 @@ CASES = [(layout, packed) for layout in LAYOUTS for packed in ("", ".zst", ".gz"
 
 
 def build(layout: str, folder: Path, packed: str = "", **options) -> Benchmark:
-    name, write = LAYOUTS[layout]
-    return BENCHMARKS.get(name)(write(folder, packed=packed), **options)
+    made = LAYOUTS[layout]
+    return BENCHMARKS.get(made.benchmark)(made.write(folder, packed=packed), **options)
 
 
 def reload(layout: str, folder: Path, **options) -> Benchmark:
-    return BENCHMARKS.get(LAYOUTS[layout][0])(folder, **options)
+    return BENCHMARKS.get(LAYOUTS[layout].benchmark)(folder, **options)
 
 
 def test_every_benchmark_has_a_layout_here():
-    assert {name for name, _ in LAYOUTS.values()} == set(BENCHMARKS)
+    assert {layout.benchmark for layout in LAYOUTS.values()} == set(BENCHMARKS)
 
 
 @pytest.mark.parametrize(("layout", "packed"), CASES)
@@ -55,6 +56,51 @@ def test_protocol(layout, packed, tmp_path):
     if bench.pools is not None:
         assert set(bench.pools) <= set(names)
         assert all(len(set(pool)) == len(pool) for pool in bench.pools.values())
+
+
+@pytest.mark.parametrize("name", BENCHMARKS.names())
+def test_declaration(name):
+    declared = BENCHMARKS.get(name)
+    assert declared.name == name
+    assert declared.about.endswith(".")
+    assert declared.files.endswith(".")
+    assert declared.preset in PRESETS
+    assert [str(parse(measure)) for measure in declared.measures] == list(declared.measures)
+    names = [option.name for option in (*declared.options, *COMMON)]
+    assert len(set(names)) == len(names)
+    for option in (*declared.options, *COMMON):
+        assert option.help
+        assert not option.values or option.default in ("", *option.values)
+    assert all("/" in part.repo for part in declared.hub)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_declared_values_are_taken_and_no_others(layout, tmp_path):
+    declared = BENCHMARKS.get(LAYOUTS[layout].benchmark)
+    for option in (*declared.options, *COMMON):
+        if option.values:
+            with pytest.raises(UsageError, match=f"the option {option.name} of {declared.name} cannot be"):
+                build(layout, tmp_path / "data", **{option.name: "nonsense"})
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_pair_judged_twice(layout, tmp_path):
+    """One policy for all: the same grade counts once and is reported, two grades are refused."""
+    build(layout, tmp_path)
+    files = sorted(tmp_path.rglob("*qrels*.tsv")) + sorted(tmp_path.rglob("qrels*/*.tsv"))
+    for path in dict.fromkeys(files):
+        text = path.read_text()
+        last = text.splitlines()[-1]
+        path.write_text(text + last + "\n")
+        bench = reload(layout, tmp_path)
+        assert any("repeated with the same grade" in problem for problem in bench.audit.problems)
+        path.write_text(text + last.rpartition("\t")[0] + "\t7\n")
+        with pytest.raises(BadInput, match="twice"):
+            reload(layout, tmp_path)
+        again = reload(layout, tmp_path, duplicates="first")
+        assert again.qrels == bench.qrels
+        assert any("the first kept" in problem for problem in again.audit.problems)
+        path.write_text(text)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -100,10 +146,9 @@ def test_compression_changes_nothing_but_checksums(layout, tmp_path):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_file_missing_is_said(layout, tmp_path):
     bench = build(layout, tmp_path)
-    optional = ("evaluation_splits", "qrels_pool", "per_query_excluded", "top_ranked")
     for name in bench.audit.checksums:
-        if any(word in name for word in optional) or layout in ("scifullbench", "infosearch-all"):
-            continue  # what may be absent, and sets of which any part may be read
+        if any(part in name for part in LAYOUTS[layout].optional):
+            continue
         path = tmp_path / name
         raw = path.read_bytes()
         path.unlink()

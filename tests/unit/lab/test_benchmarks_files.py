@@ -11,10 +11,10 @@ import pytest
 import zstandard
 
 from aspectra.base.errors import BadInput, MissingExtra
-from aspectra.lab.benchmarks import csfcube, followir, infosearch, instructir, litsearch, obliq, scifullbench
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._hub import HubSet, fetch
-from aspectra.lab.benchmarks._tables import array_items
+from aspectra.lab.benchmarks._hub import fetch
+from aspectra.lab.benchmarks.protocol import BENCHMARKS, HubSet
+from aspectra.lab.runs.rows import array_items
 from benchmark_fixtures import lines, put
 
 
@@ -127,7 +127,7 @@ def hub(monkeypatch, download):
 def test_fetch_asks_for_the_pinned_revision(tmp_path, monkeypatch):
     asked = []
     hub(monkeypatch, lambda **given: asked.append(given))
-    assert fetch([*litsearch.HUB, *infosearch.HUB], tmp_path) == tmp_path
+    assert fetch([*BENCHMARKS.get("litsearch").hub, *BENCHMARKS.get("infosearch").hub], tmp_path) == tmp_path
     assert asked[0]["repo_id"] == "princeton-nlp/LitSearch"
     assert asked[0]["revision"] == "9573fb28"
     assert "corpus_clean/*" in asked[0]["allow_patterns"]
@@ -143,7 +143,7 @@ def test_fetch_without_a_network(tmp_path, monkeypatch):
 
     hub(monkeypatch, download)
     with pytest.raises(BadInput) as error:
-        fetch(obliq.HUB, tmp_path)
+        fetch(BENCHMARKS.get("obliq").hub, tmp_path)
     assert "dianetc/OBLIQ-Bench" in error.value.what
     assert error.value.why == "ConnectionError: offline mode is enabled"
     assert "name their folder" in error.value.hint
@@ -153,10 +153,3 @@ def test_fetch_without_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra, match="huggingface_hub"):
         fetch([HubSet("a/b", "1")], tmp_path)
-
-
-def test_every_hub_benchmark_says_where_it_is():
-    for module in (litsearch, infosearch, obliq, scifullbench, followir, instructir):
-        assert module.HUB
-        assert all("/" in one.repo for one in module.HUB)
-    assert not hasattr(csfcube, "HUB")  # its release is a git repository

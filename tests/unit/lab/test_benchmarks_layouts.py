@@ -295,7 +295,7 @@ class TestObliq:
             load("obliq", tmp_path)
         with pytest.raises(BadInput, match="no folder analogues/writing"):
             load("obliq", tmp_path, task="writing")
-        with pytest.raises(UsageError, match="no task"):
+        with pytest.raises(UsageError, match="the option task of obliq cannot be"):
             load("obliq", tmp_path, task="cooking")
 
     def test_flat_folder(self, tmp_path):
@@ -389,7 +389,7 @@ class TestBeir:
             "1 query is empty",
             "1 judged document is not in the corpus",
             "1 topic has nothing relevant in 'gold'",
-            "qrels.tsv: 1 pairs judged more than once",
+            "qrels.tsv: 1 judgements repeated with the same grade",
         ):
             assert problem(bench, part), part
 

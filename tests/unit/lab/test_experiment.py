@@ -20,7 +20,7 @@ from aspectra.lab.experiments.experiment import (
 from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.reports.outcomes import breakdown_tables, main_table
+from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.recipe import Recipe
@@ -144,6 +144,32 @@ def test_percent_cuts_are_of_pools_only(csfcube):
     assert not any(str(s.measure) == "NDCG%20" for _, s in collection.scores())
     assert any("NDCG%20 is of a whole pool" in note for note in collection.notes)
     assert "NDCG%20 is of a whole pool" in render(main_table("x", [collection]), "markdown")
+
+
+def test_only_what_is_asked_for_is_scored(csfcube, tmp_path):
+    cell = csfcube.cell("bm25", "pool")
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        default, asked = score_cell(cell, records), score_cell(cell, records, measures=["nDCG@5"])
+        one = BENCHMARKS.get("csfcube")(csfcube.folder / "csfcube", facet="result")
+        alone = score_cell(replace(cell, benchmark=one), records, incomplete=True)
+        under = score_cell(cell, records, preset="csfcube", measures=["nDCG@5"])
+    assert [str(s.measure) for s in default.evaluations["pairs"].scores] == ["p-MRR(rel=2)"]
+    assert [str(s.measure) for _, s in asked.scores()] == ["nDCG@5"]
+    assert "pairs" not in alone.evaluations
+    assert "p-MRR(rel=2) needs several modes or aspects, which csfcube does not have" in alone.notes
+    assert under.evaluations["gold"].average == ("fold",)
+    assert not any("no labels name" in remark for remark in under.evaluations["gold"].remarks)
+
+
+def test_a_preset_averages_within_folds_only_where_there_are_folds(csfcube):
+    cell = csfcube.cell("bm25", "pool")
+    cell = replace(cell, benchmark=replace(cell.benchmark, folds={}))
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        found = score_cell(cell, records, preset="csfcube", measures=["nDCG@5"]).evaluations["gold"]
+    assert found.average == ()
+    assert not any("no labels name" in remark for remark in found.remarks)
 
 
 def test_no_pools_no_pool_protocol(beir):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
+import aspectra.lab
 from aspectra.base.errors import UsageError
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.presets import PRESETS, get_preset
 from aspectra.lab.measures.protocol import MEASURES, Arity, Family, Measure, parse
 
@@ -31,7 +34,7 @@ def variants(family: Family) -> list[Measure]:
             if isinstance(param.default, int)
             else (2.0, 0.125)
             if isinstance(param.default, float)
-            else ("R(rel=2)@5",)
+            else (param.example,)
         )
         out += [family(cut, **{param.name: value}) for value in others]
     if len(family.params) > 1:
@@ -50,6 +53,14 @@ def test_conformance(name: str) -> None:
     if family.missing is not None:
         assert low <= family.missing <= high
     assert (family.combine is None) or family.of is not None
+    assert family.scale in (1.0, 100.0)
+    assert family.scale == 1.0 or max(map(abs, family.bounds)) <= 1.0, "fractions are printed x100"
+    assert family.identifier.isidentifier()
+    assert getattr(aspectra.lab, family.identifier) is family
+    assert all(
+        parse(f"{alias}{'@5' if family.cut == 'required' else ''}").family is family
+        for alias in family.aliases
+    )
     for measure in variants(family):
         again = parse(str(measure))
         assert again == measure
@@ -138,9 +149,47 @@ def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("name", MEASURES.names())
+def test_examples_run(name: str) -> None:
+    """The decorator hides a measure's docstring from pytest's own collection of examples."""
+    family = MEASURES.get(name)
+    assert family.__doc__ == family.score.__doc__
+    scope = vars(sys.modules[family.score.__module__])
+    (found,) = doctest.DocTestFinder(recurse=False).find(family.score, name, globs=dict(scope))
+    assert found.examples or family.identifier not in aspectra.lab.__all__
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
+def test_no_two_measures_share_a_spelling() -> None:
+    families = [MEASURES.get(name) for name in MEASURES]
+    spellings = [alias.lower() for family in families for alias in family.aliases]
+    spellings += [family.name.lower().rstrip("%") for family in families if not family.percent]
+    assert len(set(spellings)) == len(spellings)
+
+
+def test_families_take_a_cut_behind_an_at_sign() -> None:
+    from aspectra.lab import AP, NDCG_percent, P, nDCG, p_MRR
+
+    made = (nDCG @ 10, nDCG(gain="exp") @ 10, P(rel=2) @ 5, NDCG_percent @ 20, p_MRR(), AP(cut=30))
+    assert list(map(str, made)) == [
+        "nDCG@10", "nDCG(gain=exp)@10", "P(rel=2)@5", "NDCG%20", "p-MRR", "AP(cut=30)",
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="AP has no cut"):
+        AP @ 10
+    with pytest.raises(UsageError, match="P needs a cut"):
+        evaluate([P], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+    with pytest.raises(UsageError, match="at most 100"):
+        NDCG_percent @ 101
+    assert evaluate([AP, nDCG @ 1], {"q": {"a": 1}}, {"q": {"a": 1.0}}).means == {"AP": 1.0, "nDCG@1": 1.0}
+
+
 def test_unknown_names_suggest() -> None:
     with pytest.raises(UsageError, match="nDCG"):
         parse("nDGC@10")
+    for text, meant in (("ndcg_cut_10", "nDCG@10"), ("recall_100", "R@100"), ("P_5", "P@5")):
+        with pytest.raises(UsageError, match=f"there is no measure called '{text}'") as caught:
+            parse(text)
+        assert caught.value.hint == f"did you mean {meant}?"
     with pytest.raises(UsageError, match="followir-2024"):
         get_preset("followir")
 
@@ -186,10 +235,23 @@ def test_what_presets_mean() -> None:
     }
 
 
+def test_public_names_are_there_and_loaded_on_demand() -> None:
+    for name in aspectra.lab.__all__:
+        docstring = getattr(aspectra.lab, name).__doc__
+        assert docstring
+        assert ">>> " in docstring or name in ("Comparison", "Score"), "an example that runs"
+        assert name in dir(aspectra.lab)
+    assert "p_MRR" in dir(aspectra.lab)
+    with pytest.raises(AttributeError, match="no attribute 'nDGC'"):
+        aspectra.lab.nDGC  # noqa: B018
+    code = "import sys, aspectra.lab; assert not {'numpy', 'msgspec', 'zstandard'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_listing_and_scoring_measures_imports_nothing_heavy() -> None:
     code = (
         "import sys, aspectra.lab.measures.protocol as m; m.MEASURES.names();"
-        "import aspectra.lab.evaluation.evaluate, aspectra.lab.runs.run;"
+        "import aspectra.lab.evaluation.calculate, aspectra.lab.runs.run;"
         "import aspectra.lab.statistics.significance, aspectra.lab.runs.foreign;"
         "[m.MEASURES.get(n) for n in m.MEASURES];"
         "assert not {'openvino', 'bm25s', 'scipy', 'pandas', 'sklearn', 'ir_measures'} & set(sys.modules)"

@@ -15,6 +15,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import order_ids
 from aspectra.lab.runs.checks import Checks, check_run
 from aspectra.lab.runs.foreign import UNMATCHED, read_export
+from aspectra.lab.runs.rows import read_rows
 from aspectra.lab.runs.run import Qrels, Run
 
 TREC = "q1 Q0 a 1 2.5 mine\nq1 Q0 b 2 1 mine\nq2 Q0 a 1 -3e-1 mine\n"
@@ -95,10 +96,10 @@ def test_lists_in_json_are_in_order(tmp_path: Path) -> None:
         ('{"q": {"a": null}}', "the score None is not a number"),
         ('{"q": 3}', "documents with a score each"),
         ('{"query_id": "q", "doc_id": "a"}\n', "no document or no score"),
-        ('{"query_id": "q", "docs": {"a": 1}}\n{broken\n', "line 2: no JSON object"),
+        ('{"query_id": "q", "docs": {"a": 1}}\n{broken\n', "line 2: cannot be used"),
         ('{"doc_id": "a", "score": 1, "query_id": {}}\n', "no topic"),
-        ("query-id\tcorpus-id\tscore\nq\ta\n", "line 2: 2 columns instead of 3"),
-        ("query-id\tcorpus-id\tnothing\nq\ta\t1\n", "no column is called score"),
+        ("query-id\tcorpus-id\tscore\nq\ta\n", "2 columns instead of 3"),
+        ("query-id\tcorpus-id\tnothing\nq\ta\t1\n", "line 2: no document or no score"),
         ("query-id\tcorpus-id\tscore\n\ta\t1\n", "without an id"),
         (b"q1 Q0 \xff\xfe 1 1 mine\n", "is not UTF-8"),
         (gzip.compress(TREC.encode())[:-9], "is damaged"),
@@ -139,6 +140,54 @@ def test_judgements(tmp_path: Path) -> None:
         trec.write(tmp_path / "x", "xml")
 
 
+def test_a_pair_judged_twice(tmp_path: Path) -> None:
+    """The same policy in every layout: the same grade counts once and is reported, two grades are refused."""
+    for name, same, other in (
+        ("trec", "q 0 a 2\nq 0 a 2\n", "q 0 a 2\nq 0 a 1\n"),
+        ("bare", "q a 2\nq a 2\n", "q a 2\nq a 1\n"),
+        ("tsv", "qid\tpid\tgrade\nq\ta\t2\nq\ta\t2\n", "qid\tpid\tgrade\nq\ta\t2\nq\ta\t1\n"),
+        (
+            "jsonl",
+            '{"qid": "q", "pid": "a", "grade": 2}\n' * 2,
+            '{"qid": "q", "pid": "a", "grade": 2}\n{"qid": "q", "pid": "a", "grade": 1}\n',
+        ),
+    ):
+        held = Qrels.read(put(tmp_path, f"same.{name}", same))
+        assert held.data == {"q": {"a": 2.0}}
+        assert held.checks.lines() == ("1 judgements repeated with the same grade (q a)",)
+        path = put(tmp_path, f"other.{name}", other)
+        with pytest.raises(BadInput, match="topic 'q' has 'a' twice"):
+            Qrels.read(path)
+        first = Qrels.read(path, duplicates="first")
+        assert first.data == {"q": {"a": 2.0}}
+        assert first.checks.lines() == ("1 documents listed twice, the first kept (q a)",)
+
+
+def test_judgements_keep_their_number_of_columns(tmp_path: Path) -> None:
+    assert Qrels.read(put(tmp_path, "bare", "q\ta b\t1\nq\tc\t0\n"))["q"] == {"a b": 1.0, "c": 0.0}
+    with pytest.raises(BadInput, match="line 2: 3 columns instead of 4"):
+        Qrels.read(put(tmp_path, "cut", "q 0 17 1\nq 0 18\n"))
+
+
+def test_rows_of_every_layout(tmp_path: Path) -> None:
+    rows = [{"id": "a", "title": 'Says "no", twice'}, {"id": "b", "title": ""}]
+    layouts = {
+        "lines": "".join(json.dumps(row) + "\n\n" for row in rows),
+        "array": json.dumps(rows),
+        "commas": 'ID,Title\na,"Says ""no"", twice"\nb,\n',
+        "semicolons.csv": 'id;title\na;"Says ""no"", twice"\nb;\n',
+        "tabs": '\ufeffid\ttitle\na\tSays "no", twice\nb\t\n',
+    }
+    for name, text in layouts.items():
+        assert [row for _, row in read_rows(put(tmp_path, name, text))] == rows, name
+        packed = put(tmp_path, f"{name}.gz", gzip.compress(text.encode()))
+        assert [row for _, row in read_rows(packed)] == rows, name
+    broken = put(tmp_path, "broken.csv", 'id,title\na,"one\ntwo"\nb\n')
+    with pytest.raises(BadInput, match="line 4: cannot be used") as caught:
+        list(read_rows(broken))
+    assert "1 columns instead of 2" in str(caught.value)
+
+
 @pytest.mark.parametrize("form", ["trec", "beir", "jsonl"])
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_runs_come_back(tmp_path: Path, form: str, ending: str) -> None:
@@ -170,8 +219,9 @@ def test_written_scores_never_tie_and_every_order_agrees(tmp_path: Path) -> None
         assert order_ids(again, order, "float32") == run.ranking("q")
 
 
-def test_huge_scores_are_written_as_ranks() -> None:
-    lines = Run({"q": {"a": 1e300, "b": 1e200}}).to_trec().splitlines()
+def test_huge_scores_are_written_as_ranks(tmp_path: Path) -> None:
+    Run({"q": {"a": 1e300, "b": 1e200}}).write(tmp_path / "huge.trec")
+    lines = (tmp_path / "huge.trec").read_text().splitlines()
     assert [line.split()[2:5] for line in lines] == [["a", "1", "-1"], ["b", "2", "-2"]]
 
 
@@ -182,7 +232,7 @@ def test_ids_that_become_one_word_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no format"):
         Run(DATA).write(tmp_path / "x", "xml")
     with pytest.raises(BadInput, match="NaN or infinite"):
-        Run({"q": {"a": float("nan")}}).to_trec()
+        Run({"q": {"a": float("nan")}}).write(tmp_path / "nan.trec")
 
 
 def test_orders() -> None:
@@ -196,7 +246,6 @@ def test_orders() -> None:
     with pytest.raises(UsageError, match="unknown order"):
         order_ids({}, "random")  # type: ignore[arg-type]
     assert run.top(2).data == {"q": {"x": 3.0, "9": 1.0}}
-    assert run.without({"q": {"x", "9"}}).ranking("q") == ["2", "10"]
     with pytest.raises(UsageError, match="cannot be cut"):
         run.top(0)
 
@@ -210,27 +259,20 @@ def test_plain_lists() -> None:
 def test_checks_count_what_does_not_fit() -> None:
     run = {"q1": {"a": 1.0, "b": 1.0, "alien": 0.0}, "q2": {}, "q9": {"a": 1.0}}
     qrels = {"q1": {"a": 1, "ghost": 1}, "q2": {"a": 1}, "q3": {"a": 0}}
-    checks = check_run(run, qrels, corpus=["a", "b"], topics=["q1", "q2", "q3"])
+    checks = check_run(run, qrels, corpus=["a", "b"])
     assert checks.counts == {
         "topics with an empty ranking": 1,
         "ranked documents outside the corpus": 1,
         "judged documents outside the corpus": 1,
-        "topics without a ranking": 1,
-        "ranked topics that are not in the list": 1,
-        "judged topics without a ranking": 2,
-        "ranked topics without judgements": 1,
-        "topics judged without a relevant document": 1,
         "documents with the score of another": 1,
     }
     assert "1 judged documents outside the corpus (q1 ghost)" in checks.lines()
-    assert not check_run({"q": {"a": 1.0}}, {"q": {"a": 1}}, corpus={"a"}, topics=["q"])
+    assert not check_run({"q": {"a": 1.0}}, {"q": {"a": 1}}, corpus={"a"})
+    lost = check_run({"q1": {"x": 1.0}, "q2": {"y": 1.0}}, {"q1": {"a": 1}, "q2": {"y": 1}})
+    assert lost.lines() == ("1 topics rank no judged document (q1)",)
+    (line,) = check_run({"q1": {"x": 1.0}}, {"q1": {"a": 1}}).lines()
+    assert "check that both files use the same document ids" in line
     assert (Checks.of({"x": ["1"]}) + Checks.of({"x": ["2"], "y": ["3"]})).counts == {"x": 2, "y": 1}
-
-
-def test_pooled_must_hold_gold() -> None:
-    gold = Qrels({"q": {"a": 1, "b": 0}})
-    assert Qrels({"q": {"a": 1, "c": 1}}).pooled_lacks(gold) == {}
-    assert Qrels({"q": {"c": 1}}).pooled_lacks(gold) == {"q": ["a"]}
 
 
 TITLES = {
@@ -286,7 +328,7 @@ def test_exports_by_id(tmp_path: Path, name: str, text: str) -> None:
         ("query,id,score\nq,p1,best\n", "is not a number"),
         ("query,id,score\nq,p1,nan\n", "has no place in an order"),
         ("query,id,score\n", "has no rows"),
-        ("[1, 2]", "must be a JSON object"),
+        ("[1, 2]", "not a JSON object"),
         ('{"query": ', "not valid JSON"),
         ("", "is empty"),
     ],

@@ -8,9 +8,11 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
-from aspectra.lab.experiments.running import main_tables, recorded_run, run_study, score_study
-from aspectra.lab.experiments.study import Source, Study, open_study, protocols_of
+from aspectra.lab.experiments.directory import open_study
+from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
+from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
+from aspectra.lab.reports.recipe_tables import main_tables
 from aspectra.papers.library.lock import WriterLock
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
@@ -74,7 +76,7 @@ def test_nonsense_is_refused(folder, change, message):
     values = {"sources": (Source("beir", str(folder)),), "recipes": (BM25,), **change}
     with pytest.raises(UsageError, match=message):
         Study(**values)
-    with pytest.raises(UsageError, match="unknown field in a study: colour"):
+    with pytest.raises(UsageError, match="colour"):
         Study.from_dict({"colour": 1})
 
 
@@ -89,12 +91,12 @@ def test_only_views_that_are_looked_at_are_built(folder):
 def test_two_of_one_name_cannot_be_told_apart(folder):
     study = Study((Source("beir", str(folder)), Source("beir", str(folder))), (BM25,))
     with pytest.raises(UsageError, match="two benchmarks are called 'beir/owls'"):
-        study.load()
+        study.benchmarks()
 
 
 def test_protocols(folder, tmp_path):
-    pooled = study_of(folder).load()["beir/owls"]
-    plain = Source("beir", str(folder), {"pools": "no"}).load()
+    pooled = study_of(folder).benchmarks()["beir/owls"]
+    plain = Source("beir", str(folder), {"pools": "no"}).open()
     assert protocols_of("auto", pooled) == ("pool",)
     assert protocols_of("both", pooled) == ("pool", "collection")
     assert protocols_of("both", plain) == protocols_of("auto", plain) == ("collection",)
@@ -129,11 +131,11 @@ def test_a_directory_holds_everything_and_is_run_once(folder, tmp_path):
     assert {str(s.measure) for o in rescored for _, s in o.scores()} == {"P@1"}
     assert {o.preset for o in rescored} == {"trec"}
     assert main_tables(score_study(opened)).keys() == {"beir-owls-pools", "beir-owls-collection"}
-    made = recorded_run(opened, opened.cells[0])
+    made = recorded_run(opened, opened.about.cells[0])
     assert made.name == "bm25"
     assert set(made) == {"q0", "q1"}
     with pytest.raises(UsageError, match="in mode reversed"):
-        recorded_run(opened, opened.cells[0], mode="reversed")
+        recorded_run(opened, opened.about.cells[0], mode="reversed")
 
 
 def test_more_recipes_make_only_their_own_rankings(folder, tmp_path):
@@ -236,7 +238,7 @@ def test_published_numbers_say_whether_they_compare(tmp_path):
     source = Source("csfcube", str(made_up.csfcube(tmp_path / "csfcube")))
     run(Study((source,), (BM25,)), tmp_path / "exp")
     systems = systems_of({"exp": open_study(tmp_path / "exp").results()})
-    table = published_table(source.load(), systems)
+    table = published_table(source.open(), systems)
     assert table is not None
     assert table.rows[0][2] == "here: bm25, pool"
     assert all(row[5].startswith("not comparable: ") for row in table.rows if not row[2].startswith("here"))

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from aspectra.app.options.lab import (
+    AsJson,
+    Baseline,
+    By,
+    Correction,
+    Experiment,
+    Format,
+    Incomplete,
+    LoaderOption,
+    Measures,
+    Output,
+    Preset,
+    Test,
+    argument,
+    choice,
+)
 from aspectra.app.options.model import (
     BaseUrl,
     BudgetLimit,
@@ -17,7 +34,7 @@ from aspectra.app.options.model import (
     OracleRates,
 )
 from aspectra.app.options.stages import Asked, answering_model
-from aspectra.app.output.experiments import RUN_FORMATS, TABLE_FORMATS, write_tables
+from aspectra.app.output.experiments import RUN_FORMATS, write_tables
 from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
@@ -32,45 +49,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Option = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="K=V", help="Option of a loader; see bench list.", show_default=False),
-]
-Measures = Annotated[
-    list[str] | None,
-    typer.Option("--measure", "-m", metavar="NAME", help="As nDCG@10; again for more.", show_default=False),
-]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset", metavar="NAME", help="Whose reading of the measures [paper].", show_default=False
-    ),
-]
-Incomplete = Annotated[bool, typer.Option("--incomplete", help="Average although topics are missing.")]
-Format = Annotated[
-    str,
-    typer.Option("--format", metavar="NAME", help=", ".join(TABLE_FORMATS) + ".", show_default=False),
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
-]
-Experiment = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Directory of an experiment.", show_default=False)
-]
-Test = Annotated[
-    str, typer.Option("--test", metavar="NAME", help="t, wilcoxon, randomisation [t].", show_default=False)
-]
-Correction = Annotated[
-    str,
-    typer.Option("--correction", metavar="NAME", help="none, holm, bonferroni [none].", show_default=False),
-]
-
 
 @app.command("list")
 @common
 def list_(
     session: Session,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """The benchmarks there are.
 
@@ -78,49 +62,41 @@ def list_(
 
     Example:  aspectra bench list
     """
-    from aspectra.app.output.experiments import described
+    from aspectra.app.output.experiments import described, show_benchmarks
 
-    known = described()
     if as_json:
-        import json
-
-        session.screen.data(json.dumps(known, ensure_ascii=False, indent=2) + "\n")
+        _json(session, described())
         return
-    for number, one in enumerate(known):
-        if number:
-            session.screen.line()
-        session.screen.line(f"{one['name']}  {one['about']}", style="bold")
-        for label in ("path", "options", "licence", "measures"):
-            if one[label]:
-                session.screen.line(one[label], indent=11, first=f"  {label}")
+    show_benchmarks(session.screen)
     session.screen.next("aspectra bench audit NAME FOLDER")
+
+
+def _json(session: Session, value: Any) -> None:
+    session.screen.data(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 @app.command()
 @common
 def audit(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="See bench list.", show_default=False)],
-    path: Annotated[Path, typer.Argument(metavar="FOLDER", help="Its files.", show_default=False)],
-    option: Option = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    name: Annotated[str, argument("See bench list.", metavar="NAME")],
+    path: Annotated[Path, argument("Its files.", metavar="FOLDER")],
+    option: LoaderOption = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Load a benchmark and say what is in it.
+    """Load a benchmark and report what is in it.
 
-    Counts, checksums, whatever is odd. Exit code 1 when it cannot be read.
+    Counts, checksums and problems. Exit code 1 when it cannot be read.
 
     Example:  aspectra bench audit csfcube ~/data/csfcube --option facet=method
     """
-    from aspectra.app.output.experiments import audited, sources_of
+    from aspectra.app.output.experiments import sources_of
 
     (source,) = sources_of([f"{name}={path}"], option)
-    benchmark = source.load()
+    facts = source.open().facts()
     if as_json:
-        import json
-
-        session.screen.data(json.dumps(audited(benchmark), ensure_ascii=False, indent=2) + "\n")
+        _json(session, facts)
         return
-    facts = audited(benchmark)
     rows = [(label, str(facts[label])) for label in ("name", "revision", "licence", "source")]
     rows += [("documents", f"{facts['documents']:,}"), ("topics", f"{facts['topics']:,}")]
     rows += [("judged", ", ".join(f"{k} {n:,}" for k, n in facts["judged"].items()))]
@@ -138,12 +114,12 @@ def audit(
 @common
 def fetch(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="See bench list.", show_default=False)],
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to put it.", show_default=False)],
+    name: Annotated[str, argument("See bench list.", metavar="NAME")],
+    folder: Annotated[Path, argument("Where to put it.", metavar="FOLDER")],
 ) -> None:
     """Download a benchmark from its hub.
 
-    At the revision pinned here. Needs a network and the extra `hub`; look at the licence first.
+    At the revision pinned here. Needs a network and the extra `hub`; read the licence first.
 
     Example:  aspectra bench fetch litsearch ~/data/litsearch
     """
@@ -163,43 +139,20 @@ def fetch(
 def run(
     session: Session,
     benchmarks: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME=FOLDER", help="A benchmark and its files; see bench list.", show_default=False
-        ),
+        list[str] | None, argument("A benchmark and its files; see bench list.", metavar="NAME=FOLDER")
     ] = None,
     recipe: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--recipe",
-            "-r",
-            metavar="SPEC",
-            help="bm25, 'bm25 | top(200) | dense' or FILE",
-            show_default=False,
-        ),
+        list[str] | None, choice("bm25, 'bm25 | top(200) | dense' or FILE", "--recipe", "-r", metavar="SPEC")
     ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="pool, collection, both [the benchmark's].", show_default=False),
-    ] = None,
-    depth: Annotated[
-        int | None, typer.Option(metavar="N", help="Papers kept of a ranking [1000].", show_default=False)
-    ] = None,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this mode; again for more.", show_default=False),
-    ] = None,
+    protocol: Annotated[str | None, choice("pool, collection, both [the benchmark's].")] = None,
+    depth: Annotated[int | None, choice("Papers kept of a ranking [1000].", metavar="N")] = None,
+    mode: Annotated[list[str] | None, choice("Only this mode; again for more.")] = None,
     measure: Measures = None,
     preset: Preset = None,
-    repeats: Annotated[
-        int | None, typer.Option(metavar="N", help="Runs of what varies [1].", show_default=False)
-    ] = None,
-    encoder: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", help="An encoder; again for several.", show_default=False),
-    ] = None,
+    repeats: Annotated[int | None, choice("Runs of what varies [1].", metavar="N")] = None,
+    encoder: Annotated[list[str] | None, choice("An encoder; again for several.", metavar="SPEC")] = None,
     no_encoder: Annotated[bool, typer.Option("--no-encoder", help="Words only: no vectors.")] = False,
-    option: Option = None,
+    option: LoaderOption = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
     key_variable: KeyVariable = None,
@@ -208,29 +161,24 @@ def run(
     journal: JournalFile = None,
     oracle: OracleRates = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="The experiment's directory.", show_default=False),
+        Path | None, choice("The experiment's directory.", "--output", "-o", metavar="DIR")
     ] = None,
-    libraries: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where indexed corpora are kept.", show_default=False),
-    ] = None,
-    baseline: Annotated[
-        str, typer.Option(metavar="NAME", help="Recipe to test others against.", show_default=False)
-    ] = "",
+    libraries: Annotated[Path | None, choice("Where indexed corpora are kept.", metavar="DIR")] = None,
+    baseline: Baseline = "",
     incomplete: Incomplete = False,
     format: Format = "markdown",  # noqa: A002
 ) -> None:
     """Rank and score benchmarks with recipes.
 
-    Stopped, it goes on where it was when the same command, or only `bench run --out DIR`, is run again.
+    If it is stopped, rerun the command, or only `bench run --output DIR`: finished rankings are reused.
     An option of one benchmark is --option NAME.key=value.
 
-    Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both --out exp/1
+    Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both -o exp/1
     """
     from aspectra.app.output.experiments import library_home, sources_of, study_of
     from aspectra.app.output.progress import ProgressShown
-    from aspectra.lab.experiments.running import main_tables, run_study
+    from aspectra.lab.experiments.execute import run_study
+    from aspectra.lab.reports.recipe_tables import main_tables
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -276,12 +224,8 @@ def evaluate(
     directory: Experiment,
     measure: Measures = None,
     preset: Preset = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Means by the values of a label.", show_default=False)
-    ] = None,
-    baseline: Annotated[
-        str, typer.Option(metavar="NAME", help="Recipe to test others against.", show_default=False)
-    ] = "",
+    by: By = None,
+    baseline: Baseline = "",
     incomplete: Incomplete = False,
     format: Format = "markdown",  # noqa: A002
     output: Output = None,
@@ -292,9 +236,9 @@ def evaluate(
 
     Example:  aspectra bench eval exp/1 --measure R@50 --by facet
     """
-    from aspectra.lab.experiments.running import main_tables, score_study
-    from aspectra.lab.experiments.study import open_study
-    from aspectra.lab.reports.outcomes import breakdown_tables
+    from aspectra.lab.experiments.directory import open_study
+    from aspectra.lab.experiments.execute import score_study
+    from aspectra.lab.reports.recipe_tables import breakdown_tables, main_tables
 
     opened = open_study(directory)
     outcomes = score_study(opened, preset=preset or "", measures=measure or (), incomplete=incomplete)
@@ -308,13 +252,8 @@ def evaluate(
 @common
 def compare(
     session: Session,
-    directories: Annotated[
-        list[Path],
-        typer.Argument(metavar="DIR", help="Directories of experiments.", show_default=False),
-    ],
-    baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What others are compared with.", show_default=False)
-    ] = None,
+    directories: Annotated[list[Path], argument("Directories of experiments.", metavar="DIR")],
+    baseline: Annotated[str | None, choice("What others are compared with.")] = None,
     measure: Measures = None,
     test: Test = "t",
     correction: Correction = "none",
@@ -329,7 +268,7 @@ def compare(
     Example:  aspectra bench compare exp/1 exp/2 --baseline bm25 --test randomisation --correction holm
     """
     from aspectra.app.output.experiments import benchmarks_of
-    from aspectra.lab.experiments.study import open_study
+    from aspectra.lab.experiments.directory import open_study
     from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
 
     if baseline is None and not published:
@@ -365,13 +304,11 @@ def show(
     Example:  aspectra bench show exp/1
     """
     from aspectra.app.output.experiments import show_facts
-    from aspectra.lab.experiments.study import open_study
+    from aspectra.lab.experiments.directory import open_study
 
     facts = open_study(directory).facts()
     if as_json:
-        import json
-
-        session.screen.data(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
+        _json(session, facts)
         return
     show_facts(session.screen, facts)
 
@@ -381,28 +318,13 @@ def show(
 def export_run(
     session: Session,
     directory: Experiment,
-    recipe: Annotated[
-        str | None, typer.Option("--recipe", "-r", metavar="NAME", help="Whose.", show_default=False)
-    ] = None,
-    benchmark: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Of which, where there are several.", show_default=False),
-    ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Of which, where there are several.", show_default=False),
-    ] = None,
-    mode: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose rankings [original].", show_default=False)
-    ] = "original",
-    repeat: Annotated[
-        int, typer.Option(metavar="N", help="Which of several runs [0].", show_default=False)
-    ] = 0,
+    recipe: Annotated[str | None, choice("Whose.", "--recipe", "-r")] = None,
+    benchmark: Annotated[str | None, choice("Of which, where there are several.")] = None,
+    protocol: Annotated[str | None, choice("Of which, where there are several.")] = None,
+    mode: Annotated[str, choice("Whose rankings [original].")] = "original",
+    repeat: Annotated[int, choice("Which of several runs [0].", metavar="N")] = 0,
     format: Annotated[  # noqa: A002
-        str,
-        typer.Option(
-            "--format", metavar="NAME", help=", ".join(RUN_FORMATS) + " [trec].", show_default=False
-        ),
+        str, choice(", ".join(RUN_FORMATS) + " [trec].", "--format")
     ] = "trec",
     output: Output = None,
 ) -> None:
@@ -411,8 +333,8 @@ def export_run(
     Example:  aspectra bench export-run exp/1 --recipe hybrid --format trec -o hybrid.run
     """
     from aspectra.app.output.experiments import cell_of, write_run
-    from aspectra.lab.experiments.running import recorded_run
-    from aspectra.lab.experiments.study import open_study
+    from aspectra.lab.experiments.directory import open_study
+    from aspectra.lab.experiments.execute import recorded_run
 
     if format not in RUN_FORMATS:
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.output.experiments import TABLE_FORMATS, write_tables
+from aspectra.app.options.lab import AsJson, By, Format, Measures, Output, Preset, argument, choice
+from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.base.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.lab.evaluation.outcome import Evaluation
+    from aspectra.lab.evaluation.means import Evaluation
     from aspectra.lab.reports.tables import Table
-    from aspectra.lab.runs.checks import Checks
-    from aspectra.lab.runs.run import Qrels, Run
+    from aspectra.lab.runs.run import Run
 
 __all__ = ["measure"]
 
@@ -28,72 +29,31 @@ _BASE = "original"
 @common
 def measure(
     session: Session,
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="TREC, BEIR or JSONL; csv with --titles.", show_default=False),
-    ] = None,
-    qrels: Annotated[
-        Path | None, typer.Argument(metavar="QRELS", help="TREC, BEIR or JSONL.", show_default=False)
-    ] = None,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure", "-m", metavar="NAME", help="As nDCG@10; again for more.", show_default=False
-        ),
-    ] = None,
-    preset: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose reading of the measures [paper].", show_default=False)
-    ] = "paper",
+    run: Annotated[Path | None, argument("TREC, BEIR or JSONL; csv with --titles.", "RUN")] = None,
+    qrels: Annotated[Path | None, argument("TREC, BEIR or JSONL.", "QRELS")] = None,
+    measures: Measures = None,
+    preset: Preset = None,
     mode: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=RUN", help="A run by mode: original, instructed, reversed.", show_default=False
-        ),
+        list[str] | None, choice("A run by mode: original, instructed, reversed.", metavar="NAME=RUN")
     ] = None,
-    judged: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=QRELS", help="Judgements of a mode.", show_default=False),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Labels of topics: csv, tsv or JSON.", show_default=False),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Means by the values of a label.", show_default=False)
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="The label that names the core query.", show_default=False),
-    ] = None,
-    excluded: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Ids dropped, by topic: JSON or tsv.", show_default=False),
-    ] = None,
-    titles: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The corpus; matches ids or titles.", show_default=False),
-    ] = None,
-    topic: Annotated[
-        str, typer.Option(metavar="ID", help="The topic of an export without one.", show_default=False)
-    ] = "",
-    duplicates: Annotated[
-        str, typer.Option(metavar="HOW", help="A document twice: error or first [error].", show_default=False)
-    ] = "error",
+    judged: Annotated[list[str] | None, choice("Judgements of a mode.", metavar="NAME=QRELS")] = None,
+    labels: Annotated[Path | None, choice("Labels of topics: csv, tsv or JSON.", metavar="FILE")] = None,
+    by: By = None,
+    group: Annotated[str | None, choice("The label that names the core query.", metavar="LABEL")] = None,
+    excluded: Annotated[Path | None, choice("Ids dropped, by topic: JSON or tsv.", metavar="FILE")] = None,
+    titles: Annotated[Path | None, choice("The corpus; matches ids or titles.", metavar="FILE")] = None,
+    topic: Annotated[str, choice("The topic of an export without one.", metavar="ID")] = "",
+    duplicates: Annotated[str, choice("A document twice: error or first [error].", metavar="HOW")] = "error",
     missing: Annotated[
-        str,
-        typer.Option(metavar="HOW", help="Unranked topics: declared or skip [declared].", show_default=False),
+        str, choice("Unranked topics: declared or skip [declared].", metavar="HOW")
     ] = "declared",
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="Modes may cover different topics.")
     ] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="One row a topic.")] = False,
-    format: Annotated[  # noqa: A002
-        str, typer.Option("--format", metavar="NAME", help=", ".join(TABLE_FORMATS) + ".", show_default=False)
-    ] = "markdown",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, unrounded.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
-    ] = None,
+    format: Format = "markdown",  # noqa: A002
+    as_json: AsJson = False,
+    output: Output = None,
 ) -> None:
     """Score a run against judgements, whichever engine made it.
 
@@ -104,11 +64,12 @@ def measure(
     An export:  aspectra measure results.csv qrels.tsv --titles corpus.jsonl
     """
     from aspectra.app.options.run_files import read_excluded, read_labels, read_titles
-    from aspectra.lab.evaluation.evaluate import evaluate
+    from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.evaluation.presets import get_preset
     from aspectra.lab.runs.checks import Checks, check_run
+    from aspectra.lab.runs.run import Qrels
 
-    chosen = get_preset(preset)
+    chosen = get_preset(preset or "paper")
     asked = list(measures or chosen.measures)
     for text in asked:
         chosen.parse(text)
@@ -120,7 +81,7 @@ def measure(
         )
     known = read_titles(titles) if titles else None
     runs = {m: _run(path, known, topic, duplicates) for m, path in run_files.items()}
-    sets = {m: _qrels(path, duplicates) for m, path in qrels_files.items()}
+    sets = {m: Qrels.read(path, duplicates=duplicates) for m, path in qrels_files.items()}
     named = read_labels(labels) if labels else {}
     for flag, label in (("--by", by), ("--group", group)):
         if label is not None and not any(label in held for held in named.values()):
@@ -148,14 +109,11 @@ def measure(
         checks = held.checks
         own = sets.get(m) or (next(iter(sets.values())) if len(sets) == 1 else None)
         if own is not None:
-            checks = checks + own.checks + _odd(check_run(held.data, own.data, corpus=known))
-            checks = checks + _unknown(held, own) if known is None else checks
+            checks = checks + own.checks + check_run(held.data, own.data, corpus=known)
         elif checks == Checks():
             continue
         notes += [f"{m}: {line}" if len(runs) > 1 else line for line in checks.lines()]
     if as_json or format == "json":
-        import json
-
         value = {**found.to_dict(per_unit=True), "checks": notes}
         session.screen.data(json.dumps(value, ensure_ascii=False, indent=1) + "\n", output)
         return
@@ -187,7 +145,6 @@ def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: s
     from aspectra.lab.runs.foreign import read_export
     from aspectra.lab.runs.run import Run
 
-    _there(path)
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
     if titles is None:
         if name.endswith(".csv"):
@@ -206,45 +163,6 @@ def _run(path: Path, titles: Mapping[str, str] | None, topic: str, duplicates: s
 
 
 _EXPORTS = (".csv", ".tsv", ".jsonl", ".json")
-
-
-def _qrels(path: Path, duplicates: str) -> Qrels:
-    from aspectra.lab.runs.run import Qrels
-
-    _there(path)
-    return Qrels.read(path, duplicates=duplicates)
-
-
-def _there(path: Path) -> None:
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}", hint="check the path")
-
-
-def _odd(checks: Checks) -> Checks:
-    """Without what the evaluation remarks on itself."""
-    from aspectra.lab.runs.checks import Checks
-
-    said = (
-        "judged topics without a ranking",
-        "ranked topics without judgements",
-        "topics judged without a relevant document",
-    )
-    return Checks(
-        {what: n for what, n in checks.counts.items() if what not in said},
-        {what: places for what, places in checks.examples.items() if what not in said},
-    )
-
-
-def _unknown(run: Run, qrels: Qrels) -> Checks:
-    """Topics none of whose ranked documents is judged: perhaps the ids are of another kind."""
-    from aspectra.lab.runs.checks import Checks
-
-    both = [t for t, docs in qrels.items() if docs and run.get(t)]
-    lost = [t for t in both if not any(doc in qrels[t] for doc in run[t])]
-    what = "topics rank no judged document"
-    if both and len(lost) == len(both):
-        what += ": no topic ranks any, so check that both files use the same document ids"
-    return Checks.of({what: lost})
 
 
 def _means(found: Evaluation, notes: Sequence[str]) -> Table:
@@ -268,7 +186,7 @@ def _per_query(found: Evaluation) -> Table:
     from aspectra.lab.reports.tables import Table
 
     units = sorted({unit for score in found.scores for unit in score.values})
-    header = [f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for s in found.scores]
+    header = [score.spelling for score in found.scores]
     rows = [(unit, *(s.values.get(unit) for s in found.scores)) for unit in units]
     rows.append(("mean", *(s.mean for s in found.scores)))
     return Table("", ("topic", *header), tuple(rows), (f"preset {found.preset}", *found.remarks), 4)
@@ -279,6 +197,5 @@ def _broken_down(found: Evaluation, label: str) -> Table:
 
     rows = []
     for score in found.scores:
-        spelled = f"{score.measure}{f' [{score.mode}]' if score.mode else ''}"
-        rows += [(spelled, v or "–", m, n) for v, (m, n) in score.by(found.labels, label).items()]
+        rows += [(score.spelling, v or "–", m, n) for v, (m, n) in score.by(found.labels, label).items()]
     return Table("", ("measure", label, "mean", "units"), tuple(rows), (), 4)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
 from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS
+from aspectra.lab.runs.rows import first_of, read_rows
 from aspectra.papers.sources.files import read_text
 
 __all__ = ["read_excluded", "read_labels", "read_titles"]
@@ -25,15 +23,14 @@ def read_labels(path: Path) -> dict[str, dict[str, str]]:
     Raises:
         BadInput: the file cannot be read, or has no column for topics.
     """
-    text = _text(path)
-    whole = _json(text)
+    whole = _json(_text(path))
     if isinstance(whole, dict) and all(isinstance(v, dict) for v in whole.values()):
         return {str(t): {str(k): str(v) for k, v in held.items()} for t, held in whole.items()}
     out: dict[str, dict[str, str]] = {}
-    for number, row in enumerate(_rows(text, path), 1):
+    for number, row in read_rows(path):
         key = next((name for name in ("_id", *TOPIC_KEYS, "id") if row.get(name) not in (None, "")), None)
         if key is None:
-            raise BadInput(f"{path}, row {number}: no topic", hint="name its column query_id")
+            raise BadInput(f"{path}, line {number}: no topic", hint="name its column query_id")
         out[str(row[key])] = {n: str(v) for n, v in row.items() if n != key and isinstance(v, str | int)}
     return out
 
@@ -66,11 +63,11 @@ def read_titles(path: Path) -> dict[str, str]:
         BadInput: the file cannot be read, or a row has no id.
     """
     out: dict[str, str] = {}
-    for number, row in enumerate(_rows(_text(path), path), 1):
-        own = next((str(row[name]) for name in _IDS if row.get(name) not in (None, "")), "")
+    for number, row in read_rows(path):
+        own = first_of(row, _IDS)
         if not own:
-            raise BadInput(f"{path}, row {number}: no id", hint="name its column _id")
-        out[own] = next((str(row[name]) for name in _TITLES if row.get(name)), "")
+            raise BadInput(f"{path}, line {number}: no id", hint="name its column _id")
+        out[own] = first_of(row, _TITLES)
     if not out:
         raise BadInput(f"{path} has no rows")
     return out
@@ -87,18 +84,3 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def _rows(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
-    if text.lstrip().startswith("{"):
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip():
-                row = _json(line)
-                if not isinstance(row, dict):
-                    raise BadInput(f"{path}, line {number}: no JSON object")
-                yield row
-        return
-    first = text.partition("\n")[0]
-    reader = csv.DictReader(io.StringIO(text), delimiter="\t" if "\t" in first else ",")
-    for found in reader:
-        yield {(name or "").strip().lower(): value for name, value in found.items() if isinstance(name, str)}

@@ -1,9 +1,7 @@
-"""What the lab's commands share: benchmarks named on the command line, tables and runs written."""
+"""Shared by the lab's commands: benchmarks named on the command line, tables and runs written."""
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,21 +11,21 @@ from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
-    from aspectra.lab.benchmarks._hub import HubSet
-    from aspectra.lab.benchmarks.protocol import Benchmark
-    from aspectra.lab.experiments.study import Opened, Source, Study
+    from aspectra.lab.benchmarks.protocol import Benchmark, HubSet
+    from aspectra.lab.experiments.directory import Opened
+    from aspectra.lab.experiments.study import Source, Study
     from aspectra.lab.reports.tables import Table
     from aspectra.lab.runs.run import Run
 
 __all__ = [
     "RUN_FORMATS",
     "TABLE_FORMATS",
-    "audited",
     "benchmarks_of",
     "cell_of",
     "described",
     "hub_sets",
     "library_home",
+    "show_benchmarks",
     "show_facts",
     "sources_of",
     "study_of",
@@ -40,7 +38,7 @@ RUN_FORMATS = ("trec", "beir", "jsonl")
 
 
 def library_home() -> Path:
-    """Where the libraries of benchmarks are kept; losing them costs only the time to make them again."""
+    """The folder of the benchmarks' libraries; they can be made again from the files."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("aspectra", appauthor=False)) / "benchmarks"
@@ -89,94 +87,90 @@ def sources_of(given: Sequence[str], options: Iterable[str] | None) -> tuple[Sou
 
 
 def study_of(out: Path | None, **given: object) -> Study:
-    """The study asked for: the one in the directory, with what was given changed, or a new one."""
-    from dataclasses import replace
+    """The study in the directory ``out`` with the given fields changed, or a new one.
 
-    from aspectra.lab.experiments.study import FILES, Study, open_study
+    Args:
+        out: the directory, or None.
+        given: fields of :class:`Study`; None leaves one as it is, lists become tuples.
+    """
+    from aspectra.base.values import replace
+    from aspectra.lab.experiments.directory import FILES, open_study
+    from aspectra.lab.experiments.study import Study
     from aspectra.search.recipe import Recipe
 
-    said = {name: value for name, value in given.items() if value is not None}
-    recipes = said.pop("recipes", None)
-    if isinstance(recipes, list):
-        said["recipes"] = tuple(Recipe.parse(spec) for spec in recipes)
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in said.items()}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given.items()
+        if value is not None
+    }
+    if "recipes" in values:
+        values["recipes"] = tuple(map(Recipe.parse, values["recipes"]))
     if out is not None and (out / FILES["study"]).exists() and "sources" not in values:
-        return replace(open_study(out).study, **values)  # type: ignore[arg-type]
-    return Study(**{"sources": (), "recipes": (), **values})  # type: ignore[arg-type]
+        return replace(open_study(out).study, **values)
+    return Study(**{"sources": (), "recipes": (), **values})
 
 
-def described() -> list[dict[str, str]]:
-    """Every benchmark in words, from what its module says of itself."""
+def described() -> list[dict[str, Any]]:
+    """What every benchmark declares, as JSON."""
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
-    out = []
-    for name in BENCHMARKS:
-        loader = BENCHMARKS.get(name)
-        module = sys.modules.get(getattr(loader, "__module__", ""))
-        about = ((module and module.__doc__) or "").strip().partition("\n")[0].replace("`", "")
-        words = loader.__doc__ or ""
-        for constant in re.findall(r":data:`(\w+)`", words):
-            words = words.replace(f":data:`{constant}`", _spelled(module, constant))
-        words = re.sub(r":[a-z]+:|`", "", " ".join(words.split()))
-        path = re.search(r"Args: path: (.*?)(?= options: | Raises: | Returns: |$)", words)
-        options = re.search(r" options: (.*?)(?= Raises: | Returns: |$)", words)
-        measures = getattr(module, "MEASURES", ())
-        out.append(
-            {
-                "name": name,
-                "about": about,
-                "path": path.group(1) if path else "",
-                "options": options.group(1) if options else "",
-                "licence": str(getattr(module, "LICENCE", "stated when it is loaded (bench audit)")),
-                "measures": ", ".join(measures),
-            }
-        )
-    return out
+    return [
+        {
+            "name": one.name,
+            "about": one.about,
+            "files": one.files,
+            "options": [
+                {"name": o.name, "help": o.help, "values": list(o.values), "default": o.default}
+                for o in one.options
+            ],
+            "licence": one.licence,
+            "source": one.source,
+            "measures": list(one.measures),
+            "preset": one.preset,
+            "hub": [part.repo for part in one.hub],
+        }
+        for one in map(BENCHMARKS.get, BENCHMARKS)
+    ]
+
+
+def show_benchmarks(screen: Screen) -> None:
+    """What every benchmark declares, for people."""
+    from aspectra.lab.benchmarks.protocol import BENCHMARKS, COMMON
+
+    for one in map(BENCHMARKS.get, BENCHMARKS):
+        screen.line(f"{one.name}  {one.about}", style="bold")
+        rows = [
+            ("files", one.files),
+            *(("option", str(option)) for option in one.options),
+            ("licence", one.licence or "stated when it is loaded (bench audit)"),
+            ("measures", ", ".join(one.measures)),
+            ("code", f"--preset {one.preset} follows its public code" if one.preset != "paper" else ""),
+            ("hub", ", ".join(part.repo for part in one.hub)),
+        ]
+        for label, text in rows:
+            if text:
+                screen.line(text, indent=11, first=f"  {label}")
+        screen.line()
+    screen.line("Options of every benchmark", style="bold")
+    for option in COMMON:
+        screen.line(str(option), indent=11, first="  option")
 
 
 def hub_sets(name: str) -> tuple[HubSet, ...]:
-    """What is to be downloaded of a benchmark.
+    """The data sets to download for a benchmark.
 
     Raises:
         UsageError: it is on no hub.
     """
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
-    module = sys.modules.get(getattr(BENCHMARKS.get(name), "__module__", ""))
-    sets: tuple[HubSet, ...] = getattr(module, "HUB", ())
+    sets = BENCHMARKS.get(name).hub
     if not sets:
         raise UsageError(
             f"no hub that holds {name} is known",
             hint=f"download its files, then: aspectra bench audit {name} FOLDER",
         )
     return sets
-
-
-def _spelled(module: object, name: str) -> str:
-    """The members of a module's constant, for a docstring that names it."""
-    value = getattr(module, name, name)
-    return value if isinstance(value, str) else ", ".join(map(str, value))
-
-
-def audited(benchmark: Benchmark) -> dict[str, Any]:
-    """Everything known of a loaded benchmark, as JSON."""
-    found = benchmark.audit
-    labels = sorted({name for topic in benchmark.topics for name in topic.labels})
-    return {
-        "name": benchmark.name,
-        "revision": benchmark.revision,
-        "licence": benchmark.licence,
-        "source": benchmark.source,
-        "documents": found.documents,
-        "topics": found.topics,
-        "judged": dict(found.judged),
-        "modes": list(benchmark.modes),
-        "protocol": "pools" if benchmark.pools is not None else "the whole collection",
-        "labels": labels,
-        "measures": list(benchmark.measures),
-        "checksums": dict(found.checksums),
-        "problems": list(found.problems),
-    }
 
 
 def benchmarks_of(session: Session, opened: Iterable[Opened]) -> list[Benchmark | str]:
@@ -187,7 +181,7 @@ def benchmarks_of(session: Session, opened: Iterable[Opened]) -> list[Benchmark 
             out |= {name: benchmark for name, benchmark in one.load()[0].items() if name not in out}
         except AspectraError as error:
             session.screen.warn(f"{one.folder}: {error.what}")
-            out |= {name: name for name in one.revisions if name not in out}
+            out |= {name: name for name in one.about.revisions if name not in out}
     return list(out.values())
 
 
@@ -201,10 +195,14 @@ def cell_of(opened: Opened, asked: dict[str, str | None]) -> dict[str, str]:
     Raises:
         UsageError: none fits, or several do.
     """
-    fits = [dict(c) for c in opened.cells if all(v is None or c[name] == v for name, v in asked.items())]
+    fits = [
+        dict(c) for c in opened.about.cells if all(v is None or c[name] == v for name, v in asked.items())
+    ]
     if len(fits) == 1:
         return fits[0]
-    listed = "; ".join(f"{c['recipe']} on {c['benchmark']}, {c['protocol']}" for c in fits or opened.cells)
+    listed = "; ".join(
+        f"{c['recipe']} on {c['benchmark']}, {c['protocol']}" for c in fits or opened.about.cells
+    )
     raise UsageError(
         "several rankings fit" if fits else "no ranking fits",
         why=listed,

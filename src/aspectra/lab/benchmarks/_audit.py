@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from aspectra.base.errors import BadInput
-from aspectra.lab.benchmarks._files import Folder, Row, text_of
-from aspectra.lab.benchmarks.protocol import Audit, Grades, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Audit, Topic
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.rows import Row, first_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.generic import papers_in_record
 from aspectra.papers.sources.protocol import ReadOptions
@@ -23,7 +25,7 @@ _OPTIONS = ReadOptions()
 
 def own_id(row: Row) -> str:
     """The id a record brings, as judgements spell it, or ""."""
-    return next((text_of(row[name]) for name in _IDS if row.get(name) not in (None, "")), "")
+    return first_of(row, _IDS)
 
 
 def paper_of(row: Row) -> Paper:
@@ -177,7 +179,6 @@ def audit(
     pools: Mapping[str, Sequence[str]] | None = None,
     excluded: Mapping[str, Iterable[str]] | None = None,
     problems: Iterable[str] = (),
-    checksums: Mapping[str, str] | None = None,
 ) -> Audit:
     """Count what is wrong, and put it together with what a loader found itself.
 
@@ -189,7 +190,6 @@ def audit(
         pools: documents to be ranked by topic, or None.
         excluded: documents dropped from rankings by topic.
         problems: the loader's own findings.
-        checksums: of further folders that were read.
     """
     found = [*problems, *scan.problems()]
     if empty := sum(not topic.text.strip() and not topic.seed for topic in topics):
@@ -219,7 +219,7 @@ def audit(
     if clash:
         found.append(f"{counted(len(clash), 'relevant document is', 'relevant documents are')} excluded")
     return Audit(
-        checksums={**folder.checksums, **(checksums or {})},
+        checksums=dict(folder.checksums),
         documents=len(scan.ids),
         topics=len(topics),
         judged={name: sum(map(len, grades.values())) for name, grades in qrels.items()},

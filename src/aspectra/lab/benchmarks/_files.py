@@ -1,60 +1,24 @@
-"""The files of a benchmark's folder: found by name whether compressed or not, hashed, read strictly.
-
-A source reads what it can and remarks on the rest; a benchmark must not, because a line that is missing
-changes a number. Here a damaged file, a line that is no JSON or a judgement without a grade is an error that
-names the file and the line.
-"""
+"""The files of a benchmark's folder: found by name whether compressed or not, hashed, read strictly."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import zstandard
 
-from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.hashing import digest
-from aspectra.lab.benchmarks._tables import array_items, parquet_rows
-from aspectra.papers.sources.files import ZstdFrames, clean, read_lines, read_text
+from aspectra.base.errors import BadInput
+from aspectra.lab.runs.files import DUPLICATES, QRELS, read_table
+from aspectra.lab.runs.rows import Row, bad_line, read_rows
+from aspectra.papers.sources.files import ZstdFrames, read_text
 
-__all__ = ["Folder", "Row", "options_of", "text_of"]
-
-Row = Mapping[str, Any]
+__all__ = ["Folder"]
 
 _PACKED = ("", ".zst", ".gz")
 _BLOCK = 1 << 20
-_QUERY = ("query-id", "query_id", "qid", "query", "topic")
-_DOCUMENT = ("corpus-id", "corpus_id", "pid", "docid", "doc_id", "document")
-_GRADE = ("score", "grade", "relevance", "rel", "label")
-
-
-def text_of(value: object) -> str:
-    """An id or text field as clean text; whole numbers that became floats on the way lose their ``.0``.
-
-    >>> text_of(12.0), text_of(" a "), text_of(None)
-    ('12', 'a', '')
-    """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return clean(value)
-
-
-def options_of(name: str, given: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
-    """The options of a loader, checked; ``checksums`` and ``revision`` are known to all.
-
-    Raises:
-        UsageError: an option that the benchmark does not have.
-    """
-    known = {*allowed, "checksums", "revision"}
-    if unknown := sorted(set(given) - known):
-        raise UsageError(
-            f"the benchmark {name} has no option {unknown[0]!r}", why="known: " + ", ".join(sorted(known))
-        )
-    return dict(given)
 
 
 class Folder:
@@ -64,6 +28,7 @@ class Folder:
         root: the folder.
         checksums: pinned SHA-256 of files: a mapping from name to hash, a file with such a JSON object or
             in the layout of ``sha256sum``, or "".
+        duplicates: which grade counts where a pair is judged twice, see :data:`DUPLICATES`.
 
     Attributes:
         checksums: name -> SHA-256 of the files read so far, as they lie on disk.
@@ -73,13 +38,18 @@ class Folder:
         BadInput: there is no such folder, or the checksums cannot be read.
     """
 
-    def __init__(self, root: Path, checksums: object = "") -> None:
+    def __init__(self, root: Path, checksums: object = "", duplicates: str = DUPLICATES[0]) -> None:
         if not root.is_dir():
-            raise BadInput(f"{root} is no folder", hint="name the folder that holds the benchmark's files")
+            raise BadInput(f"{root} is not a folder", hint="name the folder that holds the benchmark's files")
         self.root = root
         self.checksums: dict[str, str] = {}
         self.notes: list[str] = []
         self._pins = _pins(checksums)
+        self._duplicates = duplicates
+
+    def at(self, root: Path) -> Folder:
+        """Another folder under the same checksums and the same policy for duplicates."""
+        return Folder(root, self._pins, self._duplicates)
 
     def find(self, *names: str) -> Path | None:
         """The first of the files ``names`` that exists, plain, ``.zst`` or ``.gz``; None without any."""
@@ -133,11 +103,6 @@ class Folder:
         except ValueError:
             return path.name
 
-    @property
-    def revision(self) -> str:
-        """What was read, in one short text: a hash over all checksums."""
-        return f"files:{digest(self.checksums)[:16]}"
-
     def json(self, path: Path) -> Any:
         """The JSON value of a whole file.
 
@@ -159,32 +124,20 @@ class Folder:
         """
         value = self.json(path)
         if not isinstance(value, dict):
-            raise BadInput(f"{path} holds no JSON object", hint="check that it is the file its name says")
+            raise BadInput(
+                f"{path} does not hold a JSON object", hint="check that it is the file its name says"
+            )
         return value
 
-    def rows(self, path: Path) -> Iterator[Row]:
-        """Records of JSON Lines, of a JSON array, of Parquet or of a TSV with a header, streaming.
+    def rows(self, *paths: Path) -> Iterator[Row]:
+        """Records of files, one after another, streaming; see :func:`aspectra.lab.runs.rows.read_rows`.
 
         Raises:
-            BadInput: the file is empty or damaged, or a line is no record; line and reason are named.
+            BadInput: a file is empty or damaged, or a line is no record; line and reason are named.
         """
-        self.check(path)
-        name = path.name.removesuffix(".zst").removesuffix(".gz")
-        if name.endswith(".parquet"):
-            yield from parquet_rows(path)
-        elif name.endswith(".tsv"):
-            lines = _lines(path)
-            _, first = next(lines)
-            names = first.split("\t")
-            for number, line in lines:
-                cells = line.split("\t")
-                if len(cells) != len(names):
-                    raise _bad(path, number, f"{len(cells)} columns instead of {len(names)}")
-                yield dict(zip(names, cells, strict=True))
-        elif name.endswith(".json"):
-            yield from array_items(path)
-        else:
-            yield from _json_lines(path)
+        for path in paths:
+            for _, row in read_rows(self.check(path)):
+                yield row
 
     def table(self, config: str, splits: Iterable[str] = ("test", "full", "train")) -> list[Path]:
         """Files of one config of a data set as hubs lay it out: ``CONFIG.jsonl``, ``CONFIG/SPLIT.jsonl`` ...
@@ -202,91 +155,18 @@ class Folder:
                 return parts
         return []
 
-    def qrels(self, path: Path) -> dict[str, dict[str, float]]:
-        """Judgements: three columns with or without a header, TREC's four columns, JSON Lines or Parquet.
-
-        A pair that is judged twice keeps the last grade and is noted.
+    def qrels(self, *paths: Path) -> dict[str, dict[str, float]]:
+        """Judgements in one or several parts; see :func:`aspectra.lab.runs.files.read_table`.
 
         Raises:
-            BadInput: the file is empty or damaged, or a line holds no judgement.
+            BadInput: a file is empty or damaged, a line holds no judgement, or a pair is judged twice with
+                two grades.
         """
-        self.check(path)
         out: dict[str, dict[str, float]] = {}
-        again = 0
-        for query, document, grade in _judgements(self, path):
-            of_query = out.setdefault(query, {})
-            again += document in of_query
-            of_query[document] = grade
-        if not out:
-            raise BadInput(f"{path} holds no judgement", hint="check that the download finished")
-        if again:
-            self.notes.append(f"{self._name(path)}: {again} pairs judged more than once, the last counts")
+        for path in paths:
+            _, checks = read_table(self.check(path), QRELS, self._duplicates, out)
+            self.notes += [f"{self._name(path)}: {line}" for line in checks.lines()]
         return out
-
-
-def _judgements(folder: Folder, path: Path) -> Iterator[tuple[str, str, float]]:
-    if path.suffix in (".jsonl", ".parquet") or ".jsonl." in path.name:
-        for number, row in enumerate(folder.rows(path), 1):
-            picked = [next((row[n] for n in names if n in row), None) for names in (_QUERY, _DOCUMENT)]
-            grade = next((row[n] for n in _GRADE if n in row), 1)
-            yield _judgement(path, number, picked[0], picked[1], grade)
-        return
-    for number, line in _lines(path):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if len(cells) == 4:
-            cells = [cells[0], cells[2], cells[3]]
-        if number == 1 and cells[0] in _QUERY:
-            continue
-        if len(cells) != 3:
-            raise _bad(path, number, f"{len(cells)} columns instead of 3 (query, document, grade)")
-        yield _judgement(path, number, *cells)
-
-
-def _judgement(
-    path: Path, number: int, query: object, document: object, grade: Any
-) -> tuple[str, str, float]:
-    ids = text_of(query), text_of(document)
-    if not all(ids):
-        raise _bad(path, number, "no query or no document")
-    try:
-        value = float(grade)
-    except (TypeError, ValueError) as error:
-        raise _bad(path, number, f"the grade {grade!r} is no number") from error
-    if not math.isfinite(value):
-        raise _bad(path, number, f"the grade {grade!r} is not finite")
-    return *ids, value
-
-
-def _bad(path: Path, number: int, why: str) -> BadInput:
-    return BadInput(f"{path}, line {number}: cannot be used", why=why, hint="fetch the file again")
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank.
-
-    Raises:
-        BadInput: the file is damaged or empty.
-    """
-    empty = True
-    for number, line, note in read_lines(path):
-        if note is not None:
-            raise _bad(path, number, note.reason)
-        if line.strip():
-            empty = False
-            yield number, line.removeprefix("\ufeff")
-    if empty:
-        raise BadInput(f"{path} is empty", hint="check that the download finished")
-
-
-def _json_lines(path: Path) -> Iterator[Row]:
-    for number, line in _lines(path):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise _bad(path, number, f"not valid JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise _bad(path, number, "not a JSON object")
-        yield value
 
 
 def _pins(given: object) -> dict[str, str]:
@@ -305,7 +185,7 @@ def _pins(given: object) -> dict[str, str]:
     for number, line in enumerate(text.splitlines(), 1):
         value, _, name = line.strip().partition(" ")
         if len(value) != 64 or not name.strip():
-            raise _bad(path, number, "not of the form SHA256  NAME")
+            raise bad_line(path, number, "not of the form SHA256  NAME")
         out[name.strip().removeprefix("*").removeprefix("./")] = value.lower()
     return out
 

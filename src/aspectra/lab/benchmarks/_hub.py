@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, MissingExtra
+from aspectra.lab.benchmarks.protocol import HubSet
 
-__all__ = ["HubSet", "fetch"]
-
-
-@dataclass(frozen=True)
-class HubSet:
-    """One data set on the hub.
-
-    Attributes:
-        repo: owner and name.
-        revision: the pinned revision; "" takes the newest, because none could be pinned.
-        folder: where it goes below the benchmark's folder, "" for the folder itself.
-        only: patterns of the files wanted, empty for all.
-    """
-
-    repo: str
-    revision: str
-    folder: str = ""
-    only: tuple[str, ...] = ()
+__all__ = ["fetch"]
 
 
 def fetch(sets: Sequence[HubSet], folder: Path) -> Path:

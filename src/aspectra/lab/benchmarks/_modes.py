@@ -14,8 +14,10 @@ from pathlib import Path
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest_texts
 from aspectra.lab.benchmarks._audit import own_id
-from aspectra.lab.benchmarks._files import Folder, Row, text_of
-from aspectra.lab.benchmarks.protocol import Grades, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Topic
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.rows import Row, text_of
 
 __all__ = ["MODES", "Part", "group_of", "instruction_negatives", "mode_topics", "read_part"]
 
@@ -29,7 +31,7 @@ class Part:
 
     Attributes:
         topics: all queries, in file order.
-        qrels: mode -> judgements, as they stand.
+        qrels: mode -> judgements, as in the files.
         corpus: files of the corpus.
     """
 
@@ -90,11 +92,7 @@ def read_part(folder: Folder, under: str, modes: tuple[str, ...], labels: Mappin
     for mode in modes:
         config = f"{at}qrels_{_FIELDS[mode]}"
         parts = folder.table(config, splits) or [folder.need(f"{config}/test.tsv", f"{config}/test.jsonl")]
-        merged: dict[str, dict[str, float]] = {}
-        for path in parts:
-            for query, grades in folder.qrels(path).items():
-                merged.setdefault(query, {}).update(grades)
-        qrels[mode] = merged
+        qrels[mode] = folder.qrels(*parts)
     corpus = next(
         (found for place in (f"{at}corpus", "corpus", "../corpus") if (found := folder.table(place))), []
     )
@@ -104,5 +102,5 @@ def read_part(folder: Folder, under: str, modes: tuple[str, ...], labels: Mappin
             why="neither there nor one level up",
             hint="check that the folder is complete and is the one the benchmark expects",
         )
-    topics = tuple(t for path in queries for t in mode_topics(folder.rows(path), modes, labels))
+    topics = tuple(mode_topics(folder.rows(*queries), modes, labels))
     return Part(topics, qrels, tuple(corpus))

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Grades, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.rows import Row, text_of
 
-__all__ = ["MEASURES", "load"]
+__all__ = ["load"]
 
-MEASURES = ("nDCG@10", "R@100")
-_OPTIONS = ("corpus", "qrels", "pools", "name", "licence", "source", "seed")
+_YES_NO = ("yes", "no")
 
 
 @dataclass(frozen=True)
@@ -57,36 +58,42 @@ _LITQUERY = _Known(
 )
 
 
-@BENCHMARKS.register("beir")
-def load(path: Path, **options: str) -> Benchmark:
+@benchmark(
+    "beir",
+    about="Any folder in the layout of BEIR: corpus.jsonl, queries.jsonl and judgements.",
+    files="corpus.jsonl, queries.jsonl, and qrels.tsv, qrels/SPLIT.tsv or qrels_NAME.tsv.",
+    options=(
+        Option("qrels", "which judgements, where there are several"),
+        Option("corpus", "another file or folder to take the documents from"),
+        Option(
+            "pools",
+            "rank only judged documents, or the whole collection; without it: only judged ones for instructed"
+            " queries whose judgements list irrelevant documents",
+            _YES_NO,
+        ),
+        Option("seed", "a query whose id is a document's is that paper", _YES_NO),
+        Option("name", "of the benchmark, in tables"),
+        Option("licence", "as its owners state it"),
+        Option("source", "where it comes from, and whom to cite"),
+    ),
+    measures=("nDCG@10", "R@100"),
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load a folder in BEIR's layout.
 
-    Args:
-        path: the folder.
-        options: ``qrels`` (which judgements, where there are several), ``corpus`` (another file or folder to
-            take the documents from), ``pools`` (``yes``: only judged documents are ranked, ``no``: the whole
-            collection; default: ``yes`` for instructed queries whose judgements list irrelevant documents),
-            ``seed`` (``yes``: a query whose id is a document's is that paper, ``no``), ``name``, ``licence``,
-            ``source``, ``checksums``, ``revision``.
-
     Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
-        UsageError: an option that cannot be understood, or several judgements and none chosen.
+        UsageError: there are several judgements and none was chosen.
     """
-    chosen = options_of("beir", options, _OPTIONS)
-    folder = Folder(path, chosen.get("checksums", ""))
-    documents = _documents(folder, chosen.get("corpus", ""))
+    documents = _documents(folder, options["corpus"])
     queries = folder.table("queries", ("queries", "test", "dev")) or [folder.need("queries.jsonl")]
-    which, judgements = _judgements(folder, chosen.get("qrels", ""))
-    known = _known(path, which)
+    which, judgements = _judgements(folder, options["qrels"])
+    known = _known(folder.root, which)
 
-    corpus = Corpus(lambda: (row for file in documents for row in folder.rows(file)))
+    corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
-    as_seed = _yes(chosen.get("seed", "yes" if known is _ACL else "no"), "seed")
-    topics = [
-        _topic(row, as_seed and own_id(row) in scan.ids) for file in queries for row in folder.rows(file)
-    ]
-    given: dict[str, dict[str, float]] = folder.qrels(judgements)
+    as_seed = (options["seed"] or ("yes" if known is _ACL else "no")) == "yes"
+    topics = [_topic(row, as_seed and own_id(row) in scan.ids) for row in folder.rows(*queries)]
+    given = folder.qrels(judgements)
     own = sum(grades.pop(query, None) is not None for query, grades in given.items())
     kept, qrels, problems = keep_judged(topics, {"gold": given}, "gold")
     if own:
@@ -96,26 +103,22 @@ def load(path: Path, **options: str) -> Benchmark:
         problems.append(
             f"{counted(same, 'document has', 'documents have')} the id of a query: excluded for it"
         )
-    pools = _pools(kept, qrels["gold"]) if _pooled(chosen.get("pools", ""), kept, qrels["gold"]) else None
+    pools = _pools(kept, qrels["gold"]) if _pooled(options["pools"], kept, qrels["gold"]) else None
     return Benchmark(
-        name=chosen.get("name") or _name(path, known, which),
-        revision=chosen.get("revision") or folder.revision,
-        licence=chosen.get("licence") or (known.licence if known else "not stated in the folder"),
-        source=chosen.get("source") or (known.source if known else "not stated in the folder"),
+        name=options["name"] or _name(folder.root, known, which),
+        licence=options["licence"] or (known.licence if known else _UNSTATED),
+        source=options["source"] or (known.source if known else _UNSTATED),
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         pools=pools,
         excluded=excluded,
-        measures=known.measures if known else MEASURES,
+        measures=known.measures if known else (),
         audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
     )
 
 
-def _yes(value: str, name: str) -> bool:
-    if value.casefold() not in ("yes", "no"):
-        raise UsageError(f"{name} must be yes or no, not {value!r}")
-    return value.casefold() == "yes"
+_UNSTATED = "not stated in the folder"
 
 
 def _documents(folder: Folder, given: str) -> list[Path]:
@@ -185,7 +188,7 @@ def _topic(row: Row, seed: bool) -> Topic:
 
 def _pooled(wanted: str, topics: Sequence[Topic], gold: Grades) -> bool:
     if wanted:
-        return _yes(wanted, "pools")
+        return wanted == "yes"
     negatives = any(grade <= 0 for grades in gold.values() for grade in grades.values())
     return negatives and any(topic.instructions for topic in topics)
 

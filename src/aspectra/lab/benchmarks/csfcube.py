@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, paper_of
-from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
+from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper
 
-__all__ = ["FACETS", "LICENCE", "MEASURES", "VARIANTS", "aspect_text", "facet_instruction", "load"]
+__all__ = ["FACETS", "VARIANTS", "aspect_text", "facet_instruction", "load"]
 
-LICENCE = "CC BY-NC 4.0 (non-commercial use, with attribution)"
-MEASURES = ("NDCG%20", "nDCG@20", "AP(rel=2)")
 FACETS = ("background", "method", "result")
 _ROLES = {"background": ("background", "objective"), "method": ("method",), "result": ("result",)}
 _RATINGS = ("adju", "max", "min", "ann1", "ann2")
@@ -75,13 +73,13 @@ VARIANTS = ("base", "generic", "definition", "paraphrase-1", "paraphrase-2", "pa
 
 
 def facet_instruction(facet: str, variant: str = "base") -> str:
-    """The instruction that asks for one facet.
+    """The instruction for one facet.
 
     Args:
         facet: ``background``, ``method`` or ``result``.
-        variant: ``base`` (short, names the facet), ``generic`` (names none), ``definition`` (says what the
-            facet is), ``paraphrase-1`` to ``-3`` of the base, or ``aspect-subset``: the base instruction, to
-            be used with :func:`aspect_text` instead of the whole abstract.
+        variant: ``base`` (short, names the facet), ``generic`` (names none), ``definition`` (defines the
+            facet), ``paraphrase-1`` to ``-3`` of the base, or ``aspect-subset``: the base instruction, to be
+            used with :func:`aspect_text` instead of the whole abstract.
 
     Raises:
         UsageError: no such facet or variant.
@@ -107,35 +105,43 @@ def aspect_text(paper: Paper, facet: str) -> str:
     return " ".join(paper.abstract[s.start : s.end] for s in paper.sentences if s.role in _ROLES[facet])
 
 
-@BENCHMARKS.register("csfcube")
-def load(path: Path, **options: str) -> Benchmark:
-    """Load CSFCube.
-
-    Args:
-        path: folder with ``abstracts-csfcube-preds.jsonl`` and ``test-pid2anns-csfcube-FACET.json``.
-        options: ``instruction`` (one of :data:`VARIANTS`; default none: the facet is only named), ``ratings``
-            (``adju``, ``max``, ``min``, ``ann1``, ``ann2``), ``facet`` (only one), ``roles``
-            (``released``: the release's own roles of sentences; ``predicted``: papers come without roles, so
-            that the library's lens finds them), ``checksums``, ``revision``.
-
-    Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
-        UsageError: an option that cannot be understood.
-    """
-    chosen = options_of("csfcube", options, ("instruction", "ratings", "facet", "roles"))
-    folder = Folder(path, chosen.get("checksums", ""))
-    ratings = chosen.get("ratings", "adju")
-    if ratings not in _RATINGS:
-        raise UsageError(f"there are no ratings {ratings!r}", why="known: " + ", ".join(_RATINGS))
-    variant = chosen.get("instruction", "")
-    facets = (chosen["facet"],) if chosen.get("facet") else FACETS
-    for facet in facets:
-        facet_instruction(facet, variant or "base")
+@benchmark(
+    "csfcube",
+    about="CSFCube: faceted query by example over computer-science abstracts, graded 0 to 3 per facet.",
+    files="abstracts-csfcube-preds.jsonl and test-pid2anns-csfcube-FACET.json, as in the git release.",
+    licence="CC BY-NC 4.0 (non-commercial use, with attribution)",
+    source=(
+        "github.com/iesl/CSFCube. Cite: Mysore, O'Gorman, McCallum, Zamani, CSFCube - A Test Collection"
+        " of Computer Science Papers for Faceted Query by Example, NeurIPS Datasets and Benchmarks 2021"
+    ),
+    options=(
+        Option(
+            "instruction", "ask for the facet by this wording; without it the facet is only named", VARIANTS
+        ),
+        Option(
+            "ratings",
+            "whose ratings: adjudicated, the greatest, the least, or one annotator's",
+            _RATINGS,
+            "adju",
+        ),
+        Option("facet", "only this facet", FACETS),
+        Option(
+            "roles",
+            "the release's own roles of sentences, or none, so that the library's lens predicts them",
+            ("released", "predicted"),
+            "released",
+        ),
+    ),
+    measures=("NDCG%20", "nDCG@20", "AP(rel=2)", "p-MRR(rel=2)"),
+    preset="csfcube",
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
+    """Load CSFCube: a topic for each pair of a query paper and a facet."""
+    variant, ratings = options["instruction"], options["ratings"]
+    facets = (options["facet"],) if options["facet"] else FACETS
     abstracts = folder.need("abstracts-csfcube-preds.jsonl", "abstracts-csfcube.jsonl")
-    roles = chosen.get("roles", "released")
-    if roles not in ("released", "predicted"):
-        raise UsageError(f"there are no {roles!r} roles", why="known: released, predicted")
-    corpus = Corpus(lambda: folder.rows(abstracts), paper_of if roles == "released" else _without_roles)
+    convert = paper_of if options["roles"] == "released" else _without_roles
+    corpus = Corpus(lambda: folder.rows(abstracts), convert)
 
     gold: dict[str, Mapping[str, float]] = {}
     pools: dict[str, tuple[str, ...]] = {}
@@ -170,18 +176,11 @@ def load(path: Path, **options: str) -> Benchmark:
         problems.append(note)
     return Benchmark(
         name="csfcube",
-        revision=chosen.get("revision") or folder.revision,
-        licence=LICENCE,
-        source=(
-            "github.com/iesl/CSFCube. Cite: Mysore, O'Gorman, McCallum, Zamani, CSFCube - A Test Collection"
-            " of Computer Science Papers for Faceted Query by Example, NeurIPS Datasets and Benchmarks 2021"
-        ),
         papers=corpus.papers,
         topics=tuple(topics),
         qrels={"gold": gold},
         pools=pools,
         excluded=excluded,
-        measures=MEASURES,
         folds=folds,
         audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
     )

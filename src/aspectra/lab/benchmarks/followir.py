@@ -2,7 +2,7 @@
 
 Read is one folder to a collection (Core17, News21, Robust04): ``corpus.jsonl``, ``queries.jsonl`` with
 ``instruction_og`` and ``instruction_changed``, ``qrels_og`` and ``qrels_changed``, and ``top_ranked`` with
-the documents to re-rank. p-MRR looks at the documents that the altered instruction makes irrelevant.
+the documents to re-rank. p-MRR scores the documents that the altered instruction makes irrelevant.
 
 Source: Weller et al., FollowIR: Evaluating and Teaching Information Retrieval Models to Follow
 Instructions, 2024.
@@ -10,40 +10,38 @@ Instructions, 2024.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
-from aspectra.lab.benchmarks._files import Folder, options_of, text_of
-from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, benchmark
+from aspectra.lab.runs.rows import first_of, text_of
 
-__all__ = ["HUB", "LICENCE", "MEASURES", "load"]
+__all__ = ["load"]
 
-LICENCE = "MIT (instructions); the TREC collections have licences of their own"
-MEASURES = ("p-MRR", "nDCG@5", "AP(cut=1000)")
 _MODES = ("original", "instructed")
-# Which revision the paper used is not known.
-HUB = tuple(HubSet(f"jhu-clsp/{name}-instructions", "", name) for name in ("core17", "news21", "robust04"))
 
 
-@BENCHMARKS.register("followir")
-def load(path: Path, **options: str) -> Benchmark:
-    """Load one collection.
-
-    Args:
-        path: its folder.
-        options: ``pools`` (``yes``, the default: re-rank ``top_ranked`` where it is there; ``no``),
-            ``checksums``, ``revision``.
-
-    Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
-        UsageError: an option that cannot be understood.
-    """
-    chosen = options_of("followir", options, ("pools",))
-    folder = Folder(path, chosen.get("checksums", ""))
+@benchmark(
+    "followir",
+    about="FollowIR: TREC queries with an original instruction and an altered one that narrows relevance.",
+    files="one collection (core17, news21, robust04).",
+    licence="MIT (instructions); the TREC collections have licences of their own",
+    source=(
+        "huggingface.co/jhu-clsp. Cite: Weller et al., FollowIR: Evaluating and Teaching Information"
+        " Retrieval Models to Follow Instructions, 2024"
+    ),
+    options=(Option("pools", "re-rank top_ranked where it is there", ("yes", "no"), "yes"),),
+    measures=("p-MRR", "nDCG@5", "AP(cut=1000)"),
+    preset="followir-2024",
+    # Which revision the paper used is not known.
+    hub=tuple(HubSet(f"jhu-clsp/{name}-instructions", "", name) for name in ("core17", "news21", "robust04")),
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
+    """Load one collection."""
     part = read_part(folder, "", _MODES, {})
-    corpus = Corpus(lambda: (row for file in part.corpus for row in folder.rows(file)))
+    corpus = Corpus(lambda: folder.rows(*part.corpus))
     scan = corpus.scan()
     kept, qrels, problems = keep_judged(part.topics, part.qrels, "original")
     for mode in _MODES:
@@ -52,26 +50,19 @@ def load(path: Path, **options: str) -> Benchmark:
     negatives = instruction_negatives(qrels["original"], qrels["instructed"])
     if none := sum(not documents for documents in negatives.values()):
         problems.append(f"{counted(none, 'topic has', 'topics have')} no document that loses relevance")
-    pools = _top_ranked(folder) if chosen.get("pools", "yes") != "no" else None
+    pools = _top_ranked(folder) if options["pools"] == "yes" else None
     if pools is not None:
         pools = {topic.id: pools[topic.id] for topic in kept if topic.id in pools}
         if without := len(kept) - len(pools):
             problems.append(f"{counted(without, 'topic has', 'topics have')} no documents to re-rank")
-    name = path.resolve().name.casefold().removesuffix("-instructions")
+    name = folder.root.resolve().name.casefold().removesuffix("-instructions")
     return Benchmark(
         name=f"followir/{name}",
-        revision=chosen.get("revision") or folder.revision,
-        licence=LICENCE,
-        source=(
-            "huggingface.co/jhu-clsp. Cite: Weller et al., FollowIR: Evaluating and Teaching Information"
-            " Retrieval Models to Follow Instructions, 2024"
-        ),
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         modes=_MODES,
         pools=pools,
-        measures=MEASURES,
         audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
     )
 
@@ -82,10 +73,9 @@ def _top_ranked(folder: Folder) -> dict[str, tuple[str, ...]] | None:
     if not files:
         return None
     found: dict[str, dict[str, None]] = {}
-    for file in files:
-        for row in folder.rows(file):
-            query = text_of(next((row[n] for n in ("qid", "query-id", "query_id") if n in row), ""))
-            given = next((row[n] for n in ("pid", "corpus-ids", "corpus-id", "corpus_id") if n in row), "")
-            for document in given if isinstance(given, list) else [given]:
-                found.setdefault(query, {})[text_of(document)] = None
+    for row in folder.rows(*files):
+        query = first_of(row, ("qid", "query-id", "query_id"))
+        given = next((row[n] for n in ("pid", "corpus-ids", "corpus-id", "corpus_id") if n in row), "")
+        for document in given if isinstance(given, list) else [given]:
+            found.setdefault(query, {})[text_of(document)] = None
     return {query: tuple(documents) for query, documents in found.items()}

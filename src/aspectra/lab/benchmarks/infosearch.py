@@ -13,20 +13,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Folder, Row, options_of
-from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Grades, Topic
+from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.rows import Row
 
-__all__ = ["HUB", "MEASURES", "dimension_of", "instruction_negatives", "load"]
+__all__ = ["dimension_of", "instruction_negatives", "load"]
 
-MEASURES = ("WISE@20", "SICR", "p-MRR", "Robustness@10", "nDCG@10", "MRR@1")
-# The hub shows one hash for both Language and Length, so that Length is not pinned.
-HUB = tuple(
+# The hub shows one hash for both Language and Length, so Length is not pinned.
+_HUB = tuple(
     HubSet(f"jianqunZ/{name}-v1", revision, name.lower())
     for name, revision in (
         ("Audience", "9bc73db6"),
@@ -50,27 +49,32 @@ def dimension_of(folder: str) -> str:
     return _ALIASES.get(name, name)
 
 
-@BENCHMARKS.register("infosearch")
-def load(path: Path, **options: str) -> Benchmark:
+@benchmark(
+    "infosearch",
+    about="InfoSearch: the same query without an instruction, with one, and with its opposite.",
+    files="one dimension, or a folder of each.",
+    licence="as the data sets' cards state on the hub (none was pinned here)",
+    source=(
+        "huggingface.co/jianqunZ. Cite: Beyond Content Relevance: Evaluating Instruction Following in"
+        " Retrieval Models (InfoSearch), ICLR 2025"
+    ),
+    options=(Option("dimension", "only this dimension"),),
+    measures=("WISE@20", "SICR", "p-MRR", "Robustness@10", "nDCG@10", "MRR@1"),
+    preset="fork",
+    hub=_HUB,
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one dimension, or all of a folder as one benchmark with the label ``dimension``.
 
     Dimensions that bring corpora of their own keep them: ids of documents and topics then begin with the
     dimension, and a topic's pool is its dimension's corpus.
-
-    Args:
-        path: folder of one dimension, or of several.
-        options: ``dimension`` (only this one), ``checksums``, ``revision``.
-
-    Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
-        UsageError: an option that cannot be understood.
     """
-    chosen = options_of("infosearch", options, ("dimension",))
-    folder = Folder(path, chosen.get("checksums", ""))
-    wanted = dimension_of(chosen.get("dimension", ""))
+    wanted = dimension_of(options["dimension"])
     found = _dimensions(folder)
     if wanted and wanted not in found:
-        raise UsageError(f"{path} has no dimension {wanted!r}", why="found: " + ", ".join(sorted(found)))
+        raise UsageError(
+            f"{folder.root} has no dimension {wanted!r}", why="found: " + ", ".join(sorted(found))
+        )
     under = {wanted: found[wanted]} if wanted else found
     parts = {name: read_part(folder, at, MODES, {"dimension": name}) for name, at in under.items()}
 
@@ -97,23 +101,17 @@ def load(path: Path, **options: str) -> Benchmark:
     only = next(iter(parts)) if len(parts) == 1 else ""
     return Benchmark(
         name="/".join(filter(None, ["attribute-docs" if ours else "infosearch", only])),
-        revision=chosen.get("revision") or folder.revision,
-        licence=_OURS_LICENCE if ours else "as the data sets' cards state on the hub (none was pinned here)",
-        source=_OURS_SOURCE if ours else _SOURCE,
+        licence=_OURS_LICENCE if ours else "",
+        source=_OURS_SOURCE if ours else "",
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         modes=MODES,
         pools=pools,
-        measures=MEASURES,
         audit=audit(folder, scan, kept, qrels, problems=problems),
     )
 
 
-_SOURCE = (
-    "huggingface.co/jianqunZ. Cite: Beyond Content Relevance: Evaluating Instruction Following in Retrieval"
-    " Models (InfoSearch), ICLR 2025"
-)
 _OURS_LICENCE = (
     "by source: tldr-pages CC BY 4.0, linux-command MIT, cheat CC0 1.0, Learn X in Y minutes CC BY-SA 3.0"
 )
@@ -157,13 +155,12 @@ def _prefixed(part: Part, name: str) -> Part:
 def _corpus(folder: Folder, parts: Mapping[str, Part], apart: bool) -> Corpus:
     if not apart:
         files = next(iter(parts.values())).corpus
-        return Corpus(lambda: (row for path in files for row in folder.rows(path)))
+        return Corpus(lambda: folder.rows(*files))
 
     def rows() -> Iterator[Row]:
         for name, part in parts.items():
-            for path in part.corpus:
-                for row in folder.rows(path):
-                    yield {**row, "_id": f"{name}/{own_id(row)}"}
+            for row in folder.rows(*part.corpus):
+                yield {**row, "_id": f"{name}/{own_id(row)}"}
 
     return Corpus(rows)
 

@@ -9,46 +9,42 @@ Source: Oh et al., InstructIR: A Benchmark for Instruction Following of Informat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Folder, options_of, text_of
-from aspectra.lab.benchmarks._hub import HubSet
+from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import group_of
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Grades, Topic
+from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Topic, benchmark
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.rows import first_of, text_of
 
-__all__ = ["HUB", "LICENCE", "MEASURES", "load"]
+__all__ = ["load"]
 
-LICENCE = "MIT (instructions); passages under the terms of MS MARCO"
-MEASURES = ("Robustness@10", "nDCG@10")
-HUB = (HubSet("mteb/InstructIR-mteb", "42c3afabe480643b755a7099dbf0f9ebeedaf6ca"),)
 _MARK = "[SEP]"
 
 
-@BENCHMARKS.register("instructir")
-def load(path: Path, **options: str) -> Benchmark:
+@benchmark(
+    "instructir",
+    about="InstructIR: each query under several users' instructions, each with documents of its own.",
+    files="corpus, queries and judgements, as in the git release or the hub's copy.",
+    licence="MIT (instructions); passages under the terms of MS MARCO",
+    source=(
+        "github.com/kaistAI/InstructIR. Cite: Oh et al., InstructIR: A Benchmark for Instruction"
+        " Following of Information Retrieval Models, 2024"
+    ),
+    measures=("Robustness@10", "nDCG@10"),
+    hub=(HubSet("mteb/InstructIR-mteb", "42c3afabe480643b755a7099dbf0f9ebeedaf6ca"),),
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load InstructIR.
 
     The modes are *original* (the query alone) and *instructed*. There is one set of judgements, made for the
     instructed queries; both modes are scored by it.
-
-    Args:
-        path: folder with ``corpus``, ``queries`` and judgements.
-        options: ``checksums``, ``revision``.
-
-    Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
     """
-    chosen = options_of("instructir", options, ())
-    folder = Folder(path, chosen.get("checksums", ""))
     documents = folder.table("corpus") or [folder.need("corpus.jsonl")]
     judged = folder.table("qrels") or folder.table("default") or [folder.need("qrels/test.tsv")]
-    grades: dict[str, dict[str, float]] = {}
-    for file in judged:
-        for query, of_query in folder.qrels(file).items():
-            grades.setdefault(query, {}).update(of_query)
-    corpus = Corpus(lambda: (row for file in documents for row in folder.rows(file)))
+    grades = folder.qrels(*judged)
+    corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
     given: dict[str, Grades] = {"original": grades, "instructed": grades}
     kept, qrels, problems = keep_judged(list(_topics(folder)), given, "instructed")
@@ -56,34 +52,26 @@ def load(path: Path, **options: str) -> Benchmark:
         problems.append(f"{counted(bare, 'topic has', 'topics have')} no instruction")
     return Benchmark(
         name="instructir",
-        revision=chosen.get("revision") or folder.revision,
-        licence=LICENCE,
-        source=(
-            "github.com/kaistAI/InstructIR. Cite: Oh et al., InstructIR: A Benchmark for Instruction"
-            " Following of Information Retrieval Models, 2024"
-        ),
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         modes=("original", "instructed"),
-        measures=MEASURES,
         audit=audit(folder, scan, kept, qrels, problems=problems),
     )
 
 
 def _topics(folder: Folder) -> Iterator[Topic]:
-    apart = {}
-    for file in folder.table("instruction"):
-        for row in folder.rows(file):
-            apart[text_of(row.get("query-id", row.get("_id")))] = text_of(row.get("instruction"))
+    apart = {
+        first_of(row, ("query-id", "_id")): text_of(row.get("instruction"))
+        for row in folder.rows(*folder.table("instruction"))
+    }
     files = folder.table("queries", ("queries", "test")) or [folder.need("queries.jsonl")]
-    for file in files:
-        for row in folder.rows(file):
-            name = own_id(row)
-            before, mark, after = text_of(row.get("text")).partition(_MARK)
-            text = after.strip() if mark else before.strip()
-            instruction = apart.get(name, "") or text_of(row.get("instruction"))
-            if mark and not instruction:
-                instruction = before.strip()
-            instructions = {"instructed": instruction} if instruction else {}
-            yield Topic(name, text, instructions=instructions, group=group_of(text))
+    for row in folder.rows(*files):
+        name = own_id(row)
+        before, mark, after = text_of(row.get("text")).partition(_MARK)
+        text = after.strip() if mark else before.strip()
+        instruction = apart.get(name, "") or text_of(row.get("instruction"))
+        if mark and not instruction:
+            instruction = before.strip()
+        instructions = {"instructed": instruction} if instruction else {}
+        yield Topic(name, text, instructions=instructions, group=group_of(text))

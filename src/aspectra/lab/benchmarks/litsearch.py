@@ -9,101 +9,80 @@ Source: Ajith et al., LitSearch: A Retrieval Benchmark for Scientific Literature
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, paper_of
-from aspectra.lab.benchmarks._files import Folder, Row, options_of, text_of
-from aspectra.lab.benchmarks._hub import HubSet
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper
 
-__all__ = ["HUB", "LICENCE", "MEASURES", "load"]
+__all__ = ["load"]
 
-LICENCE = "MIT (data set); abstracts and texts belong to their authors"
-MEASURES = ("R@5", "R@20", "nDCG@10")
-HUB = (HubSet("princeton-nlp/LitSearch", "9573fb28", only=("query/*", "corpus_clean/*", "README.md")),)
 _TEXTS = ("title-abstract", "full")
 _SPECIFICITY = {"0": "broad", "1": "specific"}
 
 
-@BENCHMARKS.register("litsearch")
-def load(path: Path, **options: str) -> Benchmark:
+@benchmark(
+    "litsearch",
+    about="LitSearch: 597 questions that ask for papers, over 64,183 papers.",
+    files="the configs query and corpus_clean, as Parquet or JSON Lines.",
+    licence="MIT (data set); abstracts and texts belong to their authors",
+    source=(
+        "huggingface.co/datasets/princeton-nlp/LitSearch. Cite: Ajith, Xia, Chevalier, Goyal, Chen, Gao,"
+        " LitSearch: A Retrieval Benchmark for Scientific Literature Search, EMNLP 2024"
+    ),
+    options=(Option("text", "what is indexed; full texts become one section each", _TEXTS, _TEXTS[0]),),
+    measures=("R@5", "R@20", "nDCG@10"),
+    preset="litsearch-tool",
+    hub=(HubSet("princeton-nlp/LitSearch", "9573fb28", only=("query/*", "corpus_clean/*", "README.md")),),
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load LitSearch.
 
     Topics are ``q1`` to ``q597``, by row. Labels: ``query_set``, ``origin`` (``inline``, ``manual``),
     ``venue`` (``acl``, ``nonacl``), ``specificity`` (``broad``, ``specific``), ``quality`` (``1``, ``2``).
-
-    Args:
-        path: folder with the two configs.
-        options: ``text`` (``title-abstract``, the default, or ``full``: full texts as one section each),
-            ``checksums``, ``revision``.
-
-    Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
-        MissingExtra: the files are Parquet and pyarrow is not installed.
-        UsageError: an option that cannot be understood.
     """
-    chosen = options_of("litsearch", options, ("text",))
-    texts = chosen.get("text", _TEXTS[0])
-    if texts not in _TEXTS:
-        raise UsageError(f"text must be one of {', '.join(_TEXTS)}, not {texts!r}")
-    folder = Folder(path, chosen.get("checksums", ""))
     queries = folder.table("query", ("full",)) or folder.table("queries", ("full",))
     queries = queries or [folder.need("query.jsonl", "query/full.jsonl")]
     documents = folder.table("corpus_clean", ("full",)) or folder.table("corpus", ("full",))
     documents = documents or [folder.need("corpus_clean.jsonl", "corpus_clean/full.jsonl")]
 
-    def rows() -> Iterator[Row]:
-        for file in documents:
-            yield from folder.rows(file)
-
-    corpus = Corpus(rows, _full if texts == "full" else _short)
+    convert = paper_of if options["text"] == "full" else _short
+    corpus = Corpus(lambda: folder.rows(*documents), convert)
     scan = corpus.scan()
     topics: list[Topic] = []
     gold: dict[str, dict[str, float]] = {}
     again = 0
-    for file in queries:
-        for row in folder.rows(file):
-            topic = _topic(row, f"q{len(topics) + 1}")
-            answers = _answers(row, file, topic.id)
-            topics.append(topic)
-            if answers:
-                gold[topic.id] = dict.fromkeys(answers, 1.0)
-                again += len(answers) - len(gold[topic.id])
+    for row in folder.rows(*queries):
+        topic = _topic(row, f"q{len(topics) + 1}")
+        answers = _answers(row, f"{folder.root}, {topic.id}")
+        topics.append(topic)
+        if answers:
+            gold[topic.id] = dict.fromkeys(answers, 1.0)
+            again += len(answers) - len(gold[topic.id])
     kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
     if again:
         problems.append(f"{counted(again, 'answer is', 'answers are')} listed twice")
     return Benchmark(
         name="litsearch",
-        revision=chosen.get("revision") or folder.revision,
-        licence=LICENCE,
-        source=(
-            "huggingface.co/datasets/princeton-nlp/LitSearch. Cite: Ajith, Xia, Chevalier, Goyal, Chen, Gao,"
-            " LitSearch: A Retrieval Benchmark for Scientific Literature Search, EMNLP 2024"
-        ),
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
-        measures=MEASURES,
         audit=audit(folder, scan, kept, qrels, problems=problems),
     )
-
-
-def _full(row: Row) -> Paper:
-    return paper_of(row)
 
 
 def _short(row: Row) -> Paper:
     return paper_of({name: value for name, value in row.items() if name != "full_paper"})
 
 
-def _answers(row: Row, file: Path, topic: str) -> list[str]:
+def _answers(row: Row, place: str) -> list[str]:
     given: Any = row.get("corpusids")
     if not isinstance(given, list):
-        raise BadInput(f"{file}, {topic}: no list of answers (corpusids)", hint="fetch the file again")
+        raise BadInput(f"{place}: no list of answers (corpusids)", hint="fetch the file again")
     return [text_of(answer) for answer in given]
 
 

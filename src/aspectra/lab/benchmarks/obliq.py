@@ -10,18 +10,18 @@ Source: OBLIQ-Bench, arXiv 2605.06235.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
-from aspectra.lab.benchmarks._files import Folder, options_of, text_of
-from aspectra.lab.benchmarks._hub import HubSet
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Grades, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.rows import text_of
 
-__all__ = ["HUB", "MEASURES", "TASKS", "load"]
+__all__ = ["TASKS", "load"]
 
-MEASURES = ("nDCG@10", "nDCG@50", "R@10", "R@50", "R@100")
-HUB = (HubSet("dianetc/OBLIQ-Bench", "4ebee29f"),)
 TASKS = {
     "math": "analogues/math",
     "writing": "analogues/writing",
@@ -29,7 +29,6 @@ TASKS = {
     "wildchat": "descriptive/wildchat",
     "congress": "tip-of-tongue/congress",
 }
-_SOURCE = "huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235"
 # Collections of our own making in the same layout: told by a file of theirs.
 _KIN = {
     "groups.jsonl": (
@@ -47,21 +46,20 @@ _KIN = {
 }
 
 
-@BENCHMARKS.register("obliq")
-def load(path: Path, **options: str) -> Benchmark:
-    """Load one task.
-
-    Args:
-        path: folder of the task, or of the release.
-        options: ``task`` (one of :data:`TASKS`; needed for the release), ``checksums``, ``revision``.
-
-    Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
-        UsageError: an option that cannot be understood, or the release without a task.
-    """
-    chosen = options_of("obliq", options, ("task",))
-    name, root = _task(path, chosen.get("task", ""))
-    folder = Folder(root, chosen.get("checksums", ""))
+@benchmark(
+    "obliq",
+    about="OBLIQ-Bench: searches for what a text does not say, with gold and pooled judgements.",
+    files="the files of one task, or the release.",
+    licence="CC BY 4.0",
+    source="huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235",
+    options=(Option("task", "the task; needed for the release, which holds several", tuple(TASKS)),),
+    measures=("nDCG@10", "nDCG@50", "R@10", "R@50", "R@100"),
+    hub=(HubSet("dianetc/OBLIQ-Bench", "4ebee29f"),),
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
+    """Load one task."""
+    name, root = _task(folder.root, options["task"])
+    folder = folder.at(root)
     documents = folder.need("corpus/corpus.jsonl", "corpus.jsonl")
     at = "queries+qrels/"
     queries = folder.need(f"{at}queries.jsonl", "queries.jsonl")
@@ -78,27 +76,23 @@ def load(path: Path, **options: str) -> Benchmark:
 
     corpus = Corpus(lambda: folder.rows(documents))
     scan = corpus.scan()
-    licence, source = "CC BY 4.0", _SOURCE
+    licence = source = ""
     for file, (kin, its_licence, its_source) in _KIN.items():
         if folder.find(file):
             name, licence, source = kin, its_licence, its_source
     return Benchmark(
         name=name,
-        revision=chosen.get("revision") or folder.revision,
         licence=licence,
         source=source,
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         excluded=excluded,
-        measures=MEASURES,
         audit=audit(folder, scan, kept, qrels, excluded=excluded, problems=[*left_out, *problems]),
     )
 
 
 def _task(path: Path, task: str) -> tuple[str, Path]:
-    if task and task not in TASKS:
-        raise UsageError(f"OBLIQ-Bench has no task {task!r}", why="known: " + ", ".join(TASKS))
     here = [name for name, under in TASKS.items() if (path / under).is_dir()]
     if task and task in here:
         return f"obliq/{task}", path / TASKS[task]

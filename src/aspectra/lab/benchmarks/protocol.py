@@ -1,25 +1,40 @@
-"""The protocol of a benchmark: papers, topics, judgements, and how they are meant to be scored.
+"""Benchmarks: what one declares, and what loading it gives.
 
-To add a benchmark, write one module in ``lab/benchmarks`` with a function ``load(path, **options) ->
-Benchmark`` decorated by ``@BENCHMARKS.register(name)`` and name it in :data:`BENCHMARKS`; third parties use
-the entry point group ``aspectra.benchmark``. It inherits ``tests/unit/lab/test_benchmark_conformance.py``.
+To add a benchmark, write one module in ``lab/benchmarks`` with a function ``load(folder, options) ->
+Benchmark`` decorated with ``@benchmark(name, ...)``; third parties use the entry point group
+``aspectra.benchmark``. ``bench list``, ``bench audit`` and ``bench fetch`` show and check what it declares.
+With a made-up folder in ``tests/benchmark_fixtures.py`` it inherits
+``tests/unit/lab/test_benchmark_conformance.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.files import DUPLICATES
 from aspectra.papers.paper import Paper
 
-__all__ = ["BENCHMARKS", "Audit", "Benchmark", "Grades", "Loader", "Topic"]
-
-# Judgements: topic -> document -> grade. Runs: topic -> document -> score.
-Grades = Mapping[str, Mapping[str, float]]
+__all__ = [
+    "BENCHMARKS",
+    "COMMON",
+    "Audit",
+    "Benchmark",
+    "Declaration",
+    "HubSet",
+    "Loader",
+    "Option",
+    "Topic",
+    "benchmark",
+]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -30,9 +45,9 @@ class Topic:
 
     Attributes:
         id: unique in the benchmark.
-        text: the query text; "" where the seed says it all.
+        text: the query text; "" where the seed alone is the query.
         seed: id of the seed paper, which is in the corpus, or "".
-        aspect: the aspect asked for (``background``, ``method``, ``result``), or "".
+        aspect: the wanted aspect (``background``, ``method``, ``result``), or "".
         instructions: mode -> instruction text; modes that a topic lacks are absent.
         group: the core query this is a variant of (all instructed variants of one query, all aspects of one
             seed), or "".
@@ -50,7 +65,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found on load. Counts are printed with every result; nothing is repaired silently.
+    """What loading found. Counts are printed with every result; nothing is repaired silently.
 
     Attributes:
         checksums: file name -> SHA-256 of the bytes read.
@@ -73,30 +88,30 @@ class Benchmark:
 
     Attributes:
         name: registry name, with the part after ``/`` (``birco/doris-mae``).
-        revision: pinned revision, or a hash of the checksums for local copies.
-        licence: as stated by its owners.
-        source: where it comes from, and whom to cite.
         papers: the corpus, streaming; call again to start again.
         topics: units of scoring.
-        modes: ``("original",)``, or original, instructed, reversed.
         qrels: judgement set -> judgements; for instruction sets the set is named like the mode, else
             ``gold`` and, where there is one, ``pooled``.
+        revision: pinned revision, or a hash of the checksums for local copies.
+        licence, source: what its owners allow, where it comes from and whom to cite; "" takes the declared
+            ones.
+        modes: ``("original",)``, or original, instructed, reversed.
         pools: topic -> documents to be ranked (re-ranking protocol), or None for the whole collection.
         excluded: topic -> documents dropped from its ranking before scoring.
-        measures: canonical names of the measures its paper reports.
+        measures: canonical names of the measures its paper reports; empty takes the declared ones.
         folds: fold name -> topic ids, where the benchmark defines folds.
-        audit: what was found on load.
+        audit: what loading found.
         seeds: where queries are papers that the corpus need not hold: those papers with all their text,
             streaming, under the ids in :attr:`Topic.group`; else None.
     """
 
     name: str
-    revision: str
-    licence: str
-    source: str
     papers: Callable[[], Iterator[Paper]]
     topics: tuple[Topic, ...]
     qrels: Mapping[str, Grades]
+    revision: str = ""
+    licence: str = ""
+    source: str = ""
     modes: tuple[str, ...] = ("original",)
     pools: Mapping[str, tuple[str, ...]] | None = None
     excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -105,12 +120,35 @@ class Benchmark:
     audit: Audit = field(default_factory=Audit)
     seeds: Callable[[], Iterator[Paper]] | None = None
 
+    def facts(self) -> dict[str, Any]:
+        """Everything known of it but its papers, topics and judgements, as JSON."""
+        found = self.audit
+        return {
+            "name": self.name,
+            "revision": self.revision,
+            "licence": self.licence,
+            "source": self.source,
+            "documents": found.documents,
+            "topics": len(self.topics),
+            "judged": dict(found.judged),
+            "modes": list(self.modes),
+            "protocol": "pools" if self.pools is not None else "the whole collection",
+            "labels": sorted({name for topic in self.topics for name in topic.labels}),
+            "measures": list(self.measures),
+            "checksums": dict(found.checksums),
+            "problems": list(found.problems),
+        }
+
 
 class Loader(Protocol):
     """Reads a benchmark from a local folder in its published layout."""
 
-    def __call__(self, path: Path, **options: str) -> Benchmark:
+    def __call__(self, folder: Folder, options: Mapping[str, str], /) -> Benchmark:
         """Load and audit.
+
+        Args:
+            folder: its files.
+            options: every declared option, checked, with its default where none was given.
 
         Raises:
             BadInput: a file is missing, truncated, or changed under a pinned checksum.
@@ -118,4 +156,128 @@ class Loader(Protocol):
         ...
 
 
-BENCHMARKS: Registry[Loader] = Registry("benchmark", __package__)
+@dataclass(frozen=True)
+class Option:
+    """An option of a loader.
+
+    Attributes:
+        name: as in ``--option name=value``.
+        help: what it does, one line.
+        values: those it can have; () for any text.
+        default: its value where none is given.
+    """
+
+    name: str
+    help: str
+    values: tuple[str, ...] = ()
+    default: str = ""
+
+    def __str__(self) -> str:
+        """For help: ``text=title-abstract|full [title-abstract]: what is indexed``."""
+        values = "|".join(self.values) or "TEXT"
+        return f"{self.name}={values}{f' [{self.default}]' if self.default else ''}: {self.help}"
+
+
+@dataclass(frozen=True)
+class HubSet:
+    """One data set on a hub.
+
+    Attributes:
+        repo: owner and name.
+        revision: the pinned revision; "" takes the newest, because none could be pinned.
+        folder: where it goes below the benchmark's folder, "" for the folder itself.
+        only: patterns of the files wanted, empty for all.
+    """
+
+    repo: str
+    revision: str
+    folder: str = ""
+    only: tuple[str, ...] = ()
+
+
+# Options that every benchmark has.
+COMMON = (
+    Option("checksums", "file of pinned SHA-256 sums; a file that differs is an error"),
+    Option("revision", "name of the files' revision, instead of a hash of their checksums"),
+    Option("duplicates", "which grade counts where a pair is judged twice", DUPLICATES, DUPLICATES[0]),
+)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is known of a benchmark before its files are read; call it to load them.
+
+    Attributes:
+        name: registry name.
+        load: reads the files.
+        about: what it is, one line.
+        files: what its folder must hold, one sentence.
+        licence, source: what its owners allow, where it comes from and whom to cite; "" where only the files
+            say.
+        options: its own options, besides :data:`COMMON`.
+        measures: canonical names of the measures its paper reports.
+        preset: the preset (``--preset``) that follows its public code.
+        hub: data sets to download; empty where it is on no hub.
+    """
+
+    name: str
+    load: Loader
+    about: str
+    files: str
+    licence: str = ""
+    source: str = ""
+    options: tuple[Option, ...] = ()
+    measures: tuple[str, ...] = ()
+    preset: str = "paper"
+    hub: tuple[HubSet, ...] = ()
+
+    def __call__(self, path: Path, **options: Any) -> Benchmark:
+        """The loaded benchmark.
+
+        Args:
+            path: its folder.
+            options: by name; ``checksums`` may also be a mapping from file name to SHA-256.
+
+        Raises:
+            BadInput: a file is missing, damaged, or changed under a pinned checksum.
+            UsageError: an option that it does not have, or a value that an option cannot have.
+        """
+        known = {option.name: option for option in (*self.options, *COMMON)}
+        for name, value in options.items():
+            if name not in known:
+                raise UsageError(
+                    f"the benchmark {self.name} has no option {name!r}",
+                    why="known: " + ", ".join(sorted(known)),
+                )
+            if known[name].values and value not in (*known[name].values, known[name].default):
+                raise UsageError(
+                    f"the option {name} of {self.name} cannot be {value!r}",
+                    why="known: " + ", ".join(known[name].values),
+                )
+        chosen = {**{name: option.default for name, option in known.items()}, **options}
+        folder = Folder(path, chosen["checksums"], chosen["duplicates"])
+        found = self.load(folder, chosen)
+        return replace(
+            found,
+            revision=chosen["revision"] or found.revision or f"files:{digest(found.audit.checksums)[:16]}",
+            licence=found.licence or self.licence,
+            source=found.source or self.source,
+            measures=found.measures or self.measures,
+        )
+
+
+BENCHMARKS: Registry[Declaration] = Registry("benchmark", __package__)
+
+
+def benchmark(name: str, **declared: Any) -> Callable[[Loader], Declaration]:
+    """Decorator that declares a benchmark and registers its loader.
+
+    Args:
+        name: registry name.
+        declared: any other field of :class:`Declaration`.
+    """
+
+    def add(load: Loader) -> Declaration:
+        return BENCHMARKS.register(name)(Declaration(name, load, **declared))
+
+    return add

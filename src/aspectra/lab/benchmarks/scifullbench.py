@@ -11,27 +11,24 @@ references (what the query cites) and citations (what cites the query).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest_texts
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
-from aspectra.lab.benchmarks._files import Folder, Row, options_of
-from aspectra.lab.benchmarks._hub import HubSet
-from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
+from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.runs.rows import Row
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.files import clean
 from aspectra.papers.sources.pages.markdown import Markdown
 from aspectra.papers.sources.protocol import ReadOptions
 
-__all__ = ["HUB", "LICENCE", "MEASURES", "direction_of", "document_id", "load"]
+__all__ = ["direction_of", "document_id", "load"]
 
-LICENCE = "as the data set's card states on the hub; texts belong to their authors"
-MEASURES = ("R@100", "R@200", "R@300", "MRR@50", "nDCG@10")
-HUB = (HubSet("Jackson0018/Paper2PaperRetrievalBench", ""),)
 _TEXTS = ("title-abstract", "chunks", "full")
 _FULL = ("Full_Papers_remove_citations_True_remove_mentions_True", "Full_Papers", "Full_Paper")
 _BASES = (
@@ -60,37 +57,42 @@ class _Query:
     row: Row
 
 
-@BENCHMARKS.register("scifullbench")
-def load(path: Path, **options: str) -> Benchmark:
-    """Load venues and directions as one benchmark with labels ``venue`` and ``direction``.
-
-    Args:
-        path: the unpacked data set, or any folder of it down to the one that holds ``Benchmark``.
-        options: ``venue`` (only this one), ``direction`` (``references``, ``citations`` or a folder's name),
-            ``text`` (``title-abstract``, the default; ``chunks``: the corpus file's segments; ``full``: the
-            corpus's full-text files), ``checksums``, ``revision``. Queries bring their full text anyway.
-
-    Raises:
-        BadInput: a file is missing, damaged, or changed under a pinned checksum.
-        UsageError: an option that cannot be understood.
-    """
-    chosen = options_of("scifullbench", options, ("venue", "direction", "text"))
-    texts = chosen.get("text", _TEXTS[0])
-    if texts not in _TEXTS:
-        raise UsageError(f"text must be one of {', '.join(_TEXTS)}, not {texts!r}")
-    root = next((path / base for base in _BASES if (path / base / "Benchmark").is_dir()), path)
-    folder = Folder(root, chosen.get("checksums", ""))
-    queries = list(_queries(folder, chosen.get("venue", ""), chosen.get("direction", "")))
+@benchmark(
+    "scifullbench",
+    about="SciFullBench: from a full paper to the papers it refers to, and to those that cite it.",
+    files="the unpacked data set, or any folder of it down to the one that holds Benchmark.",
+    licence="as the data set's card states on the hub; texts belong to their authors",
+    source=(
+        "huggingface.co/datasets/Jackson0018/Paper2PaperRetrievalBench. Cite: the PRISM paper that"
+        " introduces SciFullBench"
+    ),
+    options=(
+        Option("venue", "only this venue"),
+        Option("direction", "only references, citations, or the folder of one task"),
+        Option(
+            "text",
+            "what of a document is indexed; chunks and full texts come from the corpus file. Queries always"
+            " have their full text",
+            _TEXTS,
+            _TEXTS[0],
+        ),
+    ),
+    measures=("R@100", "R@200", "R@300", "MRR@50", "nDCG@10"),
+    hub=(HubSet("Jackson0018/Paper2PaperRetrievalBench", ""),),
+)
+def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
+    """Load venues and directions as one benchmark with the labels ``venue`` and ``direction``."""
+    given = folder.root
+    root = next((given / base for base in _BASES if (given / base / "Benchmark").is_dir()), given)
+    folder = folder.at(root)
+    queries = list(_queries(folder, options["venue"], options["direction"]))
     file = next(iter(sorted((root / "Target_Corpus").rglob("corpus.json*"))), None)
     file = file or folder.need("Target_Corpus/corpus.json", "corpus.json")
 
     def convert(row: Row) -> Paper:
-        return _document(row, texts, root)
+        return _document(row, options["text"], root)
 
-    def rows() -> Iterator[Row]:
-        yield from folder.rows(file)
-
-    corpus = Corpus(rows, convert, key=_key)
+    corpus = Corpus(lambda: folder.rows(file), convert, key=_key)
     scan = corpus.scan()
     gold: dict[str, dict[str, float]] = {}
     topics: list[Topic] = []
@@ -115,17 +117,10 @@ def load(path: Path, **options: str) -> Benchmark:
         )
     return Benchmark(
         name="scifullbench",
-        revision=chosen.get("revision") or folder.revision,
-        licence=LICENCE,
-        source=(
-            "huggingface.co/datasets/Jackson0018/Paper2PaperRetrievalBench. Cite: the PRISM paper that"
-            " introduces SciFullBench"
-        ),
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         excluded=excluded,
-        measures=MEASURES,
         audit=audit(folder, scan, kept, qrels, problems=problems),
         seeds=lambda: _seeds(folder, queries),
     )

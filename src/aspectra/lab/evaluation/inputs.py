@@ -1,16 +1,16 @@
-"""The inputs of an evaluation, by mode: checked, and what they lack said."""
+"""The inputs of an evaluation, by mode: checked, and what they lack is reported."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks.protocol import Grades
-from aspectra.lab.evaluation.judged import Array, Judged, judge
-from aspectra.lab.evaluation.outcome import Counts
+from aspectra.lab.evaluation.judged import Array, Grades, Judged, judge
+from aspectra.lab.evaluation.means import Counts
 from aspectra.lab.evaluation.presets import Preset
 
 __all__ = ["Inputs", "by_mode", "some"]
@@ -40,33 +40,38 @@ def some(topics: Collection[str]) -> str:
     return (", ".join(shown) or "none") + (f" and {rest:,} more" if rest else "")
 
 
+@dataclass
 class Inputs:
-    """The inputs of one evaluation, by mode, and what is to be remarked on."""
+    """The inputs of one evaluation.
 
-    def __init__(
-        self,
-        preset: Preset,
-        qrels: dict[str, Grades],
-        runs: dict[str, Grades],
-        excluded: Mapping[str, Collection[str]],
-        missing: str,
-        groups: Mapping[str, str] | None,
-        remarks: list[str],
-    ) -> None:
-        self.preset = preset
-        self.qrels = qrels
-        self.runs = runs
-        self.excluded = excluded
-        self.missing = missing
-        self.groups = groups
-        self.remarks = remarks
-        self.without_relevant: dict[str, int] = {}
-        judged = {id(table): table for table in qrels.values()}.values()
+    Attributes:
+        preset: how scores become places.
+        qrels, runs: mode -> topic -> document -> number.
+        excluded: topic -> documents dropped from its ranking and judgements.
+        missing: ``declared`` or ``skip``, for judged topics without a ranking.
+        groups: topic -> core query, or None.
+        remarks: what the reader should know; grows while scoring.
+        without_relevant: mode -> topics without a relevant document, counted while scoring.
+    """
+
+    preset: Preset
+    qrels: dict[str, Grades]
+    runs: dict[str, Grades]
+    excluded: Mapping[str, Collection[str]]
+    missing: str
+    groups: Mapping[str, str] | None
+    remarks: list[str] = field(default_factory=list)
+    without_relevant: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        judged = {id(table): table for table in self.qrels.values()}.values()
         lost = sum(
-            doc in table.get(t, {}) for table in judged for t, docs in excluded.items() for doc in docs
+            doc in table.get(t, {}) for table in judged for t, docs in self.excluded.items() for doc in docs
         )
         if lost:
-            remarks.append(f"{lost:,} judged documents are excluded for their topics, and judged no more")
+            self.remarks.append(
+                f"{lost:,} judged documents are excluded for their topics, and judged no more"
+            )
 
     def judged_by(self, mode: str) -> Grades:
         """The judgements of a mode; one set serves all modes where it is the only one."""
@@ -98,7 +103,7 @@ class Inputs:
             raise BadInput(
                 "the modes cover different topics",
                 why="; ".join(f"{mode} lacks {some(topics)}" for mode, topics in short.items()),
-                hint="run all modes on the same topics, or say that incomplete modes are meant",
+                hint="run all modes on the same topics, or allow incomplete modes (--incomplete)",
             )
 
     def judged_topic(self, mode: str, topic: str, docs: Sequence[str] | None = None) -> Judged:

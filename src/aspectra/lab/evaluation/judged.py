@@ -1,7 +1,7 @@
-"""One ranking against one set of judgements: where every judged document stands.
+"""One ranking against one set of judgements: the rank of every judged document.
 
-Every measure of a ranking is a function of the places of the judged documents, so nothing else is kept. The
-order in which scores become places is decided here and nowhere else in the lab.
+Every measure of a ranking is a function of these ranks, so nothing else is stored. The order of equal scores
+is decided here and nowhere else in the lab.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import BadInput, UsageError
 
-__all__ = ["ORDERS", "Array", "Judged", "Order", "Precision", "judge", "order_ids"]
+__all__ = ["ORDERS", "Array", "Grades", "Judged", "Order", "Precision", "judge", "order_ids"]
 
 Order = Literal["id-descending", "id-ascending", "input"]
 Precision = Literal["float64", "float32"]
 ORDERS: tuple[str, ...] = get_args(Order)
 Array = NDArray[Any]
+# Judgements: topic -> document -> grade. Runs: topic -> document -> score.
+Grades = Mapping[str, Mapping[str, float]]
 
 
 class Judged:

@@ -1,7 +1,7 @@
-"""Presets: which reading of the papers, and of whose code, a number follows.
+"""Presets: which reference implementation a number follows.
 
-A preset fills what the spelling of a measure leaves open, and says how scores become places and how topics
-become one number. Every report names it.
+A preset sets the parameters that the spelling of a measure leaves out, the order of equal scores, and how
+topics are averaged. Every report names it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Preset:
         defaults: family -> parameters, where a spelling leaves them out.
         renames: family -> family put in its place.
         average: labels, finest first: topics are averaged within them before their plain mean is taken.
-        measures: what to report when nothing is asked for.
+        measures: reported where none is named.
     """
 
     name: str

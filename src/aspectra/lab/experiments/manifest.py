@@ -38,23 +38,31 @@ def _ties(records: Records, cell: Cell) -> int:
     return sum(a == b for r in records.of(cell.key) for a, b in zip(r.scores, r.scores[1:], strict=False))
 
 
-def cell_facts(cell: Cell, records: Records, outcome: Outcome) -> dict[str, Any]:
-    """What was run and counted in one cell."""
-    held = records.of(cell.key)
+def cell_facts(outcome: Outcome) -> dict[str, Any]:
+    """What was run in one cell, without anything that changes from run to run."""
+    cell = outcome.cell
     return {
         "cell": cell.key,
-        "recipe": cell.recipe.to_dict(),
-        "recipe_hash": cell.recipe.hash,
         "benchmark": cell.benchmark.name,
-        "revision": cell.benchmark.revision,
         "protocol": cell.protocol,
         "depth": cell.depth,
+        "recipe_hash": cell.recipe.hash,
         "preset": outcome.preset,
         "topics": outcome.topics,
         "ranked": outcome.ranked,
-        "ties": _ties(records, cell),
         "appended_to_pools": outcome.appended,
-        "seconds": round(sum(r.seconds for r in held), 3),
+    }
+
+
+def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
+    """:func:`cell_facts` with the recipe, and what running the cell took."""
+    cell = outcome.cell
+    return {
+        **cell_facts(outcome),
+        "recipe": cell.recipe.to_dict(),
+        "revision": cell.benchmark.revision,
+        "ties": _ties(records, cell),
+        "seconds": round(sum(r.seconds for r in records.of(cell.key)), 3),
         "cost": dict(outcome.cost),
         "model": cell.model,
         "simulated": outcome.tally.simulated,
@@ -71,14 +79,7 @@ def manifest(
         "versions": _versions(),
         "benchmarks": {
             name: {
-                "revision": b.revision,
-                "licence": b.licence,
-                "source": b.source,
-                "checksums": dict(b.audit.checksums),
-                "documents": b.audit.documents,
-                "topics": b.audit.topics,
-                "judged": dict(b.audit.judged),
-                "problems": list(b.audit.problems),
+                **b.facts(),
                 "index": {
                     key: searchers[name].index.manifest[key]
                     for key in ("generation", "state", "papers", "settings", "views")
@@ -86,7 +87,7 @@ def manifest(
             }
             for name, b in benchmarks.items()
         },
-        "cells": [cell_facts(o.cell, records, o) for o in outcomes],
+        "cells": [_counted(outcome, records) for outcome in outcomes],
     }
 
 

@@ -1,22 +1,23 @@
-"""From recorded rankings to scores: which judgements, modes and pairs a benchmark asks for."""
+"""From recorded rankings to scores: the judgements, modes and pairs of each benchmark."""
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks.protocol import Benchmark, Grades
-from aspectra.lab.evaluation.evaluate import evaluate
-from aspectra.lab.evaluation.outcome import Evaluation, Score
-from aspectra.lab.evaluation.presets import get_preset
+from aspectra.lab.benchmarks.protocol import Benchmark
+from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.evaluation.means import Evaluation, Score
+from aspectra.lab.evaluation.presets import Preset, get_preset
 from aspectra.lab.experiments.experiment import BASE_MODE, Cell, modes_of
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.measures.pmrr import pair_up
-from aspectra.lab.measures.protocol import Arity
+from aspectra.lab.measures.protocol import Arity, Measure
 from aspectra.search.step import Tally
 
 __all__ = ["Outcome", "labels_of", "runs_of", "score_cell"]
@@ -36,7 +37,7 @@ class Outcome:
         appended: documents of pools that the recipe did not rank and that follow behind.
         tally: sum over all rankings.
         deviations: (judgement set, measure, mode) -> standard deviation of the means of the runs, where
-            several runs were asked for: 0 for a deterministic recipe, which is run once. Values and means
+            there were to be several runs: 0 for a deterministic recipe, which is run once. Values and means
             are then means over the runs.
         notes: measures that were left out, each one sentence.
     """
@@ -69,7 +70,7 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """What tables call the recipe: what is simulated says so."""
+        """The recipe's name in tables, with ``[simulated]`` where a model was simulated."""
         return f"{self.cell.recipe.name} [simulated]" if self.tally.simulated else self.cell.recipe.name
 
     def scores(self) -> list[tuple[str, Score]]:
@@ -139,24 +140,25 @@ def score_cell(
         raise BadInput(
             f"{cell.label}: {total - made:,} of {total:,} rankings are missing, of {len(lost):,} topics",
             why="a mean over some of the topics would not be the benchmark's",
-            hint="run the experiment again (finished rankings are kept), or say --incomplete",
+            hint="run the experiment again (finished rankings are reused), or use --incomplete",
         )
-    asked, notes = _asked(cell, list(measures), preset, wanted_modes)
+    chosen = get_preset(preset)
+    asked, notes = _asked(cell, [chosen.parse(text) for text in measures or benchmark.measures], wanted_modes)
     if made < total:
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
-    scored = [_score_run(benchmark, run, asked, preset, incomplete) for run in runs if run]
+    scored = [_score_run(benchmark, run, asked, chosen, incomplete=incomplete) for run in runs if run]
     evaluations, deviations = _over_runs(scored, cell.repeats)
     return Outcome(
-        cell,
-        preset,
-        evaluations,
-        len(judged),
-        len({topic for run in found for topic, _ in run}),
-        statistics.median(r.seconds for r in held) if held else 0.0,
-        sum(r.missing for r in held),
-        sum((r.tally for r in held), Tally()),
-        deviations,
-        (*notes, *_degraded(held)),
+        cell=cell,
+        preset=preset,
+        evaluations=evaluations,
+        topics=len(judged),
+        ranked=len({topic for run in found for topic, _ in run}),
+        seconds=statistics.median(r.seconds for r in held) if held else 0.0,
+        appended=sum(r.missing for r in held),
+        tally=sum((r.tally for r in held), Tally()),
+        deviations=deviations,
+        notes=(*notes, *_degraded(held)),
     )
 
 
@@ -169,80 +171,73 @@ def _degraded(held: Sequence[Record]) -> list[str]:
     return [f"{bad:,} of {len(held):,} rankings are degraded: {said}"]
 
 
-def _asked(
-    cell: Cell, measures: Sequence[str], preset: str, modes: Sequence[str]
-) -> tuple[list[str], list[str]]:
+def _asked(cell: Cell, measures: Sequence[Measure], modes: Sequence[str]) -> tuple[list[Measure], list[str]]:
     """The measures that this cell can be scored by, and a note on each of the others."""
     benchmark = cell.benchmark
-    chosen = get_preset(preset)
+    several = len(benchmark.modes) > 1
     asked, notes = [], []
-    for text in measures or benchmark.measures:
-        measure = chosen.parse(text)
-        several = len(benchmark.modes) > 1
+    for measure in measures:
         lacking = [m for m in dict.fromkeys(measure.modes) if m not in modes] if several else []
         if measure.arity in (Arity.VECTORS, Arity.POOLS):
             raise UsageError(
-                f"{measure} looks at {measure.arity}, which an experiment does not have",
-                hint="use aspectra.lab.evaluation.evaluate from Python",
+                f"{measure} needs {measure.arity}, which an experiment does not have",
+                hint="use aspectra.lab.evaluate from Python",
             )
-        if measure.name.endswith("%") and cell.protocol == "collection":
+        if measure.family.needs_pool and cell.protocol == "collection":
             notes.append(f"{measure} is of a whole pool: not scored where the whole collection is ranked")
         elif lacking:
             notes.append(f"{measure} needs the mode {' and '.join(lacking)}, which was not run")
-        elif measure.arity is Arity.MODES and not several and not any(t.aspect for t in benchmark.topics):
+        elif measure.arity is Arity.MODES and not several and not _pairs_of(benchmark):
             notes.append(f"{measure} needs several modes or aspects, which {benchmark.name} does not have")
         elif measure.arity is Arity.GROUP and not any(t.group for t in benchmark.topics):
             notes.append(f"{measure} needs variants of one query, which {benchmark.name} does not have")
         else:
-            asked.append(text)
+            asked.append(measure)
     if not asked:
         raise UsageError(f"{cell.label}: no measure is left", why="; ".join(notes), hint="--measure nDCG@10")
     return asked, notes
 
 
 def _score_run(
-    benchmark: Benchmark, held: Sequence[Record], asked: Sequence[str], preset: str, incomplete: bool
+    benchmark: Benchmark,
+    held: Sequence[Record],
+    asked: Sequence[Measure],
+    preset: Preset,
+    *,
+    incomplete: bool,
 ) -> dict[str, Evaluation]:
     """Judgement set -> evaluation of one run over the topics."""
     runs = runs_of(held)
-    chosen = get_preset(preset)
-    parsed = {text: chosen.parse(text) for text in asked}
-    across = [t for t in asked if parsed[t].arity is Arity.MODES]
+    labels = labels_of(benchmark)
     groups = {t.id: t.group for t in benchmark.topics if t.group}
     options: dict[str, Any] = {
         "preset": preset,
-        "excluded": benchmark.excluded,
-        "labels": labels_of(benchmark),
         "incomplete": incomplete,
         "missing": "skip" if incomplete else "declared",
     }
-    if preset == "csfcube" and not benchmark.folds:
-        options["average"] = ()
+    topics = {**options, "excluded": benchmark.excluded, "labels": labels, "groups": groups}
+    if not {name for held in labels.values() for name in held}.issuperset(preset.average):
+        topics["average"] = ()  # the preset averages within labels that the benchmark does not have
     out: dict[str, Evaluation] = {}
     if len(benchmark.modes) > 1:
         by_mode = {m: runs[m] for m in benchmark.modes if m in runs}
-        wanted = [t for t in asked if set(parsed[t].modes) <= set(by_mode)]
-        needed = {m for t in wanted for m in parsed[t].modes} | set(by_mode)
+        wanted = [measure for measure in asked if set(measure.modes) <= set(by_mode)]
+        needed = {m for measure in wanted for m in measure.modes} | set(by_mode)
         qrels = {m: q for m, q in benchmark.qrels.items() if m in needed}
         if wanted and by_mode:
-            out["modes"] = evaluate(wanted, qrels, by_mode, groups=groups, **options)
+            out["modes"] = evaluate(wanted, qrels, by_mode, **topics)
         return out
-    single = [t for t in asked if parsed[t].arity in (Arity.RANKING, Arity.GROUP)]
+    run = runs.get(BASE_MODE, {})
+    single = [measure for measure in asked if measure.arity is not Arity.MODES]
     for name, grades in benchmark.qrels.items():
-        if single and runs.get(BASE_MODE):
-            out[name] = evaluate(single, grades, runs[BASE_MODE], groups=groups, **options)
-    pairs = _pairs(benchmark, runs.get(BASE_MODE, {}))
-    if pairs is not None:
-        found = evaluate(
-            across or ["p-MRR(rel=2)"],
-            pairs.qrels,
-            pairs.runs,
-            preset=preset,
-            labels=pairs.labels,
-            average=("pair", "aspect"),
-            incomplete=True,
-            missing=options["missing"],
-        )
+        if single and run:
+            out[name] = evaluate(single, grades, run, **topics)
+    across = [measure for measure in asked if measure.arity is Arity.MODES]
+    if across and run:
+        aspects = {t.id: t.aspect for t in benchmark.topics if t.aspect}
+        pairs = pair_up(run, benchmark.qrels["gold"], _pairs_of(benchmark), aspects)
+        averaged = {"labels": pairs.labels, "average": ("pair", "aspect")}
+        found = evaluate(across, pairs.qrels, pairs.runs, **{**options, **averaged, "incomplete": True})
         if any(s.values for s in found.scores):
             out["pairs"] = found
     return out
@@ -292,13 +287,8 @@ def labels_of(benchmark: Benchmark) -> dict[str, dict[str, str]]:
     return out
 
 
-def _pairs(benchmark: Benchmark, run: Grades) -> Any:
-    """p-MRR's input over aspects of one seed, or None where the benchmark has no such pairs."""
-    aspects = {t.id: t.aspect for t in benchmark.topics if t.aspect}
+def _pairs_of(benchmark: Benchmark) -> dict[str, str]:
+    """Topic -> seed, of topics that differ from another in their aspect only; they give ordered pairs."""
     groups = {t.id: t.group or t.seed for t in benchmark.topics if t.aspect}
-    sizes: dict[str, int] = {}
-    for group in groups.values():
-        sizes[group] = sizes.get(group, 0) + 1
-    if not run or max(sizes.values(), default=0) < 2 or "gold" not in benchmark.qrels:
-        return None
-    return pair_up(run, benchmark.qrels["gold"], groups, aspects)
+    several = {group for group, count in Counter(groups.values()).items() if count > 1}
+    return {t: group for t, group in groups.items() if group in several} if "gold" in benchmark.qrels else {}

@@ -1,27 +1,17 @@
-"""A study: recipes x benchmarks x measures as a value, and the directory that an experiment leaves.
-
-A directory holds ``experiment.json`` (the study and what it met: revisions, states of libraries, cells),
-``records.jsonl`` (every finished ranking), ``results.json`` (values of every unit, unrounded and without
-times, so that equal rankings give equal bytes), ``manifest.json`` and ``tables/*.md``. Running a study again
-in its directory makes only the rankings that are not there yet.
-"""
+"""A study as a value: benchmarks, recipes, and how they are crossed and scored."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from aspectra.base.checking import refuse_unknown
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.values import Value
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.experiments.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
-from aspectra.lab.experiments.manifest import write_json
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.spelling import read_member
@@ -29,35 +19,12 @@ from aspectra.search.stages.protocol import needs_model
 from aspectra.views.lenses.protocol import LOCAL_LENSES
 from aspectra.views.settings import IndexSettings
 
-__all__ = [
-    "FILES",
-    "Opened",
-    "Source",
-    "Study",
-    "asks_model",
-    "library_folder",
-    "open_study",
-    "protocols_of",
-    "read_oracle",
-    "save_study",
-]
+__all__ = ["Source", "Study", "asks_model", "library_folder", "protocols_of", "read_oracle"]
 
-FILES = MappingProxyType(
-    {
-        "study": "experiment.json",
-        "records": "records.jsonl",
-        "results": "results.json",
-        "manifest": "manifest.json",
-        "tables": "tables",
-    }
-)
 Protocols = Literal["auto", "pool", "collection", "both"]
-_FORMAT = 1
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Value, frozen=True):
     """A benchmark on disk.
 
     Attributes:
@@ -68,20 +35,19 @@ class Source:
 
     benchmark: str
     path: str
-    options: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    options: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
 
-    def load(self) -> Benchmark:
-        """The benchmark.
+    def open(self) -> Benchmark:
+        """The benchmark, read from its files.
 
         Raises:
             BadInput: a file is missing, damaged, or changed under a pinned checksum. UsageError: an option
                 that it does not have.
         """
-        return BENCHMARKS.get(self.benchmark)(Path(self.path), **dict(self.options))
+        return BENCHMARKS.get(self.benchmark)(Path(self.path), **self.options)
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(Value, frozen=True):
     """What is to be measured.
 
     Attributes:
@@ -89,17 +55,17 @@ class Study:
         recipes: how to search; their names are the rows of the tables.
         protocol: ``pool``, ``collection``, ``both`` (pools where there are any), or ``auto``: the benchmark's
             own, which is its pools where it has any.
-        depth: papers kept of a ranking of a whole collection.
+        depth: papers recorded of a ranking of a whole collection.
         modes: modes to run; empty for all of each benchmark.
         measures: spellings; empty for those of each benchmark's paper.
         preset: see :mod:`aspectra.lab.evaluation.presets`.
         repeats: runs of what is not deterministic.
-        encoders: specifications; None takes the default one where a recipe looks at vectors.
+        encoders: specifications; None takes the default one where a recipe uses vectors.
         oracle: rates of the simulated model that answers instead of a language model, as in
-            ``error=0.1,malformed=0.05``; None where a language model is asked.
+            ``error=0.1,malformed=0.05``; None where a language model is called.
 
     Raises:
-        UsageError: something in it cannot mean anything.
+        UsageError: a field has a value that it cannot have.
     """
 
     sources: tuple[Source, ...]
@@ -139,67 +105,36 @@ class Study:
             preset.parse(text)
 
     def settings(self) -> IndexSettings:
-        """What libraries are indexed with: only the views that some recipe looks at."""
+        """What libraries are indexed with: only the views that some recipe uses."""
+        defaults = IndexSettings()
         encoders = self.encoders
         if encoders is None:
-            some = any(map(needs_vectors, self.recipes))
-            encoders = IndexSettings.encoders if some else ()
-        chunks = IndexSettings.chunks if any(map(needs_full_text, self.recipes)) else ()
+            encoders = defaults.encoders if any(map(needs_vectors, self.recipes)) else ()
+        chunks = defaults.chunks if any(map(needs_full_text, self.recipes)) else ()
         lenses = (*LOCAL_LENSES, "style") if any(map(needs_style, self.recipes)) else LOCAL_LENSES
         return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        out["sources"] = [
-            {"benchmark": s.benchmark, "path": s.path, "options": dict(s.options)} for s in self.sources
-        ]
-        out["recipes"] = [recipe.to_dict() for recipe in self.recipes]
-        for name in ("modes", "measures", "encoders"):
-            out[name] = None if out[name] is None else list(out[name])
-        return out
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Study:
-        """Inverse of :meth:`to_dict`.
-
-        Raises:
-            UsageError: a field is unknown or of the wrong kind.
-        """
-        known = {f.name for f in fields(cls)}
-        refuse_unknown(data, known, "field in a study")
-        try:
-            values = dict(data)
-            values["sources"] = tuple(Source(**source) for source in data.get("sources", ()))
-            values["recipes"] = tuple(Recipe.from_dict(dict(r)) for r in data.get("recipes", ()))
-            for name in ("modes", "measures", "encoders"):
-                if values.get(name) is not None:
-                    values[name] = tuple(values[name])
-            return cls(**values)
-        except (TypeError, ValueError) as error:
-            raise UsageError("the study cannot be read", why=str(error)) from error
-
-    def load(self) -> dict[str, Benchmark]:
-        """Name -> benchmark, in order.
+    def benchmarks(self) -> dict[str, Benchmark]:
+        """Name -> benchmark, read from their files, in order.
 
         Raises:
             UsageError: two sources are one benchmark, so that their rows could not be told apart.
         """
         out: dict[str, Benchmark] = {}
         for source in self.sources:
-            benchmark = source.load()
+            benchmark = source.open()
             if benchmark.name in out:
                 raise UsageError(
                     f"two benchmarks are called {benchmark.name!r}",
                     why="their numbers could not be told apart",
-                    hint="run them into two directories (--out), and put them together with bench compare",
+                    hint="run them into two directories, and put them together with bench compare",
                 )
             out[benchmark.name] = benchmark
         return out
 
     @property
     def needs_model(self) -> bool:
-        """Whether any recipe asks a language model, or an oracle in its place."""
+        """Whether any recipe calls a language model, or an oracle in its place."""
         return any(map(asks_model, self.recipes))
 
     def cells(
@@ -213,24 +148,24 @@ class Study:
         """Every recipe on every benchmark under every protocol.
 
         Args:
-            benchmarks: from :meth:`load`.
+            benchmarks: from :meth:`benchmarks`.
             states: benchmark -> state of its library.
             remote: whether a service encodes, which may answer differently from call to call. Everything
                 else gives the same ranking each time.
-            model: name of the language model that stages ask, as in its journal.
+            model: name of the language model that stages call, as in its journal.
         """
         if self.oracle is not None:
             model = read_oracle(self.oracle).name
         return [
             Cell(
-                recipe,
-                benchmark,
-                protocol,
-                self.depth,
-                states[name],
-                self.repeats,
-                not (remote and needs_vectors(recipe)) and not asks_model(recipe),
-                model if asks_model(recipe) else "",
+                recipe=recipe,
+                benchmark=benchmark,
+                protocol=protocol,
+                depth=self.depth,
+                state=states[name],
+                repeats=self.repeats,
+                deterministic=not (remote and needs_vectors(recipe)) and not asks_model(recipe),
+                model=model if asks_model(recipe) else "",
             )
             for name, benchmark in benchmarks.items()
             for protocol in protocols_of(self.protocol, benchmark)
@@ -239,7 +174,7 @@ class Study:
 
 
 def asks_model(recipe: Recipe) -> bool:
-    """Whether the recipe asks a language model.
+    """Whether a step of the recipe calls a language model.
 
     >>> asks_model(Recipe.parse("bm25|rerank")), asks_model(Recipe.parse("bm25|citations"))
     (True, False)
@@ -277,131 +212,6 @@ def protocols_of(wanted: str, benchmark: Benchmark) -> tuple[Protocol, ...]:
 
 
 def library_folder(libraries: Path, benchmark: Benchmark, settings: IndexSettings) -> Path:
-    """Where the library of a benchmark is kept: one for each revision and way of indexing."""
+    """The folder of a benchmark's library: one for each revision and way of indexing."""
     name = "".join(c if c.isalnum() else "-" for c in benchmark.name)
     return libraries / f"{name}-{digest([benchmark.name, benchmark.revision, settings.dumps()])[:10]}"
-
-
-@dataclass(frozen=True)
-class Opened:
-    """An experiment directory.
-
-    Attributes:
-        folder: the directory.
-        study: what was to be measured.
-        states: benchmark -> state of its library when it was run.
-        revisions: benchmark -> revision of its files then.
-        cells: key, benchmark, protocol and recipe of every cell.
-        remote: whether a service encoded.
-        model: name of the language model that was asked, or "".
-    """
-
-    folder: Path
-    study: Study
-    states: Mapping[str, str]
-    revisions: Mapping[str, str]
-    cells: tuple[Mapping[str, str], ...]
-    remote: bool = False
-    model: str = ""
-
-    def file(self, name: str) -> Path:
-        """One of :data:`FILES`."""
-        return self.folder / FILES[name]
-
-    def results(self) -> dict[str, Any]:
-        """What ``results.json`` holds.
-
-        Raises:
-            BadInput: there is none, or it is damaged.
-        """
-        return _read(self.file("results"), f"aspectra bench run --out {self.folder}")
-
-    def facts(self) -> dict[str, Any]:
-        """What ``manifest.json`` holds.
-
-        Raises:
-            BadInput: there is none, or it is damaged.
-        """
-        return _read(self.file("manifest"), f"aspectra bench run --out {self.folder}")
-
-    def load(self) -> tuple[dict[str, Benchmark], list[Cell]]:
-        """The benchmarks and cells as they were run.
-
-        Raises:
-            BadInput: a benchmark's files are gone, or are others than those the experiment ran on.
-        """
-        benchmarks = self.study.load()
-        for name, benchmark in benchmarks.items():
-            then = self.revisions.get(name, "")
-            if then != benchmark.revision:
-                raise BadInput(
-                    f"the files of {name} are not those that {self.folder} was run on",
-                    why=f"their revision is {benchmark.revision}, then it was {then or 'not known'}",
-                    hint="bring the files back, or run the experiment again",
-                )
-        return benchmarks, self.study.cells(benchmarks, self.states, remote=self.remote, model=self.model)
-
-
-def save_study(
-    folder: Path, study: Study, cells: Sequence[Cell], *, remote: bool = False, model: str = ""
-) -> Opened:
-    """Write ``experiment.json``."""
-    revisions = {cell.benchmark.name: cell.benchmark.revision for cell in cells}
-    states = {cell.benchmark.name: cell.state for cell in cells}
-    listed = tuple(
-        {
-            "cell": cell.key,
-            "benchmark": cell.benchmark.name,
-            "protocol": str(cell.protocol),
-            "recipe": cell.recipe.name,
-        }
-        for cell in cells
-    )
-    value = {
-        "format": _FORMAT,
-        "study": study.to_dict(),
-        "revisions": revisions,
-        "states": states,
-        "remote": remote,
-        "model": model,
-        "cells": listed,
-    }
-    write_json(folder / FILES["study"], value)
-    return Opened(folder, study, states, revisions, listed, remote, model)
-
-
-def open_study(folder: Path) -> Opened:
-    """An experiment directory that ``bench run`` made.
-
-    Raises:
-        BadInput: it is none, was damaged, or was written by a newer version.
-    """
-    value = _read(folder / FILES["study"], "aspectra bench run NAME=FOLDER --recipe bm25 --out DIR")
-    if value.get("format") != _FORMAT:
-        raise BadInput(
-            f"{folder} was written by another version", why=f"its format is {value.get('format')!r}"
-        )
-    try:
-        return Opened(
-            folder,
-            Study.from_dict(value["study"]),
-            value["states"],
-            value["revisions"],
-            tuple(value["cells"]),
-            bool(value.get("remote")),
-            str(value.get("model", "")),
-        )
-    except (KeyError, TypeError, UsageError) as error:
-        raise BadInput(f"{folder / FILES['study']} is damaged", why=str(error)) from error
-
-
-def _read(path: Path, hint: str) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise BadInput(f"there is no {path}", hint=hint) from error
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} cannot be read", why=str(error), hint=hint) from error
-    if not isinstance(value, dict):
-        raise BadInput(f"{path} is damaged", why="it holds no object", hint=hint)
-    return value

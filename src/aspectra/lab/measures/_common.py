@@ -14,9 +14,9 @@ UNJUDGED = Param(
     "unjudged", "zero", "unjudged documents count as grade 0, or leave the ranking first", ("zero", "skip")
 )
 DOCUMENT_MISSING = Param(
-    "missing", "rank", "an unranked document stands below the last one, or is left out", ("rank", "skip")
+    "missing", "rank", "an unranked document ranks below the last one, or is left out", ("rank", "skip")
 )
-WIDEST = 2**62  # stands for "no cut"
+WIDEST = 2**62  # no cut
 
 _LOG2 = np.zeros(0)
 
@@ -30,5 +30,5 @@ def discounts(length: int) -> Array:
 
 
 def topic_of(measure: Measure, topic: Judged) -> Judged:
-    """The ranking as the measure's ``unjudged`` parameter wants it."""
+    """The ranking under the measure's ``unjudged`` parameter."""
     return topic.condensed() if measure["unjudged"] == "skip" else topic

@@ -13,6 +13,7 @@ __all__ = ["average_precision"]
 
 @measure(
     "AP",
+    aliases=("MAP",),
     params=(
         REL,
         Param("cut", 0, "sum down to this rank only, still over all relevant (0: no cut)", low=0),
@@ -30,7 +31,7 @@ def average_precision(measure: Measure, topic: Judged) -> float:
 
     Relevant at ranks 1 and 3 of three relevant: (1 + 2/3) / 3.
 
-    >>> from aspectra.lab.evaluation.evaluate import evaluate
+    >>> from aspectra.lab import evaluate
     >>> judgements = {"q": {"a": 1, "b": 1, "c": 1}}
     >>> round(evaluate(["AP"], judgements, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}})["AP"].mean, 4)
     0.5556

@@ -38,7 +38,7 @@ def csfcube_ndcg(measure: Measure, topic: Judged) -> float:
     return _ndcg(topic, measure.cut or WIDEST)
 
 
-@measure("NDCG%", cut="required")
+@measure("NDCG%", cut="required", percent=True, needs_pool=True)
 def ndcg_percent(measure: Measure, topic: Judged) -> float:
     """The nDCG of CSFCube's tool, cut at a percentage of the ranked pool: int(k / 100 * pool size).
 

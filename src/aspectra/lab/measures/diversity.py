@@ -14,7 +14,7 @@ from aspectra.lab.evaluation.judged import Array
 from aspectra.lab.measures._hull import convex_hull_volume
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 
-__all__ = ["centroid_distance", "cosine_distance", "hull_volume", "principal_axes", "projected_volume"]
+__all__ = ["centroid_distance", "cosine_distance", "hull_volume"]
 
 
 def _checked(vectors: Array) -> Array:
@@ -32,6 +32,8 @@ def _checked(vectors: Array) -> Array:
     params=(Param("self", False, "count each document's distance to itself, which is 0"),),
     missing=None,
     bounds=(0.0, 2.0),
+    scale=1.0,
+    better="",
 )
 def cosine_distance(measure: Measure, vectors: Array) -> float | None:
     """Mean cosine distance of all pairs of documents: 1 - mean cosine.
@@ -62,6 +64,8 @@ def cosine_distance(measure: Measure, vectors: Array) -> float | None:
     params=(Param("mean", "plain", "mean of the distances, or root of the mean square", ("plain", "rms")),),
     missing=None,
     bounds=(0.0, math.inf),
+    scale=1.0,
+    better="",
 )
 def centroid_distance(measure: Measure, vectors: Array) -> float | None:
     """Mean Euclidean distance of the documents to their centroid.
@@ -78,30 +82,14 @@ def centroid_distance(measure: Measure, vectors: Array) -> float | None:
     return float(np.sqrt(squares.mean()) if measure["mean"] == "rms" else np.sqrt(squares).mean())
 
 
-def principal_axes(vectors: Array, axes: int = 3) -> Array:
-    """(axes, dimensions): the directions of greatest spread.
-
-    Fit them once on the vectors of all systems to project every system alike.
-    """
-    table = _checked(vectors)
-    found: Array = np.linalg.svd(table - table.mean(0), full_matrices=False)[2][:axes]
-    return found
-
-
-def projected_volume(vectors: Array, axes: Array) -> float:
-    """Volume of the convex hull after projection on three axes; 0 where that is flat."""
-    table = _checked(vectors)
-    if len(table) < 4 or len(axes) < 3:
-        return 0.0
-    return convex_hull_volume((table - table.mean(0)) @ axes.T)
-
-
 @measure(
     "HullVolume",
     Arity.VECTORS,
     params=(Param("projection", "pca", "three principal axes of the same vectors, or none", ("pca", "raw")),),
     missing=None,
     bounds=(0.0, math.inf),
+    scale=1.0,
+    better="",
 )
 def hull_volume(measure: Measure, vectors: Array) -> float | None:
     """Volume of the convex hull of the documents, in three dimensions.
@@ -115,4 +103,8 @@ def hull_volume(measure: Measure, vectors: Array) -> float | None:
         if table.shape[1] != 3:
             raise UsageError(f"{measure} takes vectors of three dimensions, not {table.shape[1]}")
         return convex_hull_volume(table)
-    return projected_volume(table, principal_axes(table)) if len(table) >= 4 else 0.0
+    if len(table) < 4 or table.shape[1] < 3:
+        return 0.0
+    centred = table - table.mean(0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2][:3]
+    return convex_hull_volume(centred @ axes.T)

@@ -45,7 +45,9 @@ def _inner(text: str) -> str:
     "Gap",
     Arity.POOLS,
     params=(
-        Param("of", "nDCG@10", "the measure that both sides are scored with", check=_inner),
+        Param(
+            "of", "nDCG@10", "the measure that both sides are scored with", check=_inner, example="R(rel=2)@5"
+        ),
         Param("bound", "upper", "missing gold put into the pool, or the pool as found", ("upper", "lower")),
         Param("agents", False, "let systems that search in several steps count as retrievers"),
     ),

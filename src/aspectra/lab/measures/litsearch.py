@@ -18,7 +18,7 @@ def litsearch_ndcg(measure: Measure, topic: Judged) -> float:
     Range [0, 1], and 1 cannot be reached with more than k relevant documents: not comparable with nDCG@k.
     Source: LitSearch (Ajith et al. 2024), repository utilities.
 
-    >>> from aspectra.lab.evaluation.evaluate import evaluate
+    >>> from aspectra.lab import evaluate
     >>> judgements, run = {"q": {"a": 1, "b": 1}}, {"q": {"x": 2.0, "a": 1.0}}
     >>> round(evaluate(["litsearch_ndcg@10"], judgements, run)["litsearch_ndcg@10"].mean, 4)
     0.3333

@@ -39,7 +39,7 @@ def ndcg(measure: Measure, topic: Judged) -> float:
 
     Grades 0, 2, 1 by rank: (2/log2(3) + 1/log2(4)) / (2/log2(2) + 1/log2(3)).
 
-    >>> from aspectra.lab.evaluation.evaluate import evaluate
+    >>> from aspectra.lab import evaluate
     >>> judgements, run = {"q": {"a": 2, "b": 1}}, {"q": {"c": 3.0, "a": 2.0, "b": 1.0}}
     >>> round(evaluate(["nDCG@10"], judgements, run)["nDCG@10"].mean, 4)
     0.6697

@@ -1,4 +1,4 @@
-"""p-MRR: do documents fall when an instruction makes them irrelevant?"""
+"""p-MRR: how far documents fall when an instruction makes them irrelevant."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def _changes(original: Array, new: Array) -> Array:
 @measure(
     "p-MRR",
     Arity.MODES,
+    aliases=("pMRR",),
     params=(
         REL,
         Param(
@@ -51,8 +52,8 @@ def p_mrr(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
     Documents: relevant in the original mode and not in the instructed one; they should fall. With
     ``documents=gold``: relevant in the instructed mode; they should rise. Open range (-1, 1), positive where
     the instruction is followed; undefined for a topic without such a document. A document that is not ranked
-    stands at length + 1. Sources: FollowIR (Weller et al. 2024), equation 1; InfoSearch, equation 9 (here on
-    its instruction negatives); the exploration study's equation 1 prints the second branch upside down.
+    has the rank length + 1. Sources: FollowIR (Weller et al. 2024), equation 1; InfoSearch, equation 9 (here
+    on its instruction negatives); the exploration study's equation 1 prints the second branch upside down.
     """
     original, instructed = topic["original"], topic["instructed"]
     rel = measure["rel"]

@@ -1,8 +1,8 @@
 """A measure is a value with one spelling: it prints, parses, compares and hashes as one string.
 
 ``nDCG@10``, ``nDCG(gain=exp)@10``, ``R-precision``, ``NDCG%20``, ``p-MRR``, ``WISE(rule=fork)@20``: a name,
-the parameters that differ from their defaults, and a cut. To add a measure, write one function decorated with
-``@measure(...)`` in ``lab/measures`` and name it in :data:`MEASURES`; third parties use the entry point group
+the parameters that differ from their defaults, and a cut. To add a measure, write one module in
+``lab/measures`` with a function decorated with ``@measure(...)``; third parties use the entry point group
 ``aspectra.measure``. It inherits ``tests/unit/lab/test_measure_parsing.py``.
 """
 
@@ -21,10 +21,11 @@ __all__ = ["MEASURES", "Arity", "Family", "Measure", "Param", "measure", "parse"
 
 Value = str | int | float | bool
 Cut = Literal["required", "optional", "none"]
+Better = Literal["higher", "lower", ""]
 
 
 class Arity(StrEnum):
-    """What a measure looks at to score one unit."""
+    """What a measure is given to score one unit."""
 
     RANKING = "one ranking"
     GROUP = "the rankings of one query's variants"
@@ -44,6 +45,7 @@ class Param:
         choices: the values there are, or () for any of the type.
         low: least value of a number.
         check: turns a given text into its canonical form, or raises UsageError.
+        example: another value than the default, for tests; needed only where ``check`` is given.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Param:
     choices: tuple[Value, ...] = ()
     low: float | None = None
     check: Callable[[str], str] | None = None
+    example: Value | None = None
 
     def read(self, given: Value, where: str) -> Value:
         """``given`` in the parameter's type.
@@ -80,19 +83,29 @@ class Param:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """All measures of one name.
+    """All measures of one name; call it with parameters, and give the cut with ``@``.
+
+    >>> from aspectra.lab import R, nDCG
+    >>> nDCG@10, nDCG(gain="exp")@20, R(rel=2)@5, nDCG()
+    (nDCG@10, nDCG(gain=exp)@20, R(rel=2)@5, nDCG)
 
     Attributes:
-        name: as it is spelled; a trailing ``%`` makes the cut a percentage of the ranking (``NDCG%20``).
+        name: as it is spelled.
         arity: what ``score`` is given for one unit.
         score: (measure, input) -> value, or None where it is undefined.
         cut: whether ``@k`` must, may or cannot be given.
         params: declared parameters, in the order of the spelling.
         missing: value of a judged unit without a ranking; None leaves it out of the mean.
         bounds: least and greatest value (infinite where there is none).
-        of: spellings of the measures it is computed from, for a measure that is a function of means.
+        scale: tables print values times this: 100 for fractions, 1 for ranks, distances and percents.
+        better: ``higher``, ``lower``, or "" where it depends. Tables mark the best and significant
+            differences only of measures where higher is better.
+        aliases: other spellings of the name, read without regard to case.
+        percent: the cut is a percentage of the ranked pool, and is spelled ``NAME%k``.
+        needs_pool: it has a meaning only where a whole pool is ranked.
+        of: the measures it is computed from, for a measure that is a function of means.
         combine: (measure, values of those) -> value.
-        modes: the modes that it needs (``Arity.MODES``), beside the one its parameter ``mode`` names.
+        modes: the modes that it needs (``Arity.MODES``), besides the one its parameter ``mode`` names.
     """
 
     name: str
@@ -102,17 +115,34 @@ class Family:
     params: tuple[Param, ...] = ()
     missing: float | None = 0.0
     bounds: tuple[float, float] = (0.0, 1.0)
+    scale: float = 100.0
+    better: Better = "higher"
+    aliases: tuple[str, ...] = ()
+    percent: bool = False
+    needs_pool: bool = False
     of: Callable[[Measure], tuple[Measure, ...]] | None = None
     combine: Callable[[Measure, tuple[float, ...]], float | None] | None = None
     modes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # help(nDCG) and pydoc show what the measure computes.
+        object.__setattr__(self, "__doc__", self.score.__doc__)
 
     @property
     def help(self) -> str:
         """The first line of the scoring function's docstring."""
         return (self.score.__doc__ or "").strip().split("\n")[0]
 
+    @property
+    def identifier(self) -> str:
+        """The name as Python spells it: ``R-precision`` is ``R_precision``, ``NDCG%`` is ``NDCG_percent``."""
+        return self.name.replace("-", "_").replace("%", "_percent")
+
+    def __matmul__(self, cut: int) -> Measure:
+        return self(cut)
+
     def __call__(self, cut: int | None = None, /, **given: Value) -> Measure:
-        """A measure of this family.
+        """A measure of this family; a cut that it requires may follow with ``@``.
 
         Raises:
             UsageError: a parameter or a cut that the family does not have, or a value it cannot take.
@@ -124,15 +154,11 @@ class Family:
                     f"{self.name} has no parameter {name!r}",
                     why="it has " + (", ".join(known) or "none"),
                 )
-        if self.cut == "required" and cut is None:
-            raise UsageError(f"{self.name} needs a cut", hint=f"write {_example(self)}")
         if self.cut == "none" and cut is not None:
-            raise UsageError(f"{self.name} has no cut", hint=f"write {_example(self)}")
-        highest = 100 if self.name.endswith("%") else None
-        if cut is not None and (cut < 1 or (highest and cut > highest)):
-            raise UsageError(
-                f"the cut of {self.name} must be at least 1{' and at most 100' if highest else ''}"
-            )
+            raise UsageError(f"{self.name} has no cut", hint=f"write {self.name}")
+        if cut is not None and (cut < 1 or (self.percent and cut > 100)):
+            most = " and at most 100" if self.percent else ""
+            raise UsageError(f"the cut of {self.name} must be at least 1{most}")
         values = tuple(
             param.read(given[param.name], self.name) if param.name in given else param.default
             for param in self.params
@@ -160,9 +186,24 @@ class Measure:
             for param, value in zip(family.params, values, strict=True)
             if value != param.default
         ]
-        percent = family.name.endswith("%")
-        mark = "" if cut is None else f"{'%' if percent else '@'}{cut}"
+        mark = "" if cut is None else f"{'%' if family.percent else '@'}{cut}"
         self._text = family.name.rstrip("%") + (f"({','.join(given)})" if given else "") + mark
+
+    def __matmul__(self, cut: int) -> Measure:
+        return self.family(cut, **self._params)
+
+    def complete(self) -> Measure:
+        """The measure itself.
+
+        Raises:
+            UsageError: its family requires a cut, and it has none.
+        """
+        if self.family.cut == "required" and self.cut is None:
+            raise UsageError(
+                f"{self.name} needs a cut",
+                hint=f"write {self._text}{'%20' if self.family.percent else '@10'}",
+            )
+        return self
 
     def __getitem__(self, name: str) -> Any:
         """The value of a parameter."""
@@ -175,12 +216,12 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """The family's name."""
+        """The name of the family."""
         return self.family.name
 
     @property
     def arity(self) -> Arity:
-        """What it looks at."""
+        """What it is given to score one unit."""
         return self.family.arity
 
     @property
@@ -190,8 +231,12 @@ class Measure:
         return self.family.modes if own is None else (*self.family.modes, str(own))
 
     def score(self, given: Any) -> float | None:
-        """The value of one unit, or None where it is undefined."""
-        return self.family.score(self, given)
+        """The value of one unit, or None where it is undefined.
+
+        Raises:
+            UsageError: as :meth:`complete`.
+        """
+        return self.family.score(self.complete(), given)
 
     def __str__(self) -> str:
         return self._text
@@ -207,37 +252,23 @@ class Measure:
 
 
 MEASURES: Registry[Family] = Registry("measure", __package__)
-_ALIASES = {
-    "recall": "R",
-    "precision": "P",
-    "map": "AP",
-    "rr": "MRR",
-    "recip_rank": "MRR",
-    "rprec": "R-precision",
-    "rprecision": "R-precision",
-    "hit": "Success",
-    "pmrr": "p-MRR",
-}
+_TREC_EVAL = re.compile(r"(?P<name>.+?)(?:_cut)?_(?P<cut>\d+)")  # ndcg_cut_10, P_10, recall_100
 _SHAPE = re.compile(r"(?P<name>[^@%()\s]+)\s*(?:\((?P<params>.*)\))?\s*(?:(?P<mark>[@%])(?P<cut>\d+))?")
 
 
 def measure(
-    name: str,
-    arity: Arity = Arity.RANKING,
-    *,
-    cut: Cut = "none",
-    params: tuple[Param, ...] = (),
-    missing: float | None = 0.0,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    of: Callable[[Measure], tuple[Measure, ...]] | None = None,
-    combine: Callable[[Measure, tuple[float, ...]], float | None] | None = None,
-    modes: tuple[str, ...] = (),
+    name: str, arity: Arity = Arity.RANKING, **declared: Any
 ) -> Callable[[Callable[[Measure, Any], float | None]], Family]:
-    """Decorator that makes a family out of a scoring function and registers it; see :class:`Family`."""
+    """Decorator that makes a family out of a scoring function and registers it.
+
+    Args:
+        name: as it is spelled.
+        arity: what it scores.
+        declared: any other field of :class:`Family`.
+    """
 
     def add(score: Callable[[Measure, Any], float | None]) -> Family:
-        family = Family(name, arity, score, cut, params, missing, bounds, of, combine, modes)
-        return MEASURES.register(name)(family)
+        return MEASURES.register(name)(Family(name, arity, score, **declared))
 
     return add
 
@@ -279,21 +310,28 @@ def parse(
         given[key.strip()] = value.strip()
     if name in (renames or {}):
         other = MEASURES.get((renames or {})[name])
-        # Parameters that only the named family has say that it is meant.
+        # With parameters that the other one lacks, the named family is meant.
         if set(given) <= {param.name for param in other.params}:
             name = other.name
+    if name not in MEASURES and (other_way := _TREC_EVAL.fullmatch(name)):
+        known = _name(other_way["name"], percent=False)
+        if known in MEASURES:
+            raise UsageError(
+                f"there is no measure called {text!r}", hint=f"did you mean {known}@{other_way['cut']}?"
+            )
     cut = int(shape["cut"]) if shape["cut"] else None
-    return MEASURES.get(name)(cut, **{**(defaults or {}).get(name, {}), **given})
+    return MEASURES.get(name)(cut, **{**(defaults or {}).get(name, {}), **given}).complete()
 
 
 def _name(given: str, percent: bool) -> str:
+    """The registered name that a spelling means; the spelling itself where none does."""
+    given += "%" if percent else ""
     known = MEASURES.names()
-    if percent:
-        return next((n for n in known if n.lower() == f"{given}%".lower()), f"{given}%")
     if given in known:
         return given
     low = given.lower()
-    return _ALIASES.get(low) or next((n for n in known if n.lower() == low), given)
+    spelled = {alias.lower(): name for name in known for alias in MEASURES.get(name).aliases}
+    return spelled.get(low) or next((name for name in known if name.lower() == low), given)
 
 
 def _split(text: str) -> list[str]:
@@ -329,9 +367,3 @@ def _spell(value: Value) -> str:
     if isinstance(value, float):
         return repr(int(value)) if value == int(value) else repr(value)
     return str(value)
-
-
-def _example(family: Family) -> str:
-    if family.cut == "none":
-        return family.name
-    return family.name.rstrip("%") + ("%20" if family.name.endswith("%") else "@10")

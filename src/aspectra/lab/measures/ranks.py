@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import DOCUMENT_MISSING, REL
@@ -11,12 +12,16 @@ from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
 
 __all__ = ["gold_rank", "negative_rank", "rank_gap"]
 
-_PARAMS = (
-    REL,
-    Param("mode", "instructed", "whose ranking is looked at", ("original", "instructed", "reversed")),
-    DOCUMENT_MISSING,
-)
-_MODES = ("original", "instructed")
+_SHARED: Mapping[str, Any] = {
+    "params": (
+        REL,
+        Param("mode", "instructed", "whose ranking is scored", ("original", "instructed", "reversed")),
+        DOCUMENT_MISSING,
+    ),
+    "missing": None,
+    "modes": ("original", "instructed"),
+    "scale": 1.0,
+}
 
 
 def _mean(measure: Measure, topic: Mapping[str, Judged], chosen: Array) -> float | None:
@@ -27,7 +32,7 @@ def _mean(measure: Measure, topic: Mapping[str, Judged], chosen: Array) -> float
     return math.fsum(ranks) / len(ranks) if ranks else None
 
 
-@measure("GoldRank", Arity.MODES, params=_PARAMS, missing=None, bounds=(1.0, math.inf), modes=_MODES)
+@measure("GoldRank", Arity.MODES, bounds=(1.0, math.inf), better="lower", **_SHARED)
 def gold_rank(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
     """Mean rank, in one mode, of the documents relevant in the instructed mode; lower is better there.
 
@@ -36,7 +41,7 @@ def gold_rank(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
     return _mean(measure, topic, topic["instructed"].relevant(measure["rel"]))
 
 
-@measure("NegativeRank", Arity.MODES, params=_PARAMS, missing=None, bounds=(1.0, math.inf), modes=_MODES)
+@measure("NegativeRank", Arity.MODES, bounds=(1.0, math.inf), better="", **_SHARED)
 def negative_rank(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
     """Mean rank, in one mode, of the documents relevant in the original mode and not in the instructed one.
 
@@ -46,9 +51,9 @@ def negative_rank(measure: Measure, topic: Mapping[str, Judged]) -> float | None
     return _mean(measure, topic, chosen)
 
 
-@measure("RankGap", Arity.MODES, params=_PARAMS, missing=None, bounds=(-math.inf, math.inf), modes=_MODES)
+@measure("RankGap", Arity.MODES, bounds=(-math.inf, math.inf), better="lower", **_SHARED)
 def rank_gap(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
-    """Mean gold rank minus mean rank of the instruction negatives; negative where gold stands higher.
+    """Mean gold rank minus mean rank of the instruction negatives; negative where gold ranks higher.
 
     Source: InfoSearch's public code.
     """

@@ -14,6 +14,7 @@ __all__ = ["recall"]
 @measure(
     "R",
     cut="optional",
+    aliases=("recall",),
     params=(REL, Param("cap", False, "divide by min(k, relevant); undefined where nothing is"), UNJUDGED),
 )
 def recall(measure: Measure, topic: Judged) -> float | None:
@@ -22,7 +23,7 @@ def recall(measure: Measure, topic: Judged) -> float | None:
     Range [0, 1]. 0 where nothing is relevant; with ``cap`` (mteb's ``R_cap``) undefined there. Sources:
     trec_eval ``recall``; LitSearch section 4; PRISM section 4.
 
-    >>> from aspectra.lab.evaluation.evaluate import evaluate
+    >>> from aspectra.lab import evaluate
     >>> judgements, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}
     >>> evaluation = evaluate(["R@2", "R(cap=true)@2"], judgements, run)
     >>> round(evaluation["R@2"].mean, 4), evaluation["R(cap=true)@2"].mean

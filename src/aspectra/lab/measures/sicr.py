@@ -41,7 +41,9 @@ def complies(ranks: Triple, scores: Triple, rule: str = "paper") -> bool:
     Arity.MODES,
     params=(
         REL,
-        Param("rule", "paper", "strict, or the public code's leave to stay first", ("paper", "fork")),
+        Param(
+            "rule", "paper", "strict, or a document may stay first, as in the public code", ("paper", "fork")
+        ),
         Param("missing", "lowest", "score of an unranked document", ("lowest", "zero")),
     ),
     modes=("original", "instructed", "reversed"),

@@ -1,4 +1,4 @@
-"""WISE: how well a gold document's rank obeys an instruction and its reverse."""
+"""WISE: how far the ranks of gold documents follow an instruction and its reverse."""
 
 from __future__ import annotations
 
@@ -118,6 +118,8 @@ def _loss(measure: Measure, values: tuple[float, ...]) -> float | None:
     cut="required",
     params=_PARAMS,
     bounds=(0.0, math.inf),
+    scale=1.0,
+    better="lower",
     modes=_MODES,
     of=_parts,
     combine=_loss,

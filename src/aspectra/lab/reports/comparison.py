@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import Benchmark
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.outcomes import scale_of
 from aspectra.lab.reports.published import Published
 from aspectra.lab.reports.published import tables as published_numbers
 from aspectra.lab.reports.tables import Number, Table
@@ -54,7 +53,11 @@ def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
         BadInput: a file lacks something, or two of them scored other files of a benchmark, or under
             other presets.
     """
-    read = [(where, _system(where, held, cell)) for where, held in results.items() for cell in _cells(held)]
+    read = [
+        (where, _system(where, held, cell))
+        for where, held in results.items()
+        for cell in held.get("cells") or ()
+    ]
     seen: dict[tuple[str, str], tuple[str, System]] = {}
     names: dict[tuple[str, str, str], int] = {}
     for where, system in read:
@@ -73,14 +76,8 @@ def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
     for where, system in read:
         twice = names[system.benchmark, system.protocol, system.name] > 1
         name = f"{system.name} ({where})" if twice else system.name
-        values = {f: getattr(system, f) for f in System.__dataclass_fields__}
-        out.append(System(**{**values, "name": name}))
+        out.append(replace(system, name=name))
     return out
-
-
-def _cells(held: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    cells = held.get("cells")
-    return list(cells) if isinstance(cells, list) else []
 
 
 def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> System:
@@ -91,15 +88,15 @@ def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> Sys
             for row in evaluation["scores"]
         }
         return System(
-            cell["recipe"],
-            cell["benchmark"],
-            cell["protocol"],
-            held["benchmarks"][cell["benchmark"]]["revision"],
-            cell["preset"],
-            {key: row["values"] for key, row in rows.items()},
-            {key: row["mean"] for key, row in rows.items()},
-            cell["ranked"],
-            cell["topics"],
+            name=cell["recipe"],
+            benchmark=cell["benchmark"],
+            protocol=cell["protocol"],
+            revision=held["benchmarks"][cell["benchmark"]]["revision"],
+            preset=cell["preset"],
+            values={key: row["values"] for key, row in rows.items()},
+            means={key: row["mean"] for key, row in rows.items()},
+            ranked=cell["ranked"],
+            topics=cell["topics"],
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
@@ -152,7 +149,9 @@ def comparison_tables(
         notes: list[str] = []
         for column in dict.fromkeys(c for s in here for c in s.values):
             if not wanted or column[1] in wanted:
-                _compare_by(column, base, here, test, correction, rows, notes)
+                others, skipped = _comparable(column, base, here)
+                rows += _compared(column, base, others, test=test, correction=correction)
+                notes += skipped
         if not rows:
             continue
         corrected = "" if correction == "none" else f", {correction}-corrected over the systems of a measure"
@@ -181,65 +180,54 @@ def comparison_tables(
     return out
 
 
-def _compare_by(
-    column: Column,
-    base: System,
-    here: Sequence[System],
-    test: str,
-    correction: str,
-    rows: list[tuple[Any, ...]],
-    notes: list[str],
-) -> None:
-    """Rows of one measure."""
+def _comparable(column: Column, base: System, here: Sequence[System]) -> tuple[list[System], list[str]]:
+    """The other systems scored by a measure on the baseline's units, and a note on each of the rest."""
     own = base.values.get(column, {})
-    scale = scale_of(parse(column[1]).name)
-    mean = base.means.get(column)
-    rows.append(
-        (
-            _spelled(column),
-            base.name,
-            None if mean is None else Number(scale * mean),
-            None,
-            None,
-            len(own),
-            None,
-            "",
-        )
-    )
-    others: dict[str, Mapping[str, float]] = {}
+    others: list[System] = []
+    notes: list[str] = []
     for system in here:
         values = system.values.get(column)
         if system is base or values is None:
             continue
-        if set(values) != set(own):
+        if set(values) == set(own):
+            others.append(system)
+        else:
             notes.append(
                 f"{_spelled(column)}: {system.name} was scored on other units "
                 f"({len(values):,}, the baseline on {len(own):,}): not compared"
             )
-            continue
-        others[system.name] = values
-    for name, found in compare(own, others, test=test, correction=correction).items():
-        values = others[name]
-        span = bootstrap(values, own)
-        counts = win_tie_loss(values, own)
+    return others, notes
+
+
+def _compared(
+    column: Column, base: System, others: Sequence[System], *, test: str, correction: str
+) -> list[tuple[Any, ...]]:
+    """Rows of one measure: the baseline's first."""
+    own = base.values.get(column, {})
+    family = parse(column[1]).family
+    spelled = _spelled(column)
+    mean = Number.of(base.means.get(column), family.scale)
+    rows: list[tuple[Any, ...]] = [(spelled, base.name, mean, None, None, len(own), None, "")]
+    values = {system.name: system.values[column] for system in others}
+    for system, found in zip(
+        others, compare(own, values, test=test, correction=correction).values(), strict=True
+    ):
+        ours = values[system.name]
+        wins, ties, losses = win_tie_loss(own, ours) if family.better == "lower" else win_tie_loss(ours, own)
         p = found.p if found.adjusted is None else found.adjusted
-        mean = next(s for s in here if s.name == name).means.get(column)
         rows.append(
             (
-                _spelled(column),
-                name,
-                None if mean is None else Number(scale * mean),
-                Number(
-                    scale * found.difference,
-                    None if span is None else scale * span.low,
-                    None if span is None else scale * span.high,
-                ),
-                f"{counts.wins}/{counts.ties}/{counts.losses}",
+                spelled,
+                system.name,
+                Number.of(system.means.get(column), family.scale),
+                Number.of(found.difference, family.scale, bootstrap(ours, own)),
+                f"{wins}/{ties}/{losses}",
                 found.units,
                 None if p is None else f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}",
                 "*" if found.significant() else "",
             )
         )
+    return rows
 
 
 def published_table(
@@ -249,7 +237,7 @@ def published_table(
 
     Args:
         benchmark: better the loaded one, so that its size can be compared with the published.
-        systems: of this benchmark; their means stand first.
+        systems: of this benchmark; their means come first.
         measures: only these; default: all that the systems were scored by.
     """
     name = benchmark if isinstance(benchmark, str) else benchmark.name
@@ -274,7 +262,7 @@ def published_table(
                         part,
                         f"here: {system.name}, {system.protocol}",
                         "",
-                        Number(scale_of(parse(column[1]).name) * mean),
+                        Number.of(mean, parse(column[1]).family.scale),
                         "",
                     )
                 )
@@ -293,13 +281,12 @@ def published_table(
 
 def _published_row(row: Published, number: int) -> tuple[Any, ...]:
     part = [row.mode, row.judgements, *(f"{k} {v}" for k, v in row.labels.items())]
-    scale = scale_of(parse(row.measure).name)
-    spread = None if row.deviation is None else scale * row.deviation
+    value = Number.of(row.value or 0.0, parse(row.measure).family.scale, deviation=row.deviation)
     return (
         row.measure,
         ", ".join(filter(None, part)),
         f"{row.system}, {row.setup}" if row.setup else row.system,
         f"[{number}] table {row.table}",
-        Number(scale * (row.value or 0.0), deviation=spread),
+        value,
         "comparable" if row.comparable else f"not comparable: {row.why_not}",
     )

@@ -1,7 +1,7 @@
 """The result tables of the papers, as data: what others measured, and whether it can be held beside a run.
 
 A published number is comparable with a run only where collection, judgements and protocol are the same. Where
-they are not, the row says so in words that can be printed beside it. Nothing here is a target for a test:
+they are not, the row gives the reason, to be printed beside it. Nothing here is a target for a test:
 cells that look misprinted or cannot be reproduced carry the doubt.
 """
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aspectra.base.errors import UsageError
+from aspectra.lab.statistics.significance import Interval
 
 __all__ = ["FORMATS", "Cell", "Number", "Table", "render", "to_dict"]
 
@@ -28,6 +29,20 @@ class Number:
     low: float | None = None
     high: float | None = None
     deviation: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        value: float | None,
+        scale: float = 1.0,
+        interval: Interval | None = None,
+        deviation: float | None = None,
+    ) -> Number | None:
+        """The number with everything known about it, times ``scale``; None for None."""
+        if value is None:
+            return None
+        known = (interval and interval.low, interval and interval.high, deviation)
+        return cls(scale * value, *(None if one is None else scale * one for one in known))
 
     def text(self, digits: int) -> str:
         """As printed.
@@ -155,7 +170,7 @@ def _latex(table: Table) -> str:
 
 
 def _csv(table: Table) -> str:
-    """Unrounded; what is known about a mean's precision stands in columns of its own behind the others."""
+    """Unrounded; intervals and deviations of means are in columns of their own, behind the others."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     marked = table.marks or {}

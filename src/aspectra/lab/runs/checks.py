@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from aspectra.lab.benchmarks.protocol import Grades
+from aspectra.lab.evaluation.judged import Grades
 
 __all__ = ["Checks", "check_run"]
 
@@ -55,43 +55,27 @@ class Checks:
         )
 
 
-def check_run(
-    run: Grades,
-    qrels: Grades | None = None,
-    *,
-    corpus: Collection[str] | None = None,
-    topics: Iterable[str] | None = None,
-) -> Checks:
-    """What of a run does not fit the judgements, the corpus or the list of topics.
+def check_run(run: Grades, qrels: Grades, *, corpus: Collection[str] | None = None) -> Checks:
+    """What of a run does not fit the judgements or the corpus, besides what an evaluation reports itself.
 
     Args:
         run: topic -> document -> score.
         qrels: topic -> document -> grade.
-        corpus: all document ids.
-        topics: all topic ids.
+        corpus: all document ids; without it, topics whose documents are all unjudged are counted instead.
     """
     found: dict[str, list[str]] = {"topics with an empty ranking": [t for t, docs in run.items() if not docs]}
-    tied = 0
-    for docs in run.values():
-        tied += len(docs) - len(set(docs.values()))
     if corpus is not None:
-        known = corpus if isinstance(corpus, (set, frozenset, dict)) else frozenset(corpus)
-        found["ranked documents outside the corpus"] = [
-            f"{topic} {doc}" for topic, docs in run.items() for doc in docs if doc not in known
-        ]
-        found["judged documents outside the corpus"] = [
-            f"{topic} {doc}" for topic, docs in (qrels or {}).items() for doc in docs if doc not in known
-        ]
-    if topics is not None:
-        every = list(topics)
-        listed = set(every)
-        found["topics without a ranking"] = [topic for topic in every if topic not in run]
-        found["ranked topics that are not in the list"] = [topic for topic in run if topic not in listed]
-    if qrels is not None:
-        found["judged topics without a ranking"] = [t for t, docs in qrels.items() if docs and not run.get(t)]
-        found["ranked topics without judgements"] = [t for t in run if not qrels.get(t)]
-        found["topics judged without a relevant document"] = [
-            t for t, docs in qrels.items() if docs and not any(grade > 0 for grade in docs.values())
-        ]
+        for what, table in (("ranked", run), ("judged", qrels)):
+            found[f"{what} documents outside the corpus"] = [
+                f"{topic} {doc}" for topic, docs in table.items() for doc in docs if doc not in corpus
+            ]
+    else:
+        both = [topic for topic, docs in qrels.items() if docs and run.get(topic)]
+        lost = [topic for topic in both if qrels[topic].keys().isdisjoint(run[topic])]
+        what = "topics rank no judged document"
+        if both and len(lost) == len(both):
+            what += ": no topic ranks any, so check that both files use the same document ids"
+        found[what] = lost
     out = Checks.of(found)
+    tied = sum(len(docs) - len(set(docs.values())) for docs in run.values())
     return out + Checks({"documents with the score of another": tied}) if tied else out

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -22,11 +22,13 @@ import zstandard
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs.checks import Checks
+from aspectra.lab.runs.rows import Row, read_rows, text_of
 from aspectra.papers.sources.files import open_bytes
 from aspectra.search.trec import trec_lines, trec_token
 
 __all__ = [
     "DOCUMENT_KEYS",
+    "DUPLICATES",
     "QRELS",
     "RUN",
     "TOPIC_KEYS",
@@ -41,35 +43,53 @@ Data = dict[str, dict[str, float]]
 TOPIC_KEYS = ("query-id", "query_id", "qid", "query", "topic", "topic_id", "q_id", "query id")
 DOCUMENT_KEYS = ("corpus-id", "corpus_id", "docid", "doc_id", "document", "pid", "paper_id", "doc", "id")
 _NUMBER_KEYS = ("score", "grade", "relevance", "rel", "label", "sim")
+# The policy of every reader of the lab for a document named twice for one topic: ``error`` refuses the file,
+# ``first`` takes the first number in it. A judgement repeated with the same grade contradicts nothing and
+# counts once. Whatever is listed twice and not refused is counted and reported.
+DUPLICATES = ("error", "first")
 _BLOCK = 1 << 19  # small enough for its words to stay in the cache
 _DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a file holds: words for messages, and the columns of a TREC line."""
+    """What a file holds.
+
+    Attributes:
+        name, number: words for messages.
+        columns: how many columns a TREC line has.
+        place: which of them holds the number.
+        layout: the columns, for messages.
+        repeats: whether a pair may be repeated with the same number.
+        unstated: the number of a pair that comes without one; None where it must have one.
+    """
 
     name: str
     number: str
     columns: int
     place: int
+    layout: str
+    repeats: bool = False
+    unstated: float | None = None
 
 
-RUN = Kind("run", "score", 6, 4)
-QRELS = Kind("judgements", "grade", 4, 3)
+RUN = Kind("run", "score", 6, 4, "topic Q0 document rank score name")
+QRELS = Kind("judgements", "grade", 4, 3, "topic 0 document grade", repeats=True, unstated=1.0)
 
 
 class _Filling:
-    """Collects (topic, document, number), minding duplicates and numbers that are none."""
+    """Collects (topic, document, number), and checks duplicates and numbers."""
 
-    def __init__(self, path: Path, kind: Kind, duplicates: str) -> None:
-        if duplicates not in ("error", "first"):
-            raise UsageError(f"duplicates must be error or first, not {duplicates!r}")
+    def __init__(self, path: Path, kind: Kind, duplicates: str, data: Data) -> None:
+        if duplicates not in DUPLICATES:
+            raise UsageError(f"duplicates must be {' or '.join(DUPLICATES)}, not {duplicates!r}")
         self.path = path
         self.kind = kind
         self.duplicates = duplicates
-        self.data: Data = {}
+        self.data = data
         self.twice: list[str] = []
+        self.repeated: list[str] = []
+        self.added = False
 
     def fail(self, place: str, what: str, hint: str = "") -> BadInput:
         return BadInput(f"{self.path}, {place}: {what}", why=f"read as {self.kind.name}", hint=hint)
@@ -88,7 +108,11 @@ class _Filling:
                 "drop such documents, or give them a score below all others",
             )
         docs = self.data.setdefault(topic, {})
+        self.added = True
         if doc in docs:
+            if self.kind.repeats and docs[doc] == value:
+                self.repeated.append(f"{topic} {doc}")
+                return
             if self.duplicates == "error":
                 raise self.fail(
                     place,
@@ -100,27 +124,41 @@ class _Filling:
         docs[doc] = value
 
     def done(self) -> tuple[Data, Checks]:
-        if not any(self.data.values()):
+        if not self.added:
             raise BadInput(f"{self.path} holds no {self.kind.name}", hint="check the file and its format")
-        return self.data, Checks.of({"documents listed twice, the first kept": self.twice})
+        return self.data, Checks.of(
+            {
+                "documents listed twice, the first kept": self.twice,
+                "judgements repeated with the same grade": self.repeated,
+            }
+        )
 
 
-def read_table(path: Path, kind: Kind, duplicates: str = "error") -> tuple[Data, Checks]:
+def read_table(
+    path: Path, kind: Kind, duplicates: str = DUPLICATES[0], data: Data | None = None
+) -> tuple[Data, Checks]:
     """Topic -> document -> number, in the order of the file, and what was odd.
+
+    Args:
+        path: TREC (judgements also without its second column), a tsv with a header, BEIR's JSON, JSON Lines
+            or Parquet; compressed or not.
+        kind: :data:`RUN` or :data:`QRELS`.
+        duplicates: one of :data:`DUPLICATES`.
+        data: earlier parts of the same table, to be added to.
 
     Raises:
         BadInput: the file cannot be read as this kind, or holds nothing.
     """
-    filling = _Filling(path, kind, duplicates)
+    filling = _Filling(path, kind, duplicates, {} if data is None else data)
     with open_bytes(path) as stream:
         try:
             head = stream.read(4096)
             start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
             blocks = _blocks(stream, head)
-            if start.startswith(b"{"):
+            if path.suffix == ".parquet" or _header(start.split(b"\n")[0].decode("utf-8", "replace")):
+                _read_rows(filling)
+            elif start.startswith(b"{"):
                 _read_json(b"".join(blocks), filling)
-            elif _header(start.split(b"\n")[0].decode("utf-8", "replace")):
-                _read_tsv(b"".join(blocks), filling)
             else:
                 _read_trec(blocks, filling)
         except _DAMAGE as error:
@@ -151,29 +189,31 @@ def _text(raw: bytes, filling: _Filling) -> str:
 def _read_trec(blocks: Iterator[bytes], filling: _Filling) -> None:
     kind = filling.kind
     number = 0
+    columns = kind.columns
     for raw in blocks:
         text = _text(raw, filling)
         lines = text.count("\n") + (not text.endswith("\n"))
         if not _read_even(text, number, lines, filling):
             for i, line in enumerate(text.split("\n"), number + 1):
-                words = line.split()
-                if not words:
+                if not line.strip():
                     continue
-                if len(words) != kind.columns:
+                tabs = kind is QRELS and "\t" in line
+                words = [word.strip() for word in line.split("\t")] if tabs else line.split()
+                if not filling.added and kind is QRELS and len(words) == 3:
+                    columns = 3  # no second column; then no line may have it
+                if len(words) != columns:
                     raise filling.fail(
                         f"line {i}",
-                        f"{len(words)} columns instead of {kind.columns}",
-                        "TREC lines are: " + _LAYOUT[kind.name],
+                        f"{len(words)} columns instead of {columns}",
+                        "TREC lines are: " + kind.layout,
                     )
-                filling.add(f"line {i}", words[0], words[2], words[kind.place])
+                doc, place = (2, kind.place) if columns > 3 else (1, 2)
+                filling.add(f"line {i}", words[0], words[doc], words[place])
         number += lines
 
 
-_LAYOUT = {"run": "topic Q0 document rank score name", "judgements": "topic 0 document grade"}
-
-
 def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
-    """Many lines of a run at once; False (and nothing kept) where each must be looked at.
+    """Read many lines of a run at once; False (and nothing is read) where each must be read alone.
 
     Uneven lines would shift some other column into the second one.
     """
@@ -192,6 +232,7 @@ def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
         end = start + len(list(group))
         found = dict(zip(docs[start:end], scores[start:end], strict=True))
         known = filling.data.setdefault(topic, {})
+        filling.added = True
         if len(found) == end - start and known.keys().isdisjoint(found):
             known.update(found)
         else:
@@ -201,67 +242,43 @@ def _read_even(text: str, number: int, lines: int, filling: _Filling) -> bool:
     return True
 
 
-def _header(line: str) -> list[str] | None:
-    """Column names of a tsv, when the line is a header."""
-    names = [name.strip().lower() for name in line.strip().split("\t")]
-    return names if len(names) >= 3 and names[0] in TOPIC_KEYS else None
-
-
-def _column(names: list[str], known: tuple[str, ...], filling: _Filling) -> int:
-    for name in known:
-        if name in names:
-            return names.index(name)
-    raise filling.fail("line 1", "no column is called " + " or ".join(known[:4]))
-
-
-def _read_tsv(raw: bytes, filling: _Filling) -> None:
-    lines = _text(raw, filling).split("\n")
-    names = _header(lines[0]) or []
-    at = [_column(names, known, filling) for known in (TOPIC_KEYS, DOCUMENT_KEYS, _NUMBER_KEYS)]
-    for i, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        cells = [cell.strip() for cell in line.rstrip("\r").split("\t")]
-        if len(cells) != len(names):
-            raise filling.fail(f"line {i}", f"{len(cells)} columns instead of {len(names)}")
-        filling.add(f"line {i}", cells[at[0]], cells[at[1]], cells[at[2]])
+def _header(line: str) -> bool:
+    """Whether the first line of a tsv names its columns."""
+    names = line.lower().split("\t")
+    return len(names) >= 3 and names[0].strip() in TOPIC_KEYS
 
 
 def _read_json(raw: bytes, filling: _Filling) -> None:
-    text = _text(raw, filling)
     try:
-        whole = json.loads(text)
+        whole = json.loads(_text(raw, filling))
     except ValueError:
         whole = None
     if isinstance(whole, dict) and not any(key in whole for key in (*TOPIC_KEYS, "_id")):
         for topic, docs in whole.items():
             _add_docs(f"topic {topic}", str(topic), docs, filling)
-        return
-    for i, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise filling.fail(f"line {i}", "no JSON object", str(error)) from error
-            if not isinstance(row, dict):
-                raise filling.fail(f"line {i}", "no JSON object")
-            _add_row(f"line {i}", row, filling)
+    else:
+        _read_rows(filling)
 
 
-def _add_row(place: str, row: dict[str, Any], filling: _Filling) -> None:
-    """A JSON line: one document, or all of a topic's under ``docs``, ``results``, ``scores`` or ``qrels``."""
+def _read_rows(filling: _Filling) -> None:
+    for number, row in read_rows(filling.path):
+        _add_row(f"line {number}", row, filling)
+
+
+def _add_row(place: str, row: Row, filling: _Filling) -> None:
+    """A row: one document, or all of a topic's under ``docs``, ``results``, ``scores`` or ``qrels``."""
     topic = next((row[key] for key in (*TOPIC_KEYS, "_id") if key in row), None)
     if topic is None or isinstance(topic, (dict, list)):
         raise filling.fail(place, "no topic", "name it query_id")
     for key in ("docs", "results", "scores", "qrels", "ranking", "retrieved"):
         if isinstance(row.get(key), (dict, list)):
-            _add_docs(place, str(topic), row[key], filling)
+            _add_docs(place, text_of(topic), row[key], filling)
             return
     doc = next((row[key] for key in DOCUMENT_KEYS if key in row), None)
-    value = next((row[key] for key in _NUMBER_KEYS if key in row), None)
-    if doc is None or value is None:
+    value = next((row[key] for key in _NUMBER_KEYS if key in row), filling.kind.unstated)
+    if doc is None or isinstance(doc, (dict, list)) or value is None:
         raise filling.fail(place, f"no document or no {filling.kind.number}", "name them doc_id and score")
-    filling.add(place, str(topic), str(doc), value)
+    filling.add(place, text_of(topic), text_of(doc), value)
 
 
 def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
@@ -272,10 +289,8 @@ def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
     elif isinstance(docs, list) and all(isinstance(x, (list, tuple)) and len(x) == 2 for x in docs):
         pairs = [(x[0], x[1]) for x in docs]
     elif isinstance(docs, list) and all(isinstance(x, (str, int)) for x in docs):
-        worth: Callable[[int], float] = (
-            (lambda rank: -float(rank)) if filling.kind is RUN else (lambda _: 1.0)
-        )
-        pairs = [(doc, worth(rank)) for rank, doc in enumerate(docs, 1)]
+        unstated = filling.kind.unstated
+        pairs = [(doc, -float(rank) if unstated is None else unstated) for rank, doc in enumerate(docs, 1)]
     else:
         raise filling.fail(place, f"documents with a {filling.kind.number} each were expected")
     for doc, value in pairs:

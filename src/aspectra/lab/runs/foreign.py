@@ -6,20 +6,16 @@ everything below it.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from aspectra.base.errors import BadInput
 from aspectra.lab.runs.checks import Checks
 from aspectra.lab.runs.files import DOCUMENT_KEYS, TOPIC_KEYS
+from aspectra.lab.runs.rows import Row, first_of, read_rows
 from aspectra.lab.runs.run import Run
 from aspectra.papers.paper import normalise_title
-from aspectra.papers.sources.files import read_text
 
 __all__ = ["UNMATCHED", "read_export"]
 
@@ -28,11 +24,9 @@ _TITLE_KEYS = ("title", "document title", "paper title", "name", "ti")
 _SCORE_KEYS = ("score", "relevance", "similarity", "sim")
 _RANK_KEYS = ("rank", "position", "place", "nr")
 
-Row = Mapping[str, Any]
-
 
 def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Run:
-    """A run out of a csv, tsv or JSON Lines file with an id or a title in each row, compressed or not.
+    """A run from a csv, tsv, JSON Lines or Parquet file with an id or a title in each row.
 
     A row is matched by its id, else by its title reduced to letters and digits. The order is that of a score
     column, else of a rank column, else of the file. A document that comes twice keeps its better place.
@@ -58,15 +52,16 @@ def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Ru
         what: [] for what in ("matched by id", "matched by title", "unmatched", "ambiguous", "listed again")
     }
     rows: dict[str, list[tuple[float, int, str]]] = {}
-    for i, row in enumerate(_rows(path), 1):
-        where = str(_field(row, TOPIC_KEYS) or topic)
+    for i, given_row in read_rows(path):
+        row = {name.strip().lower(): value for name, value in given_row.items()}
+        where = first_of(row, TOPIC_KEYS) or topic
         if not where:
             raise BadInput(
-                f"{path}, row {i}: no topic", why="there is no column query_id", hint="name the topic"
+                f"{path}, line {i}: no topic", why="there is no column query_id", hint="name the topic"
             )
-        given, title = str(_field(row, DOCUMENT_KEYS) or ""), str(_field(row, _TITLE_KEYS) or "")
+        given, title = first_of(row, DOCUMENT_KEYS), first_of(row, _TITLE_KEYS)
         if not given and not title:
-            raise BadInput(f"{path}, row {i}: neither an id nor a title", hint="name a column id or title")
+            raise BadInput(f"{path}, line {i}: neither an id nor a title", hint="name a column id or title")
         shown = given or title
         candidates = by_title.get(normalise_title(title or given), [])
         if given in titles:
@@ -94,46 +89,13 @@ def read_export(path: Path, titles: Mapping[str, str], *, topic: str = "") -> Ru
     return Run(data, path.stem, Checks.of(found))
 
 
-def _rows(path: Path) -> list[Row]:
-    """Rows with lower-case column names."""
-    text, _ = read_text(path)
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            if text.lstrip().startswith("["):
-                loaded = json.loads(text)
-            else:
-                loaded = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError as error:
-            raise BadInput(f"{path} is not valid JSON", why=str(error)) from error
-        if not all(isinstance(row, dict) for row in loaded):
-            raise BadInput(f"{path}: every row must be a JSON object")
-        return [{str(name).strip().lower(): value for name, value in row.items()} for row in loaded]
-    first = text.split("\n", 1)[0]
-    mark = "\t" if "\t" in first else ";" if first.count(";") > first.count(",") else ","
-    reader = csv.DictReader(io.StringIO(text), delimiter=mark)
-    try:
-        return [
-            {(n or "").strip().lower(): v for n, v in row.items() if isinstance(n, str)} for row in reader
-        ]
-    except csv.Error as error:
-        raise BadInput(f"{path} is not a table that can be read", why=str(error)) from error
-
-
-def _field(row: Row, names: tuple[str, ...]) -> Any:
-    for name in names:
-        value = row.get(name)
-        if value is not None and str(value).strip():
-            return str(value).strip()
-    return None
-
-
 def _worth(row: Row, i: int, path: Path) -> float:
     """Higher is better: the score, else minus the rank, else 0, so that the file's order decides."""
-    score, rank = _field(row, _SCORE_KEYS), _field(row, _RANK_KEYS)
+    score, rank = first_of(row, _SCORE_KEYS), first_of(row, _RANK_KEYS)
     try:
-        value = float(score) if score is not None else -float(rank) if rank is not None else 0.0
+        value = float(score) if score else -float(rank) if rank else 0.0
     except ValueError as error:
-        raise BadInput(f"{path}, row {i}: {score or rank!r} is not a number") from error
+        raise BadInput(f"{path}, line {i}: {score or rank!r} is not a number") from error
     if not math.isfinite(value):
-        raise BadInput(f"{path}, row {i}: a score that is {value} has no place in an order")
+        raise BadInput(f"{path}, line {i}: a score that is {value} has no place in an order")
     return value

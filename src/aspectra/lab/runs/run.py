@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs import files as run_files
 from aspectra.lab.runs.checks import Checks, check_run
+from aspectra.lab.runs.files import DUPLICATES
 
 __all__ = ["Checks", "Qrels", "Run", "check_run"]
 
@@ -79,21 +80,25 @@ class Run(_Table):
         return cls(data, name)
 
     @classmethod
-    def read(cls, path: Path, *, duplicates: str = "error") -> Run:
-        """A run from a file: TREC, BEIR (JSON or tsv with a header) or JSON Lines, compressed or not.
-
-        The format is told by content.
+    def read(cls, path: Path | str, *, duplicates: str = DUPLICATES[0]) -> Run:
+        """A run from a file: TREC, BEIR (JSON or tsv with a header), JSON Lines or Parquet.
 
         Args:
-            path: the file.
-            duplicates: what a document listed twice for one topic is: an ``error``, or the ``first`` (in the
-                file) counts and the others are remarked on.
+            path: the file, compressed or not; the format is told by content.
+            duplicates: whether a document listed twice for one topic is an ``error``, or the ``first`` in the
+                file counts and the others are reported.
 
         Raises:
-            BadInput: the file cannot be read, or a line, score or document in it cannot stand.
+            BadInput: the file or a line of it cannot be read, or a score is not a number.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Run({"q": {"a": 1.0, "b": 2.0}}).write(f"{folder}/my.run")
+        ...     Run.read(f"{folder}/my.run").ranking("q")
+        ['b', 'a']
         """
-        data, checks = run_files.read_table(path, run_files.RUN, duplicates)
-        return cls(data, _stem(path), checks)
+        data, checks = run_files.read_table(Path(path), run_files.RUN, duplicates)
+        return cls(data, _stem(Path(path)), checks)
 
     def ranking(self, topic: str, order: Order = "id-descending") -> list[str]:
         """Documents of a topic, best first; equal scores by ``order``."""
@@ -106,15 +111,13 @@ class Run(_Table):
         data = {t: {doc: docs[doc] for doc in order_ids(docs, order)[:k]} for t, docs in self.data.items()}
         return Run(data, self.name, self.checks)
 
-    def without(self, excluded: Mapping[str, Collection[str]]) -> Run:
-        """The run without each topic's excluded documents."""
-        data = {
-            topic: {doc: score for doc, score in docs.items() if doc not in excluded.get(topic, ())}
-            for topic, docs in self.data.items()
-        }
-        return Run(data, self.name, self.checks)
-
-    def write(self, path: Path, format: str = "trec", *, order: Order = "id-descending") -> None:  # noqa: A002
+    def write(
+        self,
+        path: Path | str,
+        format: str = "trec",  # noqa: A002
+        *,
+        order: Order = "id-descending",
+    ) -> None:
         """Write the run, best first; ``trec`` with scores that strictly fall, so that all tools agree.
 
         Args:
@@ -126,16 +129,16 @@ class Run(_Table):
             BadInput: two ids become one word in TREC format, or a score is no number. UsageError: no such
                 format.
         """
-        run_files.write_run(path, self.data, self.name or "aspectra", format, order)
-
-    def to_trec(self, *, order: Order = "id-descending") -> str:
-        """The lines of :meth:`write`."""
-        return "".join(run_files.trec_run(self.data, self.name or "aspectra", order))
+        run_files.write_run(Path(path), self.data, self.name or "aspectra", format, order)
 
 
 @dataclass(frozen=True, eq=False)
 class Qrels(_Table):
     """Relevance judgements: topic -> document -> grade. Negative grades gain nothing.
+
+    >>> qrels = Qrels({"q": {"a": 2, "b": 0}})
+    >>> len(qrels), qrels.pairs, qrels["q"]["a"]
+    (1, 2, 2)
 
     Attributes:
         data: the grades.
@@ -144,39 +147,30 @@ class Qrels(_Table):
     """
 
     @classmethod
-    def read(cls, path: Path, *, duplicates: str = "error") -> Qrels:
-        """Judgements from a file: TREC, BEIR (tsv with a header, or JSON) or JSON Lines, compressed or not.
+    def read(cls, path: Path | str, *, duplicates: str = DUPLICATES[0]) -> Qrels:
+        """Judgements from a file: TREC, BEIR (tsv with a header, or JSON), JSON Lines or Parquet.
+
+        Args:
+            path: the file, compressed or not; the format is told by content.
+            duplicates: as :meth:`Run.read`; a judgement repeated with the same grade is no contradiction, and
+                counts once.
 
         Raises:
-            BadInput: the file cannot be read or holds no judgement, or a line or grade in it cannot stand.
+            BadInput: the file or a line of it cannot be read, it holds no judgement, a grade is not a number,
+                or a pair has two grades.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Qrels({"q": {"a": 2, "b": 0}}).write(f"{folder}/qrels.tsv", "beir")
+        ...     Qrels.read(f"{folder}/qrels.tsv")["q"]
+        {'a': 2.0, 'b': 0.0}
         """
-        data, checks = run_files.read_table(path, run_files.QRELS, duplicates)
-        return cls(data, _stem(path), checks)
+        data, checks = run_files.read_table(Path(path), run_files.QRELS, duplicates)
+        return cls(data, _stem(Path(path)), checks)
 
-    def without(self, excluded: Mapping[str, Collection[str]]) -> Qrels:
-        """The judgements without each topic's excluded documents."""
-        data = {
-            topic: {doc: grade for doc, grade in docs.items() if doc not in excluded.get(topic, ())}
-            for topic, docs in self.data.items()
-        }
-        return Qrels(data, self.name, self.checks)
-
-    def pooled_lacks(self, gold: Mapping[str, Mapping[str, float]], rel: float = 1.0) -> dict[str, list[str]]:
-        """Topic -> gold documents that this pooled set lacks as relevant; empty when it contains gold.
-
-        >>> Qrels({"q": {"a": 1}}).pooled_lacks({"q": {"a": 1, "b": 1}})
-        {'q': ['b']}
-        """
-        out = {}
-        for topic, docs in gold.items():
-            own = self.data.get(topic, {})
-            if lacking := [doc for doc, grade in docs.items() if grade >= rel and own.get(doc, 0) < rel]:
-                out[topic] = lacking
-        return out
-
-    def write(self, path: Path, format: str = "trec") -> None:  # noqa: A002
+    def write(self, path: Path | str, format: str = "trec") -> None:  # noqa: A002
         """Write as ``trec``, ``beir`` (tsv with a header) or ``jsonl``; see :meth:`Run.write`."""
-        run_files.write_qrels(path, self.data, format)
+        run_files.write_qrels(Path(path), self.data, format)
 
 
 def _stem(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""A simulated model behind a prompted lens: the truth about each paper, with as much noise as is asked for.
+"""A simulated model for a prompted lens: answers with the truth about each paper, with a given noise.
 
 It never reads a text. Without noise it shows what a lens is worth whose model never errs; with noise, how
-much of that is left. Whatever it answers is *simulated*.
+much of that is left. Its answers are marked as *simulated*.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["LensOracle"]
 
 @dataclass(frozen=True)
 class LensOracle:
-    """A model that knows what a lens should see.
+    """A model that knows the true values of a lens.
 
-    What it says of a paper is drawn from the seed and the paper alone, so that neither the order of calls nor
-    their number changes it. The papers that are wrong at one noise are wrong at every greater one.
+    Its answer about a paper is drawn from the seed and the paper alone, so neither the order nor the number
+    of calls changes it. The papers that are wrong at one noise are wrong at every greater one.
 
     Attributes:
         truth: paper id -> what the lens should see in it; of papers that are not in it there is nothing to
-        see. noise: the chance that it says what should be said of a paper with another value, 0 to 1.
+        see. noise: the chance that it answers with another value than the true one, 0 to 1.
         malformed: the chance that a reply cannot be read, 0 to 1; drawn anew for each reply. seed: of all
         chances.
     """
@@ -54,7 +54,7 @@ class LensOracle:
         return sorted(set(self.truth.values()))
 
     def sees(self, paper: str) -> str:
-        """What it says of a paper, where its reply can be read."""
+        """Its answer about a paper, before the reply is made unreadable."""
         draw = random.Random(digest([self.seed, paper]))  # noqa: S311 (no secret)
         right = self.truth.get(paper, "")
         wrong = draw.random() < self.noise

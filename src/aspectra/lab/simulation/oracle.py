@@ -6,7 +6,6 @@ rates above 0 it shows how much of that is left when the judge errs. Whatever it
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import random
@@ -49,7 +48,7 @@ class Oracle:
       papers far apart are confused far more rarely, and 0.5 is any order at all. A probability of yes becomes
       that of no; a grade or points become others.
     - ``bias``: the chance that a pair or list is answered in the order in which it was shown.
-    - ``malformed``: the chance that the reply is not what was asked for: empty, a refusal, prose, cut off, a
+    - ``malformed``: the chance that the reply is malformed: empty, a refusal, prose, cut off, a
       thought without an end, labels repeated, missing or never given out.
 
     Attributes:
@@ -58,7 +57,6 @@ class Oracle:
         error: 0 to 0.5.
         bias, malformed: 0 to 1.
         seed: of all chances.
-        latency: seconds before each answer.
     """
 
     grades: Mapping[str, float] = field(repr=False)
@@ -66,7 +64,6 @@ class Oracle:
     bias: float = 0.0
     malformed: float = 0.0
     seed: int = 0
-    latency: float = 0.0
     simulated: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
@@ -91,8 +88,6 @@ class Oracle:
         Raises:
             UsageError: the request comes from no judge that it knows.
         """
-        if self.latency:
-            await asyncio.sleep(self.latency)
         judge = request.prompt.partition("/")[0]
         if judge not in _ANSWERS:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Scoring runs: per-topic values first, means second, and everything that was left out said."""
+"""Scores runs: values by topic first, then means; whatever is left out is reported."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Any, cast
 import numpy as np
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.benchmarks.protocol import Grades
 from aspectra.lab.evaluation.inputs import Inputs, by_mode, some
-from aspectra.lab.evaluation.judged import Array, Judged
-from aspectra.lab.evaluation.outcome import Evaluation, Labels, Score, nested_mean
+from aspectra.lab.evaluation.judged import Array, Grades, Judged
+from aspectra.lab.evaluation.means import Evaluation, Labels, Score, nested_mean
 from aspectra.lab.evaluation.presets import Preset, get_preset
 from aspectra.lab.measures.gap import Pools
-from aspectra.lab.measures.protocol import Arity, Measure
+from aspectra.lab.measures.protocol import Arity, Family, Measure
 
 __all__ = ["evaluate"]
 
-# Whose judgements a measure over modes looks at; of the other modes only the rankings count.
+# Measures over modes use the judgements of these modes, and only the rankings of the others.
 _JUDGED_MODES = ("original", "instructed")
 
 
 def evaluate(
-    measures: Sequence[str | Measure],
+    measures: Sequence[str | Measure | Family],
     qrels: Grades | Mapping[str, Grades] | None = None,
     runs: Grades | Mapping[str, Grades] | None = None,
     *,
@@ -40,7 +39,7 @@ def evaluate(
     """Score a run, or one run per mode.
 
     Args:
-        measures: spellings, read under the preset, or measures, taken as they are.
+        measures: spellings, read under the preset, or measures (``nDCG@10``), taken as they are.
         qrels: topic -> document -> grade, or mode -> the same.
         runs: topic -> document -> score, or mode -> the same.
         preset: see :mod:`aspectra.lab.evaluation.presets`.
@@ -56,6 +55,11 @@ def evaluate(
     Returns:
         Scores in the order asked for; measures of one ranking once per mode.
 
+    >>> from aspectra.lab import R, nDCG
+    >>> found = evaluate([nDCG@10, "R@1"], {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "c": 1.0}})
+    >>> round(found[nDCG@10].mean, 4), found["R@1"].values
+    (0.6131, {'q': 0.5})
+
     Raises:
         UsageError: no such measure or preset, or something that a measure needs was not given.
         BadInput: empty judgements, scores that are no numbers, modes that cover different topics, no judged
@@ -64,12 +68,18 @@ def evaluate(
     chosen = get_preset(preset) if isinstance(preset, str) else preset
     if missing not in ("declared", "skip"):
         raise UsageError(f"missing must be declared or skip, not {missing!r}")
-    asked = {text if isinstance(text, str) else str(text): _resolve(text, chosen) for text in measures}
+    given = [one() if isinstance(one, Family) else one for one in measures]
+    asked = {str(one): chosen.parse(one) if isinstance(one, str) else one.complete() for one in given}
     wanted = list(dict.fromkeys(asked.values()))
     if not wanted:
-        raise UsageError("no measure was asked for", hint="as " + " ".join(chosen.measures))
+        raise UsageError("no measure is named", hint="for example " + " ".join(chosen.measures))
     job = Inputs(
-        chosen, by_mode(qrels, "judgements"), by_mode(runs, "runs"), excluded or {}, missing, groups, []
+        preset=chosen,
+        qrels=by_mode(qrels, "judgements"),
+        runs=by_mode(runs, "runs"),
+        excluded=excluded or {},
+        missing=missing,
+        groups=groups,
     )
     _check_needs(wanted, job, vectors, pools)
     if job.runs:
@@ -115,14 +125,10 @@ def evaluate(
     )
 
 
-def _resolve(given: str | Measure, preset: Preset) -> Measure:
-    return given if isinstance(given, Measure) else preset.parse(given)
-
-
 def _check_needs(
     wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Array] | None, pools: Pools | None
 ) -> None:
-    """Everything a measure needs was given."""
+    """Check that everything a measure needs was given."""
     for measure in wanted:
         arity = measure.arity
         if arity is Arity.VECTORS:

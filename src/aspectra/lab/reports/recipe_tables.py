@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.evaluation.outcome import Score
+from aspectra.lab.evaluation.means import Score
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.reports.tables import Cell as TableCell
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.lab.statistics.significance import bootstrap, compare
 
-__all__ = ["breakdown_table", "breakdown_tables", "main_table", "scale_of"]
+__all__ = ["breakdown_table", "breakdown_tables", "main_table", "main_tables"]
 
-_RAW = ("GoldRank", "NegativeRank", "RankGap", "HullVolume", "CentroidDistance", "CosineDistance", "Per")
-
-
-def scale_of(measure: str) -> float:
-    """Measures between -1 and 1 are printed x100, as the papers do; ranks and percents as they are.
-
-    >>> scale_of("nDCG"), scale_of("GoldRank")
-    (100.0, 1.0)
-    """
-    return 1.0 if measure in _RAW else 100.0
+# Judgement set, measure, mode.
+Column = tuple[str, str, str]
 
 
-def _scale(score: Score) -> float:
-    return scale_of(score.measure.name)
+def _scores(outcome: Outcome) -> dict[Column, Score]:
+    return {(name, str(score.measure), score.mode): score for name, score in outcome.scores()}
 
 
-def _columns(outcomes: Sequence[Outcome]) -> list[tuple[str, str, str]]:
-    """(judgement set, measure, mode) of every score, in order of first appearance."""
-    seen: dict[tuple[str, str, str], None] = {}
-    for outcome in outcomes:
-        for name, score in outcome.scores():
-            seen.setdefault((name, str(score.measure), score.mode))
-    return list(seen)
-
-
-def _heading(column: tuple[str, str, str], sets: set[str]) -> str:
+def _heading(column: Column, sets: set[str]) -> str:
     name, measure, mode = column
     shown = [measure]
     if mode:
@@ -49,11 +32,24 @@ def _heading(column: tuple[str, str, str], sets: set[str]) -> str:
     return " ".join(shown)
 
 
-def _find(outcome: Outcome, column: tuple[str, str, str]) -> Score | None:
-    for name, score in outcome.scores():
-        if (name, str(score.measure), score.mode) == column:
-            return score
-    return None
+def _places(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
+    """(benchmark, protocol) -> its outcomes, in order of first appearance."""
+    out: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        out.setdefault((outcome.cell.benchmark.name, outcome.cell.protocol), []).append(outcome)
+    return out
+
+
+def main_tables(
+    outcomes: Sequence[Outcome], *, baseline: str = "", test: str = "t", correction: str = "none"
+) -> dict[str, Table]:
+    """:func:`main_table` of each benchmark and protocol, under a name that can be a file's."""
+    out: dict[str, Table] = {}
+    for (name, protocol), here in _places(outcomes).items():
+        what = "pools" if protocol == "pool" else "collection"
+        file = "".join(c if c.isalnum() else "-" for c in f"{name}-{what}")
+        out[file] = main_table(f"{name} ({what})", here, baseline=baseline, test=test, correction=correction)
+    return out
 
 
 def main_table(
@@ -65,7 +61,7 @@ def main_table(
     correction: str = "none",
     intervals: bool = True,
 ) -> Table:
-    """One row a recipe, one column a measure, with what the means stand on.
+    """One row a recipe, one column a measure, with notes on what the means are taken over.
 
     Args:
         title: of the table.
@@ -80,7 +76,8 @@ def main_table(
     """
     if not outcomes:
         raise UsageError("there is nothing to print")
-    columns = _columns(outcomes)
+    found = [_scores(outcome) for outcome in outcomes]
+    columns = list(dict.fromkeys(column for scores in found for column in scores))
     sets = {name for name, _, _ in columns}
     names = [o.cell.recipe.name for o in outcomes]
     if baseline and baseline not in names:
@@ -91,38 +88,31 @@ def main_table(
     rows: list[tuple[TableCell, ...]] = []
     marks: dict[tuple[int, int], str] = {}
     best: set[tuple[int, int]] = set()
-    for outcome in outcomes:
+    for outcome, own in zip(outcomes, found, strict=True):
         cells: list[TableCell] = [outcome.name]
         for column in columns:
-            score = _find(outcome, column)
+            score = own.get(column)
             if score is None or score.mean is None:
                 cells.append(None)
                 continue
-            scale = _scale(score)
-            spread = outcome.deviations.get(column)
             span = bootstrap(score.values) if intervals and len(score.values) > 1 else None
-            cells.append(
-                Number(
-                    scale * score.mean,
-                    None if span is None else scale * span.low,
-                    None if span is None else scale * span.high,
-                    None if spread is None else scale * spread,
-                )
-            )
+            deviation = outcome.deviations.get(column)
+            cells.append(Number.of(score.mean, score.measure.family.scale, span, deviation))
         cells.append(round(1000 * outcome.seconds, 1))
         cells += [_paid(name, outcome.cost.get(name, 0.0)) for name in paid]
         rows.append(tuple(cells))
     for j, column in enumerate(columns, start=1):
-        scores = [_find(o, column) for o in outcomes]
-        means = [s.mean if s is not None else None for s in scores]
+        scores = [own.get(column) for own in found]
+        if any(s is not None and s.measure.family.better != "higher" for s in scores):
+            continue
+        means = [None if s is None else s.mean for s in scores]
         known = [m for m in means if m is not None]
-        # Nothing is best where all are equal, nor where lower or nearer may be better.
-        raw = any(s is not None and s.measure.name in _RAW for s in scores)
-        if not raw and len(set(known)) > 1:
+        if len(set(known)) > 1:  # nothing is best where all are equal
             best.update((i, j) for i, m in enumerate(means) if m == max(known))
-        if baseline and not raw:
-            marks.update(_marks(names, scores, baseline, j, test, correction))
-    notes = _notes(outcomes, columns)
+        if baseline:
+            compared = _marks(dict(zip(names, scores, strict=True)), baseline, test, correction)
+            marks.update({(names.index(name), j): mark for name, mark in compared.items()})
+    notes = _notes(outcomes, found[0])
     if baseline:
         corrected = "" if correction == "none" else f", {correction}-corrected"
         notes.append(f"+ / - : better / worse than {baseline}, paired test ({test}{corrected}), p < 0.05")
@@ -131,23 +121,18 @@ def main_table(
     return Table(title, tuple(header), tuple(rows), tuple(notes), 2, marks, frozenset(best))
 
 
-def _marks(
-    names: Sequence[str], scores: Sequence[Score | None], baseline: str, j: int, test: str, correction: str
-) -> dict[tuple[int, int], str]:
-    base = scores[names.index(baseline)]
+def _marks(scores: Mapping[str, Score | None], baseline: str, test: str, correction: str) -> dict[str, str]:
+    """Recipe -> ``+`` (better than the baseline) or ``-``, where the difference is significant."""
+    base = scores[baseline]
     if base is None or len(base.values) < 2:
         return {}
     others = {
-        n: s.values
-        for n, s in zip(names, scores, strict=True)
-        if s is not None and n != baseline and set(s.values) == set(base.values)
+        name: score.values
+        for name, score in scores.items()
+        if score is not None and name != baseline and set(score.values) == set(base.values)
     }
-    out = {}
-    for name, found in compare(base.values, others, test=test, correction=correction).items():
-        p = found.p if found.adjusted is None else found.adjusted
-        if p is not None and p < 0.05:
-            out[names.index(name), j] = "+" if found.difference > 0 else "-"
-    return out
+    compared = compare(base.values, others, test=test, correction=correction)
+    return {name: "+" if c.difference > 0 else "-" for name, c in compared.items() if c.significant()}
 
 
 def _paid(name: str, value: float) -> str | float:
@@ -155,14 +140,13 @@ def _paid(name: str, value: float) -> str | float:
     return round(value, 4) if name == "money" else f"{value:,.0f}"
 
 
-def _notes(outcomes: Sequence[Outcome], columns: Sequence[tuple[str, str, str]]) -> list[str]:
+def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[str]:
+    """What the numbers depend on; ``scores`` are those of the first outcome."""
     first = outcomes[0]
     benchmark = first.cell.benchmark
     units: dict[int, list[str]] = {}
-    for column in columns:
-        score = _find(first, column)
-        if score is not None:
-            units.setdefault(score.units, []).append(column[1])
+    for column, score in scores.items():
+        units.setdefault(score.units, []).append(column[1])
     counted = "; ".join(f"{n} units: {', '.join(dict.fromkeys(m))}" for n, m in units.items())
     what = (
         "each topic's pool is ranked" if first.cell.protocol == "pool" else "the whole collection is ranked"
@@ -206,10 +190,9 @@ def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label
     names: list[str] = []
     for outcome in outcomes:
         for held, score in outcome.scores():
-            spelled = f"{score.measure}{f' [{score.mode}]' if score.mode else ''}"
-            if spelled == measure and score.values:
+            if score.spelling == measure and score.values:
                 labels = outcome.evaluations[held].labels
-                scale = _scale(score)
+                scale = score.measure.family.scale
                 parts = {k: (scale * v, n) for k, (v, n) in score.by(labels, label).items() if k}
                 found.append(parts)
                 names.append(outcome.cell.recipe.name)
@@ -233,10 +216,8 @@ def breakdown_tables(outcomes: Sequence[Outcome], label: str) -> list[Table]:
         UsageError: none of them has it.
     """
     out = []
-    for name, protocol in dict.fromkeys((o.cell.benchmark.name, o.cell.protocol) for o in outcomes):
-        here = [o for o in outcomes if (o.cell.benchmark.name, o.cell.protocol) == (name, protocol)]
-        scores = [score for outcome in here for _, score in outcome.scores()]
-        for measure in dict.fromkeys(f"{s.measure}{f' [{s.mode}]' if s.mode else ''}" for s in scores):
+    for (name, protocol), here in _places(outcomes).items():
+        for measure in dict.fromkeys(score.spelling for o in here for _, score in o.scores()):
             with contextlib.suppress(UsageError):
                 title = f"{name} ({protocol}): {measure} by {label}"
                 out.append(breakdown_table(title, here, measure, label))

@@ -1,10 +1,10 @@
-"""The outcome of scoring: values per topic, their means, breakdowns, and what was left out."""
+"""What scoring a run gives: values by topic, their means, breakdowns, and counts of what was left out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aspectra.base.errors import UsageError
@@ -18,7 +18,7 @@ Labels = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a mean stands on.
+    """What a mean is taken over.
 
     Attributes:
         scored: judged topics with a ranking.
@@ -60,18 +60,14 @@ class Score:
     over: int = 0
 
     @property
+    def spelling(self) -> str:
+        """The measure, with the mode in brackets where there is one."""
+        return f"{self.measure} [{self.mode}]" if self.mode else str(self.measure)
+
+    @property
     def units(self) -> int:
         """How many units the mean is taken over."""
         return len(self.values) or self.over
-
-    @property
-    def micro(self) -> float | None:
-        """The plain mean over units, whatever the nested mean is."""
-        return nested_mean(self.values, {}, ())
-
-    def macro(self, labels: Labels, *names: str) -> float | None:
-        """Means within labels, finest first, then their plain mean."""
-        return nested_mean(self.values, labels, names)
 
     def by(self, labels: Labels, name: str) -> dict[str, tuple[float, int]]:
         """Label -> (mean, units), sorted; units without the label are under ""."""
@@ -119,12 +115,17 @@ class Evaluation:
 
     Attributes:
         preset: its name; to be printed with every number.
-        scores: in the order asked for.
-        counts: mode -> what the means stand on.
+        scores: in the order of the measures given.
+        counts: mode -> what the means are taken over.
         average: labels that means were taken within first.
         labels: unit -> labels.
-        asked: spelling asked for -> complete measure.
+        asked: spelling given -> complete measure.
         remarks: what the reader should know, each one sentence.
+
+    >>> from aspectra.lab import P, evaluate
+    >>> found = evaluate([P@1], {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1.0}})
+    >>> found["P@1"].values, found["P@1"].mean, found["P@1"].missing
+    ({'q1': 1.0, 'q2': 0.0}, 0.5, ('q2',))
     """
 
     preset: str
@@ -139,10 +140,10 @@ class Evaluation:
         return self.get(asked)
 
     def get(self, asked: str | Measure, mode: str | None = None) -> Score:
-        """The score of a measure, by the spelling it was asked with or its complete one.
+        """The score of a measure, by the spelling it was given with or its complete one.
 
         Raises:
-            UsageError: it was not asked for, or there are several modes and none is named.
+            UsageError: it was not evaluated, or there are several modes and none is named.
         """
         measure = self.asked.get(asked, asked) if isinstance(asked, str) else asked
         found = [s for s in self.scores if str(s.measure) == str(measure) and mode in (None, s.mode)]
@@ -157,8 +158,8 @@ class Evaluation:
 
     @property
     def means(self) -> dict[str, float | None]:
-        """Spelling (with the mode in brackets, where there is one) -> mean."""
-        return {f"{s.measure}{f' [{s.mode}]' if s.mode else ''}": s.mean for s in self.scores}
+        """:attr:`Score.spelling` -> mean."""
+        return {s.spelling: s.mean for s in self.scores}
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per score, for tables: measure, mode, mean, units, undefined, missing, preset."""
@@ -186,10 +187,7 @@ class Evaluation:
         return {
             "preset": self.preset,
             "average": list(self.average),
-            "counts": {
-                mode: {name: getattr(c, name) for name in Counts.__dataclass_fields__}
-                for mode, c in self.counts.items()
-            },
+            "counts": {mode: asdict(counts) for mode, counts in self.counts.items()},
             "scores": rows,
             "remarks": list(self.remarks),
         }

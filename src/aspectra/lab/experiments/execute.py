@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
+from aspectra.lab.experiments.directory import FILES, Opened, save_study
 from aspectra.lab.experiments.experiment import Models, Progress, benchmark_library, library_state, run_cells
-from aspectra.lab.experiments.manifest import manifest, write_json
+from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
-from aspectra.lab.experiments.study import FILES, Opened, Study, library_folder, read_oracle, save_study
-from aspectra.lab.reports.outcomes import main_table
-from aspectra.lab.reports.tables import Table, render
+from aspectra.lab.experiments.study import Study, library_folder, read_oracle
+from aspectra.lab.reports.recipe_tables import main_tables
+from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.lock import WriterLock
 from aspectra.search.searcher import Searcher
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 
-__all__ = ["Finished", "main_tables", "recorded_run", "results", "run_study", "score_study"]
+__all__ = ["Finished", "recorded_run", "results", "run_study", "score_study"]
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What one run of a study came to.
+    """What one run of a study made.
 
     Attributes:
         outcomes: scores of every cell.
         made: rankings made now.
-        kept: rankings that were there already.
+        kept: rankings that had been recorded before.
         failures: topics that could not be ranked, one sentence each.
     """
 
@@ -66,12 +68,12 @@ def run_study(
         incomplete: average although topics could not be ranked.
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
-        model: the language model that stages ask, where the study names no oracle.
+        model: the language model that stages call, where the study names no oracle.
 
     Raises:
         LibraryBusy: another process runs a study in this directory.
         BadInput: a benchmark cannot be read, or topics could not be ranked and ``incomplete`` is False.
-        UsageError: the study asks for something that a benchmark does not have.
+        UsageError: the study needs something that a benchmark does not have.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -79,9 +81,9 @@ def run_study(
             stack.enter_context(WriterLock(folder, "bench run"))
         except LibraryBusy as error:
             raise LibraryBusy(
-                f"an experiment is running in {folder}", why=error.why, hint="wait, or use another --out"
+                f"an experiment is running in {folder}", why=error.why, hint="wait, or use another --output"
             ) from error
-        benchmarks = study.load()
+        benchmarks = study.benchmarks()
         settings = study.settings()
         searchers: dict[str, Searcher] = {}
         for name, benchmark in benchmarks.items():
@@ -109,7 +111,7 @@ def run_study(
                 raise BadInput(
                     f"{len(failures):,} rankings could not be made",
                     why="; ".join(failures[:3]),
-                    hint="say --incomplete to leave them out of the means",
+                    hint="use --incomplete to leave them out of the means",
                 )
             kept = sum(len(records.of(cell.key)) for cell in cells) - made
             outcomes = _score(cells, records, study, incomplete)
@@ -122,7 +124,7 @@ def run_study(
 
 
 def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
-    """Who answers for a topic, and the name for cells."""
+    """The model for each topic (None where no recipe needs one), and its name in cells."""
     if not study.needs_model:
         return None, ""
     if study.oracle is not None:
@@ -136,7 +138,7 @@ def _models(study: Study, model: ChatModel | None) -> tuple[Models | None, str]:
         return about, oracle.name
     if model is None:
         raise UsageError(
-            "a recipe asks a language model, and none was named",
+            "a recipe needs a language model, and none was named",
             hint="--model NAME --base-url URL, or --oracle error=0.1 for a simulated one",
         )
     return lambda *_: model, model.name
@@ -184,14 +186,7 @@ def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "format": 1,
         "benchmarks": {
-            name: {
-                "revision": b.revision,
-                "licence": b.licence,
-                "documents": b.audit.documents,
-                "topics": len(b.topics),
-                "problems": list(b.audit.problems),
-                "labels": {topic: held for topic, held in labels_of(b).items() if held},
-            }
+            name: {**b.facts(), "labels": {topic: held for topic, held in labels_of(b).items() if held}}
             for name, b in benchmarks.items()
         },
         "cells": [_cell(outcome) for outcome in outcomes],
@@ -199,7 +194,6 @@ def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _cell(outcome: Outcome) -> dict[str, Any]:
-    cell = outcome.cell
     sets = {}
     for name, evaluation in outcome.evaluations.items():
         value = evaluation.to_dict()
@@ -209,34 +203,13 @@ def _cell(outcome: Outcome) -> dict[str, Any]:
                 row["deviation"] = outcome.deviations[key]
         sets[name] = value
     return {
-        "cell": cell.key,
-        "benchmark": cell.benchmark.name,
-        "protocol": cell.protocol,
-        "depth": cell.depth,
+        **cell_facts(outcome),
         "recipe": outcome.name,
-        "recipe_hash": cell.recipe.hash,
-        "preset": outcome.preset,
-        "runs": cell.runs,
-        "deterministic": cell.deterministic,
-        "topics": outcome.topics,
-        "ranked": outcome.ranked,
-        "appended_to_pools": outcome.appended,
+        "runs": outcome.cell.runs,
+        "deterministic": outcome.cell.deterministic,
         "notes": list(outcome.notes),
         "sets": sets,
     }
-
-
-def main_tables(
-    outcomes: Sequence[Outcome], *, baseline: str = "", test: str = "t", correction: str = "none"
-) -> dict[str, Table]:
-    """One table for each benchmark and protocol, under a name that can be a file's."""
-    out: dict[str, Table] = {}
-    for name, protocol in dict.fromkeys((o.cell.benchmark.name, o.cell.protocol) for o in outcomes):
-        here = [o for o in outcomes if (o.cell.benchmark.name, o.cell.protocol) == (name, protocol)]
-        what = "pools" if protocol == "pool" else "collection"
-        file = "".join(c if c.isalnum() else "-" for c in f"{name}-{what}")
-        out[file] = main_table(f"{name} ({what})", here, baseline=baseline, test=test, correction=correction)
-    return out
 
 
 def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "original", repeat: int = 0) -> Run:
@@ -244,7 +217,7 @@ def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "origin
 
     Args:
         opened: the directory.
-        cell: one of :attr:`Opened.cells`.
+        cell: one of :attr:`Description.cells`.
         mode: whose rankings.
         repeat: of several runs, which.
 

@@ -1,0 +1,53 @@
+"""Options that the lab's commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aspectra.app.output.experiments import TABLE_FORMATS
+
+__all__ = [
+    "AsJson",
+    "Baseline",
+    "By",
+    "Correction",
+    "Experiment",
+    "Format",
+    "Incomplete",
+    "LoaderOption",
+    "Measures",
+    "Output",
+    "Preset",
+    "Test",
+    "argument",
+    "choice",
+]
+
+
+def choice(about: str, *flags: str, metavar: str = "NAME") -> Any:
+    """An option with its help; without flags, named like its parameter."""
+    return typer.Option(*flags, metavar=metavar, help=about, show_default=False)
+
+
+def argument(about: str, metavar: str) -> Any:
+    """An argument with its help."""
+    return typer.Argument(metavar=metavar, help=about, show_default=False)
+
+
+LoaderOption = Annotated[
+    list[str] | None, choice("Option of a loader; see bench list.", "--option", metavar="K=V")
+]
+Measures = Annotated[list[str] | None, choice("As nDCG@10; again for more.", "--measure", "-m")]
+Preset = Annotated[str | None, choice("Which reference implementation to follow [paper].", "--preset")]
+Incomplete = Annotated[bool, typer.Option("--incomplete", help="Average although topics are missing.")]
+Format = Annotated[str, choice(", ".join(TABLE_FORMATS) + ".", "--format")]
+Output = Annotated[Path | None, choice("Write to FILE.", "--output", "-o", metavar="FILE")]
+Experiment = Annotated[Path, argument("Directory of an experiment.", "DIR")]
+Test = Annotated[str, choice("t, wilcoxon, randomisation [t].", "--test")]
+Correction = Annotated[str, choice("none, holm, bonferroni [none].", "--correction")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+By = Annotated[str | None, choice("Means by the values of a label.", "--by", metavar="LABEL")]
+Baseline = Annotated[str, choice("Recipe to test others against.", "--baseline")]
