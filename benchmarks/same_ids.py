@@ -61,10 +61,16 @@ CASES = (
         "cited",
         "beir",
         "acl-fulltext",
-        ("hybrid", "fulltext", "prism", "prism | chain", "directional(direction=builds-on)"),
+        (
+            "hybrid",
+            "fulltext",
+            "prism",
+            "chain",
+            "directional(direction=builds-on)",
+            "directional(direction=built-on-by)",
+        ),
         ("qrels=cited",),
     ),
-    Case("citing", "beir", "acl-fulltext", ("directional(direction=built-on-by)",), ("qrels=citing",)),
     Case(
         "judged",
         "csfcube",
@@ -79,7 +85,7 @@ CASES = (
 # How a recipe is spelled by versions before the one notation for steps.
 BEFORE = {
     "bm25 | top(100) | dense": "bm25>100>dense",
-    "prism | chain": "chain",
+    "chain": "chain",
     "directional(direction=builds-on)": "directional:builds-on",
     "directional(direction=built-on-by)": "directional:built-on-by",
 }
@@ -98,7 +104,7 @@ def rank(program: Path, case: Case, data: Path, work: Path, *, old: bool) -> dic
     words = ["bench", "run", f"{case.benchmark}={data / case.folder}", *libraries, *case.words]
     words += [w for recipe in case.recipes for w in ("-r", spelled(recipe, old))]
     words += [w for option in case.options for w in ("--option", option)]
-    words += ["--protocol", "both" if len(case.protocols) > 1 else case.protocols[0]]
+    words += ["--incomplete", "--protocol", "both" if len(case.protocols) > 1 else case.protocols[0]]
     where = "--out" if old else "--output"
     if not (out / "results.json").exists():
         call(program, *words, where, str(out))

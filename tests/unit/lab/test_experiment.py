@@ -172,6 +172,25 @@ def test_a_preset_averages_within_folds_only_where_there_are_folds(csfcube):
     assert not any("no labels name" in remark for remark in found.remarks)
 
 
+def test_costs_are_summed_over_rankings(beir):
+    cell = beir.cell()
+    with beir.records() as records:
+        for number, topic in enumerate(beir.benchmark.topics, 1):
+            spent = {"calls": float(number), "tokens": 10.0 * number}
+            records.add(Record(cell.key, topic.id, "original", 0, ("b0",), (1.0,), 0.1, spent))
+        outcome = score_cell(cell, records)
+    count = len(beir.benchmark.topics)
+    assert count > 1
+    assert outcome.cost == {"calls": count * (count + 1) / 2, "tokens": 10.0 * count * (count + 1) / 2}
+
+
+def test_the_key_changes_with_what_is_excluded(beir):
+    cell = beir.cell()
+    topic = beir.benchmark.topics[0].id
+    other = replace(cell, benchmark=replace(beir.benchmark, excluded={topic: frozenset({"b4"})}))
+    assert other.key != cell.key
+
+
 def test_no_pools_no_pool_protocol(beir):
     cell = replace(beir.cell(), benchmark=replace(beir.benchmark, pools=None), protocol="pool")
     with beir.records() as records, pytest.raises(UsageError, match="has no pools"):

@@ -235,6 +235,16 @@ def test_ids_that_become_one_word_are_refused(tmp_path: Path) -> None:
         Run({"q": {"a": float("nan")}}).write(tmp_path / "nan.trec")
 
 
+def test_judgements_are_written_without_loss(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="one word in TREC format"):
+        Qrels({"q": {"a b": 1.0, "a_b": 0.0}}).write(tmp_path / "qrels.trec")
+    exact = Qrels({"q": {"a": 0.123456789, "b": 2.0, "c": -1.0}})
+    for form in ("trec", "beir", "jsonl"):
+        exact.write(tmp_path / f"exact.{form}", form)
+        assert Qrels.read(tmp_path / f"exact.{form}").data == exact.data, form
+    assert (tmp_path / "exact.trec").read_text().splitlines()[1] == "q 0 b 2"
+
+
 def test_orders() -> None:
     run = Run({"q": {"2": 1.0, "10": 1.0, "9": 1.0, "x": 3.0}})
     assert run.ranking("q") == ["x", "9", "2", "10"]

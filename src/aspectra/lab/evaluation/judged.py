@@ -7,8 +7,9 @@ is decided here and nowhere else in the lab.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,16 @@ __all__ = ["ORDERS", "Array", "Grades", "Judged", "Order", "Precision", "judge",
 
 Order = Literal["id-descending", "id-ascending", "input"]
 Precision = Literal["float64", "float32"]
+T = TypeVar("T")
 ORDERS: tuple[str, ...] = get_args(Order)
 Array = NDArray[Any]
 # Judgements: topic -> document -> grade. Runs: topic -> document -> score.
 Grades = Mapping[str, Mapping[str, float]]
 
 
+@dataclass(slots=True, eq=False)
 class Judged:
-    """The judged documents of one topic with their grades and places.
+    """The judged documents of one topic with their grades and ranks.
 
     All arrays are parallel to ``docs``.
 
@@ -39,26 +42,21 @@ class Judged:
         length: documents ranked.
     """
 
-    __slots__ = ("_cache", "above", "docs", "grades", "length", "ranks", "scores", "tied")
+    docs: Sequence[str]
+    grades: Array
+    ranks: Array
+    scores: Array
+    above: Array
+    tied: Array
+    length: int
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
-    def __init__(
-        self,
-        docs: Sequence[str],
-        grades: Array,
-        ranks: Array,
-        scores: Array,
-        above: Array,
-        tied: Array,
-        length: int,
-    ) -> None:
-        self.docs = docs
-        self.grades = grades
-        self.ranks = ranks
-        self.scores = scores
-        self.above = above
-        self.tied = tied
-        self.length = length
-        self._cache: dict[Any, Any] = {}
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        """What ``make`` gives, computed once for all measures."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
 
     @property
     def ranked(self) -> Array:
@@ -67,58 +65,55 @@ class Judged:
 
     def relevant(self, rel: float = 1.0) -> Array:
         """Which documents have at least this grade; unjudged ones never do."""
-        key = ("relevant", rel)
-        if key not in self._cache:
-            self._cache[key] = self.grades >= rel
-        return self._cache[key]  # type: ignore[no-any-return]
+        return self._once(("relevant", rel), lambda: self.grades >= rel)
 
     def count(self, rel: float = 1.0) -> int:
         """How many documents are relevant, ranked or not."""
-        key = ("count", rel)
-        if key not in self._cache:
-            self._cache[key] = int(np.count_nonzero(self.relevant(rel)))
-        return self._cache[key]  # type: ignore[no-any-return]
+        return self._once(("count", rel), lambda: int(np.count_nonzero(self.relevant(rel))))
 
     def hits(self, rel: float = 1.0) -> Array:
-        """Places of the relevant documents that are ranked, rising."""
-        key = ("hits", rel)
-        if key not in self._cache:
-            found = self.ranks[self.relevant(rel)]
-            self._cache[key] = np.sort(found[found <= self.length])
-        return self._cache[key]  # type: ignore[no-any-return]
+        """Ranks of the relevant documents that are ranked, rising."""
+        return self._once(("hits", rel), lambda: np.sort(self.ranks[self.relevant(rel) & self.ranked]))
 
     def gained(self) -> tuple[Array, Array]:
-        """(places, grades) of the ranked documents with a positive grade, by place."""
-        if "gained" not in self._cache:
-            positive = (self.grades > 0) & self.ranked
-            ranks, grades = self.ranks[positive], self.grades[positive]
-            order = np.argsort(ranks)
-            self._cache["gained"] = (ranks[order], grades[order])
-        return self._cache["gained"]  # type: ignore[no-any-return]
+        """(ranks, grades) of the ranked documents with a positive grade, by rank."""
+        return self._once("gained", self._gained)
+
+    def _gained(self) -> tuple[Array, Array]:
+        positive = (self.grades > 0) & self.ranked
+        ranks, grades = self.ranks[positive], self.grades[positive]
+        order = np.argsort(ranks)
+        return ranks[order], grades[order]
 
     def ideal(self, *, ranked_only: bool = False) -> Array:
         """Positive grades, falling: of all judged documents, or of the ranked ones."""
-        key = ("ideal", ranked_only)
-        if key not in self._cache:
+
+        def positive() -> Array:
             grades = self.gained()[1] if ranked_only else self.grades[self.grades > 0]
-            self._cache[key] = np.sort(grades)[::-1]
-        return self._cache[key]  # type: ignore[no-any-return]
+            return np.sort(grades)[::-1]
+
+        return self._once(("ideal", ranked_only), positive)
 
     def condensed(self) -> Judged:
         """The same ranking without its unjudged documents."""
-        if "condensed" not in self._cache:
-            keep = ~np.isnan(self.grades)
-            ranked = keep & self.ranked
-            length = int(np.count_nonzero(ranked))
-            places = np.sort(self.ranks[ranked])
-            ranks = np.where(ranked, np.searchsorted(places, self.ranks) + 1, length + 1)
-            scores = self.scores[ranked]
-            falling = np.sort(scores)
-            left = np.searchsorted(falling, self.scores, "left")
-            right = np.searchsorted(falling, self.scores, "right")
-            above, tied = np.where(ranked, length - right, length), np.where(ranked, right - left, 1)
-            self._cache["condensed"] = Judged(self.docs, self.grades, ranks, self.scores, above, tied, length)
-        return self._cache["condensed"]  # type: ignore[no-any-return]
+        return self._once("condensed", self._condensed)
+
+    def _condensed(self) -> Judged:
+        keep = ~np.isnan(self.grades)
+        ranked = keep & self.ranked
+        length = int(np.count_nonzero(ranked))
+        places = np.sort(self.ranks[ranked])
+        falling = np.sort(self.scores[ranked])
+        left = np.searchsorted(falling, self.scores, "left")
+        right = np.searchsorted(falling, self.scores, "right")
+        return replace(
+            self,
+            ranks=np.where(ranked, np.searchsorted(places, self.ranks) + 1, length + 1),
+            above=np.where(ranked, length - right, length),
+            tied=np.where(ranked, right - left, 1),
+            length=length,
+            _made={},
+        )
 
 
 def order_ids(
@@ -191,4 +186,4 @@ def judge(
         ranks: Array = np.array([place.get(doc, length + 1) for doc in docs], np.int64)
     else:
         ranks = above + 1
-    return Judged(docs, grades, ranks, own, above, tied, length)
+    return Judged(docs=docs, grades=grades, ranks=ranks, scores=own, above=above, tied=tied, length=length)

@@ -43,7 +43,7 @@ class Param:
         default: its value where a spelling leaves it out; its type is the parameter's type.
         help: one line for people.
         choices: the values there are, or () for any of the type.
-        low: least value of a number.
+        low, high: least and greatest value of a number.
         check: turns a given text into its canonical form, or raises UsageError.
         example: another value than the default, for tests; needed only where ``check`` is given.
     """
@@ -53,6 +53,7 @@ class Param:
     help: str
     choices: tuple[Value, ...] = ()
     low: float | None = None
+    high: float | None = None
     check: Callable[[str], str] | None = None
     example: Value | None = None
 
@@ -60,7 +61,7 @@ class Param:
         """``given`` in the parameter's type.
 
         Raises:
-            UsageError: it is none of the choices, of another type, or too small.
+            UsageError: it is none of the choices, of another type, too small or too large.
         """
         kind = type(self.default)
         try:
@@ -76,6 +77,8 @@ class Param:
             )
         if self.low is not None and float(value) < self.low:
             raise UsageError(f"{where}: {self.name} must be at least {self.low:g}, not {given!r}")
+        if self.high is not None and float(value) > self.high:
+            raise UsageError(f"{where}: {self.name} must be at most {self.high:g}, not {given!r}")
         if self.check and isinstance(value, str):
             value = self.check(value)
         return value

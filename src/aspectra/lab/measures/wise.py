@@ -17,7 +17,7 @@ _PARAMS = (
     REL,
     Param("rule", "paper", "1 is earned up to rank N, or below N (public code)", ("paper", "fork")),
     Param("shape", "sqrt", "reward falls with the root of the climb, or with the climb", ("sqrt", "linear")),
-    Param("beyond", 0.01, "reward of a document that was below rank k", low=0.0),
+    Param("beyond", 0.01, "reward of a document that was below rank k", low=0.0, high=1.0),
     Param("penalty", "first", "where two penalties apply: the first, or the least", ("first", "min")),
 )
 _MODES = ("original", "instructed", "reversed")

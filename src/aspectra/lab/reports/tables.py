@@ -128,22 +128,9 @@ def _markdown(table: Table) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-_LATEX = str.maketrans(
-    {
-        "&": r"\&",
-        "%": r"\%",
-        "$": r"\$",
-        "#": r"\#",
-        "_": r"\_",
-        "{": r"\{",
-        "}": r"\}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "\\": r"\textbackslash{}",
-        ">": r"\textgreater{}",
-        "<": r"\textless{}",
-    }
-)
+_WORDS = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+_WORDS |= {"<": r"\textless{}", ">": r"\textgreater{}"}
+_LATEX = str.maketrans({**{mark: "\\" + mark for mark in "&%$#_{}"}, **_WORDS})
 
 
 def _latex(table: Table) -> str:

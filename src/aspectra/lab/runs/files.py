@@ -11,9 +11,9 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -297,7 +297,7 @@ def _add_docs(place: str, topic: str, docs: Any, filling: _Filling) -> None:
         filling.add(place, topic, str(doc), value)
 
 
-def _write(path: Path, chunks: Iterator[str]) -> None:
+def _write(path: Path, chunks: Iterable[str]) -> None:
     raw: Any
     if path.name.endswith(".gz"):
         raw = gzip.GzipFile(filename="", mode="wb", fileobj=path.open("wb"), mtime=0)
@@ -313,27 +313,38 @@ def _write(path: Path, chunks: Iterator[str]) -> None:
 
 def trec_run(data: Mapping[str, Mapping[str, float]], name: str, order: Order) -> Iterator[str]:
     """TREC run lines, a topic at a time, tie-free."""
-    topics: dict[str, str] = {}
+    _words("topic", data)
     for topic, docs in data.items():
-        _one_word({"topic": topic}, topics, topic)
         ids = order_ids(docs, order)
-        words: dict[str, str] = {}
-        for doc in ids:
-            _one_word({"document": doc}, words, doc)
+        _words("document", ids)
         if not all(map(math.isfinite, docs.values())):
             raise BadInput(f"topic {topic!r} has a score that is NaN or infinite")
         yield trec_lines(topic, ids, [docs[doc] for doc in ids], name)
 
 
-def _one_word(what: dict[str, str], seen: dict[str, str], text: str) -> None:
-    word = trec_token(text)
-    if seen.setdefault(word, text) != text or not word:
-        (kind,) = what
-        raise BadInput(
-            f"the {kind} ids {seen[word]!r} and {text!r} are one word in TREC format",
-            why="white space in ids is written as _",
-            hint="write beir or jsonl instead",
-        )
+def _words(what: str, ids: Iterable[str]) -> dict[str, str]:
+    """Id -> its word in TREC format.
+
+    Raises:
+        BadInput: two ids become one word.
+    """
+    taken: dict[str, str] = {}
+    for one in ids:
+        word = trec_token(one)
+        if taken.setdefault(word, one) != one or not word:
+            raise BadInput(
+                f"the {what} ids {taken[word]!r} and {one!r} are one word in TREC format",
+                why="white space in ids is written as _",
+                hint="write beir or jsonl instead",
+            )
+    return {one: word for word, one in taken.items()}
+
+
+def _trec_qrels(data: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    topics = _words("topic", data)
+    for topic, docs in data.items():
+        words = _words("document", docs)
+        yield from (f"{topics[topic]} 0 {words[doc]} {grade:.15g}\n" for doc, grade in docs.items())
 
 
 def write_run(
@@ -344,7 +355,7 @@ def write_run(
     if form == "trec":
         _write(path, trec_run(data, name, order))
     elif form == "beir":
-        _write(path, iter((json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n",)))
+        _write(path, [json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n"])
     elif form == "jsonl":
         _write(path, _jsonl(best))
     else:
@@ -353,19 +364,18 @@ def write_run(
 
 def write_qrels(path: Path, data: Mapping[str, Mapping[str, float]], form: str) -> None:
     """Write judgements as ``trec``, ``beir`` (tsv with a header) or ``jsonl``."""
-    rows = ((t, doc, f"{grade:g}") for t, docs in data.items() for doc, grade in docs.items())
     if form == "trec":
-        _write(path, (f"{trec_token(t)} 0 {trec_token(doc)} {grade}\n" for t, doc, grade in rows))
+        _write(path, _trec_qrels(data))
     elif form == "beir":
-        head = iter(("query-id\tcorpus-id\tscore\n",))
-        _write(path, (line for part in (head, ("\t".join(row) + "\n" for row in rows)) for line in part))
+        rows = (f"{t}\t{doc}\t{grade:.15g}\n" for t, docs in data.items() for doc, grade in docs.items())
+        _write(path, chain(["query-id\tcorpus-id\tscore\n"], rows))
     elif form == "jsonl":
         _write(path, _jsonl((topic, dict(docs)) for topic, docs in data.items()))
     else:
         raise UsageError(f"there is no format {form!r} for judgements", why="known: trec, beir, jsonl")
 
 
-def _jsonl(topics: Iterator[tuple[str, dict[str, float]]]) -> Iterator[str]:
+def _jsonl(topics: Iterable[tuple[str, dict[str, float]]]) -> Iterator[str]:
     for topic, docs in topics:
         row = {"query_id": topic, "docs": docs}
         yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"

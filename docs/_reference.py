@@ -1,0 +1,135 @@
+"""Pages that MkDocs generates at each build: commands, members of every family, Python, files above docs/.
+
+Named as a hook in ``mkdocs.yml``; nothing of it is written into the source tree.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import typer
+from mkdocs.structure.files import File, Files
+
+# (title, module of the protocol, name of the registry, where members live)
+FAMILIES = (
+    ("Sources", "aspectra.papers.sources.protocol", "SOURCES"),
+    ("Writers", "aspectra.papers.export.protocol", "WRITERS"),
+    ("Encoders", "aspectra.views.encoders.protocol", "ENCODERS"),
+    ("Lenses", "aspectra.views.lenses.protocol", "LENSES"),
+    ("Planners", "aspectra.search.planning.planners.protocol", "PLANNERS"),
+    ("Attributes", "aspectra.search.conditions.attributes.protocol", "ATTRIBUTES"),
+    ("Stages", "aspectra.search.stages.protocol", "STAGES"),
+    ("Judges", "aspectra.search.rerank.judges.protocol", "JUDGES"),
+    ("Sorters", "aspectra.search.rerank.sorters.protocol", "SORTERS"),
+    ("Measures", "aspectra.lab.measures.protocol", "MEASURES"),
+    ("Benchmarks", "aspectra.lab.benchmarks.protocol", "BENCHMARKS"),
+)
+PUBLIC = ("aspectra", "aspectra.lab")
+# Files of the project that are pages too: page -> file.
+ABOVE = {
+    "index.md": "README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+    "speed.md": "benchmarks/RESULTS.md",
+}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated pages."""
+    pages = {
+        "reference/commands.md": "\n".join(commands()),
+        "reference/members.md": "\n".join(members()),
+        "reference/python.md": "\n".join(python()),
+    }
+    root = Path(config["docs_dir"]).parent
+    for page, file in ABOVE.items():
+        pages[page] = _linked((root / file).read_text("utf-8"))
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def _linked(text: str) -> str:
+    """A page of the project with its links as seen from docs/."""
+    for page, file in ABOVE.items():
+        text = text.replace(f"]({file}", f"]({page}")
+    return text.replace("](docs/results)", "](results/index.md)").replace("](docs/", "](")
+
+
+def commands() -> Iterator[str]:
+    """One section a command: its help and a table of its options."""
+    from aspectra.app.cli import app
+
+    yield "# Commands\n"
+    yield "Generated from the program itself. Every command also takes the options of the last section.\n"
+    for words, command in _walk(typer.main.get_command(app), ("aspectra",)):
+        yield f"## `{' '.join(words)}`\n"
+        yield inspect.cleandoc((command.help or "").replace("\b", "")) + "\n"
+        rows = [row for parameter in command.params if (row := _row(parameter))]
+        if rows:
+            yield "| option | what it does | default |\n|---|---|---|"
+            yield "\n".join(rows) + "\n"
+
+
+def _walk(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if isinstance(command, click.Group):
+        for name, sub in sorted(command.commands.items()):
+            yield from _walk(sub, (*words, name))
+    elif not command.hidden:
+        yield words, command
+
+
+def _row(parameter: click.Parameter) -> str:
+    names = " ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    text = _cell(getattr(parameter, "help", "") or "")
+    shown = "" if parameter.default in (None, False, ()) else _cell(f"`{parameter.default}`")
+    return f"| {names} | {text} | {shown} |"
+
+
+def members() -> Iterator[str]:
+    """One table a family: name and first line of the documentation."""
+    yield "# Members of every family\n"
+    yield "Each is one file; [how to add one](../contributing.md). Generated from the registries.\n"
+    for title, module, name in FAMILIES:
+        registry = getattr(import_module(module), name)
+        yield f"## {title}\n\n| name | what it is |\n|---|---|"
+        for member in registry:
+            yield f"| `{member}` | {_cell(_about(registry.get(member)))} |"
+        yield ""
+
+
+def _about(member: Any) -> str:
+    """What a member declares of itself, else the first line of its documentation."""
+    declared = getattr(member, "description", "")
+    if declared:
+        return str(declared)
+    own = member if inspect.isclass(member) or inspect.isfunction(member) else type(member)
+    text = inspect.getdoc(own) or inspect.getdoc(inspect.getmodule(own)) or ""
+    return text.partition("\n")[0]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def python() -> Iterator[str]:
+    """The public names, documented from their docstrings."""
+    yield "# Python\n"
+    for name in PUBLIC:
+        module = import_module(name)
+        yield f"## `{name}`\n\n{inspect.getdoc(module) or ''}\n"
+        for public in module.__all__:
+            if public.startswith("__"):
+                continue
+            value = getattr(module, public)
+            where = getattr(value, "__module__", name)
+            what = getattr(value, "__qualname__", public)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield f"::: {where}.{what}\n    options:\n      heading_level: 3\n"
+            else:
+                yield f"### `{public}`\n\n{(inspect.getdoc(value) or '').partition(chr(10))[0]}\n"
