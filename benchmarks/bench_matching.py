@@ -43,7 +43,7 @@ def main() -> None:
     import numpy as np
     import ot
 
-    from aspectra.views.dense.matching import max_sim, single_match, token_sim
+    from aspectra.views.dense.matching import max_sim, single_match
     from aspectra.views.dense.transport import transport
 
     rng = np.random.default_rng(7)
@@ -100,11 +100,6 @@ def main() -> None:
             results[name] = system()
             if turn:  # the first warms caches and thread pools
                 seconds[name].append(time.perf_counter() - began)
-    tokens = np.repeat(rows, 8, axis=0)
-    began = time.perf_counter()
-    token_sim(np.repeat(query, 8, axis=0), tokens, offsets * 8)
-    token_seconds = time.perf_counter() - began
-
     print(
         f"{papers:,} papers, {len(rows):,} rows (float16), {len(query)} query rows, {wide} dimensions, "
         f"{options.threads} thread{'s' * (options.threads > 1)}, medians\n"
@@ -116,7 +111,7 @@ def main() -> None:
         met = "" if limit is None else "yes" if middle <= limit else "no"
         asked = "" if limit is None else f"<= {limit:.0f}"
         print(f"| {name} | {middle:.1f} | {asked} | {met} | {quickest:.1f} |")
-    print(f"| token_sim, 8 tokens a row on both sides, one turn | {token_seconds * 1e3:.1f} | | | |\n")
+    print()
     for name, peer in (
         ("single_match", "single_match, plain loop"),
         ("max_sim", "max_sim, plain loop"),

@@ -280,5 +280,5 @@ def test_shared_passes_score_like_single_ones(searcher):
         Probe(view.name, seeds=("bats",), pooling="mean3"),
         Probe(view.name, text="owls and mice"),
     ]
-    for probe, (found, _) in zip(probes, view.score_many(probes), strict=True):
+    for probe, found in zip(probes, searcher.index.score(searcher.index.look_up(probes)), strict=True):
         np.testing.assert_allclose(found.scores, view.score(probe).scores, rtol=1e-3, atol=1e-3)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.search.scoring.chain import Chain, Node, Ranked, fold
 from aspectra.views.build.readings import fill_missing
-from aspectra.views.lexical.bm25 import LexicalSettings, build_lexical
+from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import WordPairs, build_moments
+from aspectra.views.lexical.tokens import LexicalSettings
 
 PIECES = [
     "Min (1996)",
@@ -51,7 +52,7 @@ def test_reverse_scores_do_not_depend_on_the_order_of_papers(texts, turn):
             build_lexical(held, LexicalSettings(), Path(folder), pairs=True, damped=True)
             build_moments(Path(folder), np.arange(len(held)))
             pairs = WordPairs(Path(folder))
-            tables.append(np.stack([pairs.reverse(n) for n in range(len(held))]))
+            tables.append(np.stack([pairs.reverse(pairs.documents(n)) for n in range(len(held))]))
     shift = turn % len(texts)
     np.testing.assert_allclose(
         np.roll(tables[0], (-shift, -shift), (0, 1)), tables[1], rtol=1e-3, atol=1e-3, equal_nan=True

@@ -115,7 +115,7 @@ def test_every_planner_and_every_stage_is_in_the_list():
 
 def _recorded(searcher: Searcher, recipe: Recipe, topic: Topic, depth: int, folder: Path) -> Record:
     judged = {"gold": {topic.id: {"p01": 1.0}}}
-    benchmark = Benchmark("made-up", "1", "", "", lambda: iter(()), (topic,), judged)
+    benchmark = Benchmark("made-up", papers=lambda: iter(()), topics=(topic,), qrels=judged, revision="1")
     cell = Cell(recipe, benchmark, "collection", depth, "state")
     with Records(folder / "records.jsonl") as records:
         run_cells([cell], {"made-up": searcher}, records)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Literal, Self, get_args
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value, force_setattr, replace
@@ -63,10 +63,8 @@ class Recipe(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if self.instruction not in get_args(Instruction):
-            raise UsageError(
-                f"unknown use of instructions {self.instruction!r}",
-                why="known: " + ", ".join(get_args(Instruction)[1:]),
-            )
+            known = get_args(Instruction)[1:]
+            raise unknown_name(f"unknown use of instructions {self.instruction!r}", self.instruction, known)
         force_setattr(self, "steps", tuple(_checked(step) for step in self.steps))
         if not self.steps or not _is_search(self.steps[0]):
             raise UsageError(
@@ -192,14 +190,11 @@ def _checked(step: str | SearchRecipe) -> str | SearchRecipe:
     name, options = read_call(step, "step")
     if name not in PLANNERS:
         if name not in STAGES:
-            known = [*PLANNERS, *STAGES]
-            near = difflib.get_close_matches(name, known, n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else ""
-            raise UsageError(f"there is no step called {name!r}", why="known: " + ", ".join(known), hint=hint)
+            raise unknown_name(f"there is no step called {name!r}", name, [*PLANNERS, *STAGES])
         return read_stages([step])[0]
     direction = options.pop("direction", "")
     if options:
         raise UsageError(f"the planner {name} has no option {next(iter(options))!r}", why="known: direction")
     if direction and direction not in DIRECTIONS:
-        raise UsageError(f"unknown direction {direction!r}", why="known: " + ", ".join(DIRECTIONS))
+        raise unknown_name(f"unknown direction {direction!r}", direction, DIRECTIONS)
     return f"{name}(direction={direction})" if direction else name

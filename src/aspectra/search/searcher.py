@@ -23,7 +23,6 @@ from aspectra.search.scoring.engine import Engine
 from aspectra.search.stages.protocol import Context, Draft
 from aspectra.search.stages.running import Move, Prefixes, run_steps
 from aspectra.search.step import Step
-from aspectra.views.dense.view import DenseView
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index import Index
 
@@ -271,16 +270,15 @@ class Searcher:
                 f"{len(removed):,} removed paper(s) are still in the index, never shown: aspectra index"
             )
         out += lens_warnings(engine.index, plan)
-        for probe in (probe for search in plan.searches for probe in search.probes):
-            view = engine.index.view(probe.view)
-            if isinstance(view, DenseView) and not probe.asking.startswith("abstract@"):
-                bare = [seed for seed in probe.seeds if view.stands_in(seed)]
-                out += [f"{', '.join(bare)} has no full text: its abstract asks instead"] if bare else []
-            if isinstance(view, DenseView) and probe.weight > 0 and not view.asks(probe):
+        probes = [probe for search in plan.searches for probe in search.probes]
+        for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
+            probe = asked.probe
+            if asked.borrowed:
+                out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract asks instead")
+            if asked.empty and probe.weight > 0:
                 out.append(f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}")
-            encoder = getattr(view, "query", None)
-            if encoder is not None and probe.text.strip() and encoder.cuts(probe.text, probe.instruction):
-                out.append(f"the query is longer than {encoder.encoder.name} reads; its end was cut")
+            if asked.truncated:
+                out.append(f"the query is longer than {asked.truncated} reads; its end was cut")
         return list(dict.fromkeys(out))
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 
-__all__ = ["load_array"]
+__all__ = ["load_array", "new_array"]
 
 
 def load_array(path: Path) -> Any:
@@ -25,3 +26,12 @@ def load_array(path: Path) -> Any:
         raise LibraryCorrupt(
             f"{path.name} of the index cannot be read", why=str(error), hint="aspectra index --rebuild"
         ) from error
+
+
+def new_array(path: Path, shape: tuple[int, ...], dtype: type) -> Any:
+    """A writable array of zeros in a new file, memory-mapped where it is not empty."""
+    if 0 in shape:
+        empty: NDArray[Any] = np.zeros(shape, dtype)
+        np.save(path, empty, allow_pickle=False)
+        return empty
+    return np.lib.format.open_memmap(path, "w+", dtype=dtype, shape=shape)

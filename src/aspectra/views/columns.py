@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["write_columns"]
+__all__ = ["sample_ids", "write_columns"]
 
 _SAMPLE = 1024
 
 
+def sample_ids(ids: Iterable[str]) -> list[str]:
+    """The papers with the smallest hashes of their ids: a random sample that new papers hardly change.
+
+    The sample of a collection in several parts is that of the samples of its parts together.
+    """
+
+    def key(paper_id: str) -> bytes:
+        return hashlib.blake2b(paper_id.encode("utf-8", "replace"), digest_size=8).digest()
+
+    return heapq.nsmallest(_SAMPLE, ids, key=key)
+
+
 def write_columns(
-    folder: Path, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]
+    folder: Path,
+    ids: Sequence[str],
+    columns: Mapping[str, Sequence[Any]],
+    sample: Collection[str] | None = None,
 ) -> NDArray[np.int64]:
     """Write ids and columns of papers into a generation; returns positions of its sample, ascending.
 
@@ -25,15 +41,14 @@ def write_columns(
         folder: of the generation being built.
         ids: of the papers, in order.
         columns: ``year``, ``venue``, ``language`` and ``text_hash`` of each paper.
+        sample: ids of the sample of a collection that the papers are a part of; default: a sample of them.
     """
     count = len(ids)
     order = np.empty(count, dtype=np.int32)
     order[np.array(sorted(range(count), key=ids.__getitem__), dtype=np.int64)] = np.arange(count)
-    keys = [hashlib.blake2b(i.encode("utf-8", "replace"), digest_size=8).digest() for i in ids]
-    # The papers with the smallest hashes: a random sample that new papers hardly change.
-    sample = sorted(sorted(range(count), key=keys.__getitem__)[:_SAMPLE])
+    held = set(sample_ids(ids) if sample is None else sample)
     hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
-    chosen = np.array(sample, dtype=np.int64)
+    chosen = np.array([at for at, paper_id in enumerate(ids) if paper_id in held], dtype=np.int64)
     arrays: dict[str, NDArray[Any]] = {
         "id_order": order,
         "sample": chosen,

@@ -6,29 +6,31 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
+from aspectra.base.values import replace as changed
+from aspectra.papers.library.rows import text_hash
 from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper, field_text
 from aspectra.views.arrays import load_array
 from aspectra.views.build.lenses import load_lens
 from aspectra.views.build.vectors import paper_spans
-from aspectra.views.dense.lens_vectors import DELTA, DeltaEncoder
-from aspectra.views.dense.view import DenseView, QueryEncoder
-from aspectra.views.encoders.protocol import ENCODERS, Encoder, load_encoder
+from aspectra.views.dense.query_encoder import QueryEncoder
+from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.kinds.protocol import VIEW_KINDS, Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.lenses.protocol import LensValues
-from aspectra.views.lexical.bm25 import LexicalView
-from aspectra.views.lexical.reverse import Moments
 from aspectra.views.prompted.building import reading_text
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
-from aspectra.views.view import ROLE_GROUPS, Floats, Positions
+from aspectra.views.view import ROLE_GROUPS, Floats, Matching, Positions, Probe, Scored
 
 __all__ = ["Index"]
 
@@ -47,7 +49,7 @@ class Index:
     def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
         self.library = library
         self.folder = folder
-        # Views are opened when they are first asked; until then nothing may take their files away.
+        # Views are opened when they are first used; until then nothing may take their files away.
         weakref.finalize(self, os.close, library.generations.hold(folder))
         self.manifest: dict[str, Any] = library.generations.manifest(folder)
         if int(self.manifest.get("format", 0)) > _NEWEST:
@@ -58,7 +60,7 @@ class Index:
         self.ids: list[str] = json.loads((folder / "ids.json").read_text("utf-8"))
         self.id_order: NDArray[np.int32] = self.array("id_order")
         self._load = load
-        self._views: dict[str, LexicalView | DenseView] = {}
+        self._views: dict[str, View] = {}
         self._encoders: dict[str, QueryEncoder] = {}
         self._units: dict[str, Units] = {}
         self._lenses: dict[str, LensValues] = {}
@@ -115,6 +117,10 @@ class Index:
         """Names of the views of this generation."""
         return sorted(self.manifest["views"])
 
+    def units_of(self, facts: ViewFacts) -> Units | None:
+        """The units of a view; None where each paper is one."""
+        return self.units(facts.units) if facts.units else None
+
     def units(self, name: str) -> Units:
         """The units of ``sentences`` or of a chunk size (``chunks-250w``)."""
         with self._lock:
@@ -146,7 +152,7 @@ class Index:
                 self._lenses[name] = load_lens(self.folder, name, facts)
             return self._lenses[name]
 
-    def _role_weights(self, roles: tuple[str, ...]) -> Floats:
+    def role_weights(self, roles: tuple[str, ...]) -> Floats:
         """(units of sentences,) 1 where the sentence has one of the roles, else 0.
 
         The likeliest group of roles decides, and within a group that is not asked for as a whole the
@@ -168,16 +174,15 @@ class Index:
                 self._roles[roles] = (wanted & told).astype(np.float32)
             return self._roles[roles]
 
-    def seed_text(self, paper_id: str) -> str:
-        """The text of a paper in the abstract views."""
-        return paper_spans(self.library.get(paper_id))[0]
+    def seed_text(self, facts: ViewFacts) -> Callable[[str], str]:
+        """Paper id -> its text in a view: that of the abstract, or what a prompted lens says of it ("")."""
+        if facts.lens:
+            return partial(reading_text, self.library, facts.lens, facts.stored["values"])
+        return lambda paper_id: paper_spans(self.library.get(paper_id))[0]
 
-    def reading(self, facts: dict[str, Any], paper_id: str) -> str:
-        """What a prompted lens saw of a paper: its text in that lens's views, "" where it saw nothing."""
-        return reading_text(self.library, facts["lens"], facts["values"], paper_id)
-
-    def query_encoder(self, spec: str, fingerprint: str) -> QueryEncoder:
-        """Shared by all views of one encoder; checked against the views' fingerprint when it loads."""
+    def query_encoder(self, facts: ViewFacts) -> QueryEncoder:
+        """Shared by all views of one encoder; checked against the view's fingerprint when it loads."""
+        spec, fingerprint = facts.stored["encoder"], facts.stored["fingerprint"]
         with self._lock:
             if spec not in self._encoders:
                 self._encoders[spec] = QueryEncoder(lambda: self._checked(spec, fingerprint))
@@ -194,84 +199,106 @@ class Index:
             )
         return encoder
 
-    def view(self, name: str) -> LexicalView | DenseView:
+    def facts(self, name: str) -> ViewFacts:
+        """What is known of a view without opening it; without ``stored`` where there is no such view."""
+        return ViewFacts.of(name, self.manifest["views"].get(name))
+
+    def view(self, name: str) -> View:
         """A view by name, opened at the first use.
 
         Raises:
             ViewMismatch: the generation has no such view.
         """
         with self._lock:
-            if name in self._views:
-                return self._views[name]
-            facts = self.manifest["views"].get(name)
-            if facts is None:
-                raise ViewMismatch(
-                    f"the index has no view {name!r}",
-                    why="it has " + ", ".join(self.view_names),
-                    hint=_remedy(name),
-                )
-            units = self.units(facts["units"]) if "units" in facts else None
-            view: LexicalView | DenseView
-            if facts["kind"] == "lexical":
-                view = LexicalView(
-                    name,
-                    self.folder / facts["folder"],
-                    len(self.ids),
-                    self.id_order,
-                    self.settings.lexical,
-                    partial(self.reading, facts) if "lens" in facts else self.seed_text,
-                    units,
-                    positions=lambda: self.positions,
-                    pairs=facts.get("pairs", False),
-                    own_words=facts.get("own_words", False),
-                )
-            elif facts["kind"] == "vector":
-                folder = self.folder / facts["folder"]
-                asked = QueryEncoder(partial(DeltaEncoder, facts["lens"], folder))
-                view = DenseView(name, folder, self.positions, self.id_order, asked)
-            else:
-                encoder = self.query_encoder(facts["encoder"], facts["fingerprint"])
-                folder = self.folder / facts["folder"]
-                view = DenseView(
-                    name,
-                    folder,
-                    self.positions,
-                    self.id_order,
-                    encoder,
-                    units,
-                    role_weights=self._role_weights if facts.get("units") == "sentences" else None,
-                    unit_length=facts.get("unit_length", True),
-                    moments=partial(Moments.load, folder) if facts.get("pairs") else None,
-                    other=self._dense_view,
-                    stand_in=f"abstract@{name.partition('@')[2]}" if name.startswith("chunks-") else "",
-                    encoder_key=facts["fingerprint"],
-                )
-            self._views[name] = view
-            return view
+            if name not in self._views:
+                facts = self.facts(name)
+                if not facts.kind:
+                    raise ViewMismatch(
+                        f"the index has no view {name!r}",
+                        why="it has " + ", ".join(self.view_names),
+                        hint=facts.remedy,
+                    )
+                self._views[name] = VIEW_KINDS.get(facts.kind)(self, facts)
+            return self._views[name]
 
-    def _dense_view(self, name: str) -> DenseView:
+    def word_view(self, base: str = "abstract") -> WordView:
+        """The view of words of ``base``.
+
+        Raises:
+            ViewMismatch: there is none.
+        """
+        return cast("WordView", self.view(ViewFacts.words_of(base).name))
+
+    def vector_view(self, name: str) -> VectorView:
+        """A view by name, one of vectors.
+
+        Raises:
+            ViewMismatch: there is none, or it is one of words.
+        """
         found = self.view(name)
-        if not isinstance(found, DenseView):
+        if not hasattr(found, "vectors"):  # checking the whole protocol costs as much as a small search
             raise ViewMismatch(f"{name} has no vectors to ask with", why="it is lexical")
-        return found
+        return cast("VectorView", found)
+
+    def look_up(self, probes: Sequence[Probe]) -> list[Asked]:
+        """Probes with what their texts and seeds bring, in order; equal questions are looked up once."""
+        known: dict[Probe, Asked] = {}
+        out = []
+        for probe in probes:
+            matching: Matching = "single" if probe.matching else ""
+            question = changed(
+                probe, weight=1.0, aspect="", pooling="max", metric="cosine", matching=matching
+            )
+            if question not in known:
+                known[question] = self.view(probe.view).look_up(question)
+            out.append(replace(known[question], probe=probe))
+        return out
+
+    def with_quotes(self, asked: Asked) -> Asked:
+        """The same with the seed's sentence of each vector; "" where the seed changed since indexing."""
+        units = self.view(asked.probe.view).units
+        quotes, papers = [], dict[str, Paper]()
+        for owner, unit in zip(asked.owners, asked.units, strict=True):
+            if unit < 0 or units is None:
+                quotes.append(("", ""))
+                continue
+            seed = asked.probe.seeds[owner]
+            if seed not in papers:
+                papers[seed] = self.library.get(seed)
+            held = units.unit(seed, int(unit))
+            text = field_text(papers[seed], held.field) if self.unchanged(papers[seed]) else ""
+            quotes.append((seed, text[held.start : held.end]))
+        return replace(asked, quotes=tuple(quotes))
+
+    def unchanged(self, paper: Paper) -> bool:
+        """Whether a paper's title and abstract are those that were indexed, so that its units fit them."""
+        indexed: bytes = self.text_hashes[self.positions[paper.id]].tobytes()
+        return bytes.fromhex(text_hash(paper)) == indexed
+
+    def score(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
+        """Scores for each of several probes; those on one view are scored together where it can.
+
+        Args:
+            asked: probes, looked up.
+            papers: positions; None for all papers, in order of position.
+        """
+        numbers: dict[str, list[int]] = {}
+        for number, one in enumerate(asked):
+            numbers.setdefault(one.probe.view, []).append(number)
+        out: dict[int, Scored] = {}
+        for name, chosen in numbers.items():
+            found = self.view(name).score_many([asked[n] for n in chosen], papers)
+            out |= zip(chosen, found, strict=True)
+        return [out[n] for n in range(len(asked))]
+
+    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """The k best of all papers that a probe scored, see :meth:`View.best`."""
+        return self.view(asked.probe.view).best(asked, scored, k, allowed)
 
     def default_encoder(self) -> str:
         """Name of the encoder of the first dense abstract view, or "" when there is none."""
         for spec in self.settings.encoders:
-            for name, facts in self.manifest["views"].items():
-                if name.startswith("abstract@") and facts.get("encoder") == spec:
-                    return str(name).partition("@")[2]
+            for facts in map(self.facts, self.manifest["views"]):
+                if facts.base == "abstract" and facts.stored.get("encoder") == spec:
+                    return facts.scorer
         return ""
-
-
-def _remedy(name: str) -> str:
-    base, _, scorer = name.partition("@")
-    if base.startswith("chunks"):
-        return f"aspectra index --chunks {base.partition('-')[2] or '250w'}"
-    if base.startswith("lens-"):
-        name = base.removeprefix("lens-")
-        done = "" if scorer == DELTA else f"aspectra lens run {name}, then "
-        return f"aspectra lens add {name}, then {done}aspectra index"
-    if scorer in ENCODERS:
-        return f"aspectra index --encoder {scorer}"
-    return "aspectra status"

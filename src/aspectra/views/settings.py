@@ -11,8 +11,7 @@ from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES
-from aspectra.views.lexical.bm25 import LexicalSettings
-from aspectra.views.lexical.tokens import TokenSettings
+from aspectra.views.lexical.tokens import LexicalSettings, TokenSettings
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 
 __all__ = ["ChunkSize", "IndexSettings"]
@@ -98,6 +97,19 @@ class IndexSettings:
     def sentences_apart(self, encoder: Encoder) -> bool:
         """Whether sentences are encoded by themselves; without token states the abstracts' pass does so."""
         return self.sentences == "apart" and encoder.late_pooling
+
+    def changed(self, **given: Any) -> IndexSettings:
+        """These settings with some changed: own fields, or those of ``lexical`` and its ``tokens``.
+
+        Raises:
+            UsageError: a name is unknown or a value impossible.
+        """
+        new = self.to_dict()
+        lexical = new["lexical"]
+        for name, value in given.items():
+            table = next((t for t in (lexical["tokens"], lexical) if name in t), new)
+            table[name] = list(value) if isinstance(value, tuple) else value
+        return IndexSettings.from_dict(new)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

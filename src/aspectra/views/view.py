@@ -1,9 +1,9 @@
-"""The protocol of a view: named units of papers and a scorer that answers two questions about them."""
+"""Probes, what views score them with, and the one order of scored papers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ __all__ = [
     "Pooling",
     "Probe",
     "Scored",
-    "View",
     "top_positions",
 ]
 
@@ -104,32 +103,42 @@ class Scored:
     Attributes:
         papers: positions of papers in the generation, (n,) int64.
         scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit to ask.
-        units: index of the unit that decided, (n,) int64, or None where no single one did.
+        units: index of the unit that decided, (n,) int64, or None where no single one did or was looked for.
+        by_unit: (units,) scores of all units of the view, where all papers were scored by their units.
     """
 
     papers: Positions
     scores: Floats
     units: Positions | None = None
+    by_unit: Floats | None = None
 
+    def at(self, places: Positions) -> Scored:
+        """Only the papers at these places."""
+        return Scored(
+            self.papers[places], self.scores[places], None if self.units is None else self.units[places]
+        )
 
-class View(Protocol):
-    """Units of papers and a scorer.
+    def best(
+        self,
+        k: int,
+        id_order: NDArray[np.int32],
+        allowed: NDArray[np.bool_] | None = None,
+        *,
+        drop_unknown: bool = False,
+    ) -> Scored:
+        """The k best of all papers, see :func:`top_positions`; papers without a score (NaN) come last.
 
-    Attributes:
-        name: ``abstract@bm25``, ``sentences@minilm`` ...
-        cheap: scoring every paper costs milliseconds even for a hundred thousand.
-    """
-
-    name: str
-    cheap: bool
-
-    def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
-        """Scores of these papers, or of all in order of position. (A remote view cannot answer this.)"""
-        ...
-
-    def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """The k best papers, best first, of those allowed; ties by position in descending id order."""
-        ...
+        Args:
+            k: how many.
+            id_order: (papers,) rank of each paper's id.
+            allowed: (papers,) True where a paper may appear.
+            drop_unknown: leave papers without a score out.
+        """
+        unknown = np.isnan(self.scores)
+        values = np.where(unknown, np.float32(-np.inf), self.scores)
+        if drop_unknown:
+            allowed = ~unknown if allowed is None else allowed & ~unknown
+        return self.at(top_positions(values, k, id_order, allowed))
 
 
 def top_positions(

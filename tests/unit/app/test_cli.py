@@ -283,7 +283,7 @@ def test_the_json_document(run, library):
     code, out, err = run("search", "dense retrieval", "--json")
     assert (code, err) == (0, "")
     whole = json.loads(out)
-    assert list(whole) == ["plan", "hits", "warnings", "seconds"]
+    assert list(whole) == ["schema", "plan", "hits", "warnings", "seconds"]
     assert isinstance(whole["seconds"], float)
     hit = whole["hits"][0]
     assert hit["id"] == "retrieval"
@@ -363,7 +363,7 @@ def test_formats(run, library, style, home):
         ["--since", "soon"],
         ["--since", "2020-13-01"],
         ["--since", "2022", "--until", "2020"],
-        ["--planner", "hybird"],
+        ["--recipe", "hybird"],
         ["--format", "pdf"],
         ["--json", "--jsonl"],
         ["--limit", "many"],
@@ -380,9 +380,9 @@ def test_questions_that_mean_nothing(run, library, flags):
 def test_years_ago():
     from datetime import UTC, datetime
 
-    from aspectra.app.options.reading import year_of
+    from aspectra.app.preferences import parse_year
 
-    assert year_of("3y", "--since") == datetime.now(UTC).year - 3
+    assert parse_year("3y", "since") == datetime.now(UTC).year - 3
 
 
 def test_an_empty_question(run, library):
@@ -629,8 +629,8 @@ def test_export_says_when_keys_had_to_change(run, library, home):
     target = home / "all.bib"
     assert "1 id changed to be valid keys" in run("export", "--all", "-o", target)[2]
     assert "@misc{a-key-2," in target.read_text("utf-8")
-    assert "ids kept" in run("export", "graphs", "-o", target)[2]
-    assert "ids kept" in run("export", "--all", "-o", home / "all.ris")[2]
+    assert "ids unchanged" in run("export", "graphs", "-o", target)[2]
+    assert "ids unchanged" in run("export", "--all", "-o", home / "all.ris")[2]
 
 
 def test_sentences_of_a_paper_without_abstract(run, library, home):

@@ -28,7 +28,7 @@ def test_commands_and_flags_exist():
             for verb, rest in _COMMAND.findall(block):
                 if verb not in helps:
                     out = subprocess.run(
-                        [sys.executable, "-m", "aspectra", *verb.split(), "--help"],
+                        [sys.executable, "-m", "aspectra", *verb.split(), "--help-all"],
                         capture_output=True,
                         text=True,
                         check=False,

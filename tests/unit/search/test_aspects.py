@@ -14,7 +14,7 @@ from aspectra.search.planning.defaults import CONTRAST_WEIGHT
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
-from aspectra.views.dense.centroid import centroid
+from aspectra.views.dense.centroid import centroids, mean_query, score_means
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
@@ -163,9 +163,9 @@ def test_probes_refuse_what_makes_no_sense():
 
 def test_centroid_is_the_cosine_of_means():
     rows = np.eye(4, dtype=np.float32)
-    found = centroid(rows[:2], rows, np.array([0, 2, 3, 3, 4]))
-    assert found.scores[0] == pytest.approx(1.0)
-    assert found.scores[1] == pytest.approx(0.0)
-    assert found.scores[2] == -np.inf
-    half = centroid(rows[:1], rows, np.array([0, 2]), None, np.array([1, 0.5, 0, 0], np.float32))
-    assert half.scores[0] == pytest.approx(1 / np.sqrt(1.25))
+    found = score_means(mean_query(rows[:2]), centroids(rows, np.array([0, 2, 3, 3, 4])))
+    assert found[0] == pytest.approx(1.0)
+    assert found[1] == pytest.approx(0.0)
+    assert found[2] == -np.inf
+    means = centroids(rows, np.array([0, 2]), np.array([1, 0.5, 0, 0], np.float32))
+    assert score_means(mean_query(rows[:1]), means)[0] == pytest.approx(1 / np.sqrt(1.25))

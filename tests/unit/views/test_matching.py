@@ -20,8 +20,6 @@ from aspectra.views.dense.matching import (
     max_sim,
     similarities,
     single_match,
-    token_rows,
-    token_sim,
 )
 from aspectra.views.dense.transport import Sinkhorn, _masses, transport, transport_plans
 from aspectra.views.encoders.protocol import load_encoder
@@ -31,9 +29,7 @@ SCORERS: dict[str, Callable[..., Matches]] = {
     "single": single_match,
     "single l2": lambda *a, **k: single_match(*a, **k, metric="l2"),
     "mean": max_sim,
-    "sum": lambda *a, **k: max_sim(*a, **k, pooling="sum"),
     "mean l2": lambda *a, **k: max_sim(*a, **k, metric="l2"),
-    "tokens": token_sim,
     "transport": transport,
 }
 
@@ -227,10 +223,9 @@ def test_one_query_row_makes_max_sim_a_single_match(seed: int, metric: Any) -> N
     case = Case(seed, query_rows=1)
     one = np.ones(1, np.float32)
     single = single_match(*case.arrays, one, case.row_weights, metric=metric)
-    for pooling in ("mean", "sum"):
-        pooled = max_sim(*case.arrays, one, case.row_weights, metric=metric, pooling=pooling)
-        np.testing.assert_allclose(pooled.scores, single.scores, atol=1e-6)
-        np.testing.assert_array_equal(pooled.rows, single.rows)
+    pooled = max_sim(*case.arrays, one, case.row_weights, metric=metric)
+    np.testing.assert_allclose(pooled.scores, single.scores, atol=1e-6)
+    np.testing.assert_array_equal(pooled.rows, single.rows)
 
 
 @pytest.mark.parametrize("name", sorted({*SCORERS} - {"transport"}))
@@ -408,15 +403,7 @@ def test_a_schedule_that_leads_nowhere_is_refused(how: Sinkhorn) -> None:
         transport(np.eye(1, 3), np.eye(3, 3), np.array([0, 3]), temperature=0)
 
 
-# Token states: from encoders to scores.
-
-
-def test_an_encoder_without_token_states_is_refused() -> None:
-    class Remote:
-        name = "far-away"
-
-    with pytest.raises(UsageError, match="far-away"):
-        token_rows(cast("Any", Remote()), ["a text"])
+# Token states of encoders.
 
 
 def _check_token_states(encoder: Any, empty_is_empty: bool) -> None:
@@ -437,15 +424,6 @@ def _check_token_states(encoder: Any, empty_is_empty: bool) -> None:
     alone = encoder.token_states(texts[:1])[0]
     np.testing.assert_allclose(alone[0], found[0][0], atol=2e-2)
     np.testing.assert_array_equal(alone[1], found[0][1])
-    for rows, (states, _) in zip(token_rows(encoder, texts), found, strict=True):
-        np.testing.assert_allclose(rows, states, atol=2e-2)
-
-
-def _search(encoder: Any) -> Matches:
-    query = token_rows(encoder, ["the search engine"], kind="query")[0]
-    papers = token_rows(encoder, ["", "the search engine of papers", "bcd fgh jkl"])
-    offsets = np.cumsum([0, *(len(rows) for rows in papers)])
-    return token_sim(query, np.concatenate(papers).astype(np.float16), offsets)
 
 
 def test_token_states_of_the_default_encoder() -> None:
@@ -458,9 +436,6 @@ def test_token_states_of_the_default_encoder() -> None:
     (states, spans), vector = encoder.token_states([text])[0], encoder.encode([text]).vectors[0]
     assert unit(states.mean(axis=0)) @ vector > 0.9  # the vector is a mean that counts special tokens too
     assert text[slice(*spans[0])] == "Retrieval"
-    scores = _search(encoder).scores
-    assert scores[0] == -np.inf
-    assert scores[1] > scores[2]
 
 
 @pytest.fixture(scope="module")
@@ -504,7 +479,6 @@ def test_token_states_of_a_sentence_transformer(plain_bert: str, tmp_path: Path)
     whole, places = encoder.token_states(["search " + text])[0]
     np.testing.assert_allclose(states, whole[1:], atol=1e-5)
     np.testing.assert_array_equal(spans, places[1:] - len("search "))
-    assert _search(encoder).scores[0] == -np.inf
 
 
 def test_token_states_of_a_late_interaction_model(plain_bert: str, tmp_path: Path) -> None:
@@ -520,14 +494,9 @@ def test_token_states_of_a_late_interaction_model(plain_bert: str, tmp_path: Pat
     spec = f"sentence-transformers:{tmp_path / 'model'}?multi_vector=yes"
     encoder = cast("Any", load_encoder(spec))
     _check_token_states(encoder, empty_is_empty=False)
-    # The scores are those of the library itself.
     texts = ["the search engine of papers", "bcd fgh jkl", "papers."]
-    peer = model.similarity(model.encode_query(["the search engine"]), model.encode_document(texts))
-    query = token_rows(encoder, ["the search engine"], kind="query")[0]
-    papers = token_rows(encoder, texts)
-    found = token_sim(query, np.concatenate(papers), np.cumsum([0, *map(len, papers)]))
-    np.testing.assert_allclose(found.scores, peer[0].numpy(), rtol=1e-4)
-    # And so that such a model is an encoder like any other:
+    papers = [states for states, _ in encoder.token_states(texts)]
+    # Such a model is an encoder like any other.
     assert not encoder.late_pooling
     encoded = encoder.encode(texts)
     np.testing.assert_allclose(encoded.vectors, unit(np.stack([p.mean(axis=0) for p in papers])), atol=1e-5)

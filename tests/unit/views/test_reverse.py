@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from aspectra.views.dense.reverse import dense_moments, nearest_in_seed
-from aspectra.views.lexical.bm25 import LexicalSettings, build_lexical
+from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import ASKING_WORDS, Moments, WordPairs, build_moments, moments_of
-from aspectra.views.lexical.tokens import Tokeniser
+from aspectra.views.lexical.tokens import LexicalSettings, Tokeniser
 from aspectra.views.units import Units
 
 TEXTS = [
@@ -39,22 +39,24 @@ def test_words_in_reverse_follow_the_formula(tmp_path):
     scores = np.sqrt(counts) @ weights.T  # candidate, document
     mean, deviation = scores.mean(axis=1), scores.std(axis=1)
     for seed in range(4):
-        found = pairs.reverse(seed)
+        found = pairs.reverse(pairs.documents(seed))
         np.testing.assert_allclose(found[:4], (scores[:4, seed] - mean[:4]) / deviation[:4], rtol=1e-4)
         assert np.isnan(found[4])  # a paper without words asks nothing
 
 
 def test_a_candidates_own_document_counts_whether_it_was_drawn_or_not():
     table = np.array([[5.0, 1.0, 0.0], [1.0, 4.0, 2.0], [0.0, 2.0, 3.0]])  # candidate, document
-    drawn = moments_of(lambda d: table[:, d].astype(np.float32), np.array([0]), np.diag(table).astype("f4"))
+    columns = [(at, table[:, at].astype(np.float32)) for at in range(3)]
+    drawn = moments_of(columns[:1], np.diag(table).astype("f4"))
     np.testing.assert_allclose(drawn.mean, [5.0, (4 + 1) / 2, (3 + 0) / 2])
-    every = moments_of(lambda d: table[:, d].astype(np.float32), np.arange(3), np.diag(table).astype("f4"))
+    every = moments_of(columns, np.diag(table).astype("f4"))
     np.testing.assert_allclose(every.mean, table.mean(axis=1), rtol=1e-6)
     np.testing.assert_allclose(every.deviation, table.std(axis=1), rtol=1e-6)
 
 
 def test_a_candidate_that_scores_the_same_everywhere_says_nothing():
-    flat = moments_of(lambda _: np.full(2, 3.0, np.float32), np.arange(2), np.full(2, 3.0, np.float32))
+    same = np.full(2, 3.0, np.float32)
+    flat = moments_of([(0, same), (1, same)], same)
     assert np.isnan(flat.standardise(np.full(2, 3.0, np.float32))).all()
 
 
@@ -62,8 +64,8 @@ def test_a_paper_asks_with_its_most_telling_words(tmp_path):
     long = " ".join(f"word{n} " * (1 + n % 3) for n in range(3 * ASKING_WORDS))
     build_lexical([long, "word1 word2"], LexicalSettings(), tmp_path, pairs=True, damped=True)
     build_moments(tmp_path, np.arange(2))
-    assert len(set(WordPairs(tmp_path).asking(0).tolist())) == ASKING_WORDS
-    assert len(WordPairs(tmp_path).asking(1)) == 2
+    assert len(set(WordPairs(tmp_path).words_of(0).tolist())) == ASKING_WORDS
+    assert len(WordPairs(tmp_path).words_of(1)) == 2
 
 
 def test_moments_are_read_back(tmp_path):
@@ -130,5 +132,5 @@ def test_abstracts_that_ask_chunks_follow_the_formula(tmp_path):
         row = scores[candidate, held]
         for seed in held:
             expected = (scores[candidate, seed] - row.mean()) / row.std()
-            assert pairs.reverse(seed)[candidate] == pytest.approx(expected, rel=1e-3)
-    assert np.isnan(pairs.reverse(2)).all()
+            assert pairs.reverse(pairs.documents(seed))[candidate] == pytest.approx(expected, rel=1e-3)
+    assert np.isnan(pairs.reverse(pairs.documents(2))).all()

@@ -12,7 +12,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
-from aspectra.views.dense.lens_vectors import DeltaEncoder, delta_view, vector_lens
+from aspectra.views.dense.lens_vectors import LensEncoder, vector_lens
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.lenses.style import StyleLens
 from aspectra.views.settings import IndexSettings
@@ -126,9 +126,9 @@ def test_a_library_without_it_says_what_to_do(tmp_path):
 
 def test_another_version_of_the_lens_is_refused(searcher, monkeypatch):
     monkeypatch.setattr(LENSES.get("style"), "version", 99, raising=False)
-    folder = searcher.index.folder / delta_view("style")
+    folder = searcher.index.folder / "lens-style@delta"
     with pytest.raises(ViewMismatch, match="version"):
-        DeltaEncoder("style", folder)
+        LensEncoder("style", folder)
 
 
 def test_only_vector_lenses_become_views():

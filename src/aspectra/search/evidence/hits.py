@@ -101,7 +101,7 @@ def quotes_of(
     if not plan.evidence or not papers:
         return [()] * len(papers)
     index, search = engine.index, plan.search
-    whole = any(p.view.startswith("chunks-") for p in search.probes)
+    whole = any(index.facts(p.view).chunks for p in search.probes)
     # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
     bodies = engine.papers(p.id for p in papers if whole or not p.abstract.strip())
     read = [bodies.get(p.id, p) for p in papers]

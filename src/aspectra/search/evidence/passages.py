@@ -11,7 +11,6 @@ from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.index import Index
-from aspectra.views.lexical.bm25 import LexicalView
 
 __all__ = ["with_passages"]
 
@@ -30,9 +29,9 @@ def with_passages(
         quotes: found for them.
     """
     seeds = list(dict.fromkeys(seed for probe in search.probes if probe.reverse for seed in probe.seeds))
-    words = index.view("abstract@bm25")
-    if search.direction not in ("builds-on", "both") or not seeds or not isinstance(words, LexicalView):
+    if search.direction not in ("builds-on", "both") or not seeds:
         return list(quotes)
+    words = index.word_view()
     held = index.library.get_many(seeds)
     sentences = [
         (seed, text, known)

@@ -13,9 +13,7 @@ from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.chunks import chunk_spans
-from aspectra.views.dense.view import DenseView
 from aspectra.views.index import Index
-from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.settings import ChunkSize
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe
@@ -57,29 +55,24 @@ class Quoter:
         positive = [p for p in search.probes if p.weight > 0]
         self._dense = _strongest(index, positive, "dense")
         self._lexical = _strongest(index, positive, "lexical")
-        self._chunk = next((p for p in positive if p.view.startswith("chunks-") and not p.reverse), None)
+        self._chunk = next((p for p in positive if index.facts(p.view).chunks and not p.reverse), None)
         self._vectors: Floats | None = None
         self._weights: dict[int, float] = {}
         if self._dense:
-            view = index.view(f"abstract@{self._dense.view.partition('@')[2]}")
-            if isinstance(view, DenseView):
-                self._vectors = view.query_vectors(self._dense)
+            self._view = index.vector_view(self._dense.view)
+            self._sentences = index.vector_view(self._view.facts.beside("sentences")).vectors
+            abstracts = index.vector_view(self._view.facts.beside("abstract"))
+            self._vectors = abstracts.query_vectors(self._dense)
         if self._lexical:
-            lexical = self._words()
-            self._weights = lexical.rarity(set(lexical.terms(lexical.query_text(self._lexical))))
-
-    def _words(self) -> LexicalView:
-        view = self._index.view("abstract@bm25")
-        if not isinstance(view, LexicalView):  # the name says so
-            raise TypeError("abstract@bm25 is not lexical")
-        return view
+            self._words = words = index.word_view()
+            self._weights = words.rarity(set(words.terms(words.query_text(self._lexical))))
 
     def _overlap(self, text: str) -> float:
         """Share of the query's word rarity that a sentence holds, 0 to 1."""
         total = sum(self._weights.values())
         if not total:
             return 0.0
-        held = self._weights.keys() & set(self._words().terms(text))
+        held = self._weights.keys() & set(self._words.terms(text))
         return sum(self._weights[t] for t in held) / total
 
     def quotes(self, positions: Positions, papers: Sequence[Paper]) -> list[tuple[Evidence, ...] | None]:
@@ -112,9 +105,7 @@ class Quoter:
         body = [i for i, (field, _, _) in enumerate(spans) if field != "title"]
         rows = None
         if self._dense:
-            view = self._index.view(f"sentences@{self._dense.view.partition('@')[2]}")
-            if isinstance(view, DenseView):
-                rows = view.vectors[low:high].astype(np.float32)
+            rows = self._sentences[low:high].astype(np.float32)
         # A paper of a title alone is quoted by its title.
         return [
             _Candidate(
@@ -142,8 +133,7 @@ class Quoter:
         return out
 
     def _in_chunk(self, paper: Paper, chunk: tuple[int, int, int]) -> list[_Candidate]:
-        view = self._chunk.view if self._chunk else ""
-        size = ChunkSize.parse(view.partition("-")[2].partition("@")[0])
+        size = ChunkSize.parse(self._index.facts(self._chunk.view if self._chunk else "").chunks)
         if chunk not in chunk_spans([(s.heading, s.text) for s in paper.sections], size):
             return []  # the full text changed since it was indexed
         code, start, end = chunk
@@ -158,13 +148,10 @@ class Quoter:
         """Give every candidate without a vector one, in one call."""
         if self._dense is None:
             return
-        view = self._index.view(self._dense.view)
-        if not isinstance(view, DenseView):
-            return
         bare = [(held, i) for held in candidates if held for i, c in enumerate(held) if c.vector is None]
         if not bare:
             return
-        vectors = view.query.encoder.encode([held[i].text for held, i in bare]).vectors
+        vectors = self._view.query.encoder.encode([held[i].text for held, i in bare]).vectors
         for (held, i), vector in zip(bare, vectors, strict=True):
             c = held[i]
             held[i] = _Candidate(c.field, c.start, c.end, c.text, vector)
@@ -173,14 +160,10 @@ class Quoter:
         if not held or not (self._dense or self._lexical):
             return ()  # the plan looks at no single sentence, so none speaks for the hit
         score = np.array([self._overlap(c.text) for c in held], dtype=np.float32)
-        if self._vectors is not None and self._dense is not None:
-            view = self._index.view(self._dense.view)
+        if self._vectors is not None:
             rows = np.array([c.vector for c in held], dtype=np.float32)
-            if isinstance(view, DenseView):
-                cosine = view.compare(rows, self._vectors, Probe(view.name, text="-")).max(axis=1)
-                score = cosine + _WORD_BONUS * score * min(
-                    1.0, _LONG_QUERY / (4 * max(len(self._weights), 1))
-                )
+            cosine = self._view.compare(rows, self._vectors).max(axis=1)
+            score = cosine + _WORD_BONUS * score * min(1.0, _LONG_QUERY / (4 * max(len(self._weights), 1)))
         best = sorted(range(len(held)), key=lambda i: (-float(score[i]), i))[: self._count]
         return tuple(
             Evidence(
@@ -206,6 +189,5 @@ def _heading(paper: Paper, field: str) -> str:
 
 def _strongest(index: Index, probes: Sequence[Probe], kind: str) -> Probe | None:
     """The probe of this kind with the greatest weight, or None."""
-    facts = index.manifest["views"]
-    fitting = [p for p in probes if facts.get(p.view, {}).get("kind") == kind]
+    fitting = [p for p in probes if index.facts(p.view).kind == kind]
     return max(fitting, key=lambda p: p.weight, default=None)

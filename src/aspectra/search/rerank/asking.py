@@ -94,7 +94,8 @@ class Asker:
         """
         if self._model is None:
             raise UsageError(
-                "this judge asks a model, and none was named", hint="--model NAME --base-url URL"
+                "this judge asks a model, and none was named",
+                hint="aspectra config set llm.model NAME, then llm.base_url URL (docs/models.md)",
             )
         self.questions += 1
         async with self._free:

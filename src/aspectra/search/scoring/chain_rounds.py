@@ -11,9 +11,8 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import Chain, Node, Ranked, fold, promote
-from aspectra.search.scoring.probes import ask
 from aspectra.views.index import Index
-from aspectra.views.view import Probe, Scored, top_positions
+from aspectra.views.view import Probe
 
 __all__ = ["run_chain"]
 
@@ -67,18 +66,13 @@ def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> N
 
 def _lists(index: Index, probes: Sequence[Probe], chain: Chain, able: NDArray[np.bool_]) -> list[Node]:
     out = []
-    for probe, scored in zip(probes, ask(index, probes, keep_units=chain.pool == "sum"), strict=True):
+    for probe, scored in zip(probes, index.score(index.look_up(probes)), strict=True):
         if chain.pool == "sum" and scored.by_unit is not None:
             ranked = _by_unit(index, probe, scored.by_unit, chain, able)
         else:
-            ranked = Ranked(_top(index, scored.scored, chain.keep, able))
+            ranked = Ranked(scored.best(chain.keep, index.id_order, able, drop_unknown=True).papers)
         out.append(Node(ranked, 0, leaf=not probe.asking))
     return out
-
-
-def _top(index: Index, scored: Scored, keep: int, able: NDArray[np.bool_]) -> NDArray[np.int64]:
-    known = np.where(np.isnan(scored.scores), np.float32(-np.inf), scored.scores)
-    return top_positions(known, keep, index.id_order, able & np.isfinite(known))
 
 
 def _by_unit(

@@ -17,6 +17,7 @@ from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
 from aspectra.search.scoring.scores import Fused, Scoring, score_papers
 from aspectra.views.index import Index
+from aspectra.views.kinds.protocol import Asked
 from aspectra.views.view import Positions, top_positions
 
 __all__ = ["Engine", "Found"]
@@ -121,6 +122,7 @@ class Engine:
         conditions: Sequence[Condition] | None = None,
         chain: Chain | None = None,
         scales: Sequence[Scale | None] = (),
+        asked: Sequence[Asked] = (),
     ) -> Found:
         """The best papers of one search.
 
@@ -132,9 +134,10 @@ class Engine:
             conditions: those that grade papers; None for all of the plan.
             chain: further rounds.
             scales: of the probes, where they are known already.
+            asked: the probes with what their seeds bring, where that is known already.
         """
         graded = plan.conditions if conditions is None else conditions
-        how = Scoring(search, graded, plan.compliance, self.sample, scales, chain)
+        how = Scoring(search, graded, plan.compliance, self.sample, scales, asked, chain)
         fused = score_papers(self.index, how, self.allowed(plan, within), count)
         at = top_positions(fused.scores, count, self.index.id_order[fused.papers])
         ids = tuple(self.index.ids[position] for position in fused.papers[at])

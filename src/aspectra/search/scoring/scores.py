@@ -16,11 +16,9 @@ from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.chain_rounds import run_chain
 from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
-from aspectra.search.scoring.probes import ask
-from aspectra.views.dense.view import DenseView
 from aspectra.views.index import Index
-from aspectra.views.lexical.bm25 import LexicalView
-from aspectra.views.view import Floats, Positions, Probe, Scored, View, top_positions
+from aspectra.views.kinds.protocol import Asked
+from aspectra.views.view import Floats, Positions, top_positions
 
 __all__ = ["Fused", "Scoring", "score_exactly", "score_papers"]
 
@@ -74,6 +72,8 @@ class Scoring:
         sample: (s,) positions of the papers that scores are standardised against.
         scales: per probe, where they are known already (of a whole that this index is a part of); () computes
             them from the sample and the papers that may be ranked.
+        asked: the probes with what their seeds bring, where that is known already: a shard may not hold the
+            seeds; () looks it up.
         chain: further rounds, or None.
     """
 
@@ -82,6 +82,7 @@ class Scoring:
     compliance: float
     sample: Positions
     scales: Sequence[Scale | None] = ()
+    asked: Sequence[Asked] = ()
     chain: Chain | None = None
 
     def scale(self, number: int, sample: Floats, best: float | None) -> Scale:
@@ -172,104 +173,78 @@ def score_exactly(index: Index, search: Search, fused: Fused, papers: Positions)
     """
     raw: list[Floats | None] = [None] * len(search.probes)
     standard: list[NDArray[np.float64] | None] = [None] * len(search.probes)
-    for number, probe in enumerate(search.probes):
-        if fused.raw[number] is None:
-            continue
-        raw[number] = scores = index.view(probe.view).score(probe, papers).scores
+    known = [number for number, scores in enumerate(fused.raw) if scores is not None] if len(papers) else []
+    answers = index.score(index.look_up([search.probes[n] for n in known]), papers)
+    for number, answer in zip(known, answers, strict=True):
+        raw[number] = answer.scores
         held = fused.scales[number]
-        standard[number] = None if held is None else held.apply(scores)
+        standard[number] = None if held is None else held.apply(answer.scores)
     return Fused(papers, np.full(len(papers), np.nan), raw, standard, fused.scales)
 
 
 def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
     probes, fusion = how.search.probes, how.search.fusion
-    views = [index.view(probe.view) for probe in probes]
-    nothing = [None] * len(views)
+    nothing = [None] * len(probes)
     if how.chain is not None:
         total = run_chain(index, how.search, how.chain, allowed)
         kept = np.flatnonzero(total)
         return Fused(kept, total[kept], [*nothing], [*nothing], [*nothing])
-    if len(views) == 1 and probes[0].weight > 0:
-        top = views[0].top(probes[0], depth, allowed)
+    asked = how.asked or index.look_up(probes)
+    if len(probes) == 1 and probes[0].weight > 0:
+        top = index.best(asked[0], index.score(asked)[0], depth, allowed)
         return Fused(top.papers, top.scores, [top.scores], [None], [None])
     if fusion.kind == "rrf":
-        return _fuse_ranks(index, how.search, views, allowed, depth)
+        return _fuse_ranks(index, how.search, asked, allowed, depth)
     raw: list[Floats | None] = [*nothing]
     standard: list[NDArray[np.float64] | None] = [*nothing]
     scales: list[Scale | None] = [*nothing]
     total = np.zeros(len(index))
     everything = len(index) <= fusion.scan_limit
-    costly = []
-    for number, (view, probe) in enumerate(zip(views, probes, strict=True)):
-        if view.cheap or everything:
-            scores = view.score(probe).scores
-            raw[number] = scores
-            scales[number] = found = how.scale(number, scores[how.sample], highest(scores, allowed))
-            standard[number] = values = found.apply(scores)
-            total += probe.weight * values
-        else:
-            costly.append(number)
+    quick = [n for n, probe in enumerate(probes) if index.view(probe.view).cheap or everything]
+    costly = [n for n in range(len(probes)) if n not in quick]
+    for number, scored in zip(quick, index.score([asked[n] for n in quick]), strict=True):
+        raw[number] = scores = scored.scores
+        scales[number] = found = how.scale(number, scores[how.sample], highest(scores, allowed))
+        standard[number] = values = found.apply(scores)
+        total += probes[number].weight * values
     if not costly:
         if allowed is None:
             return Fused(np.arange(len(index)), total, raw, standard, scales)
         kept = np.flatnonzero(allowed)
         return Fused(kept, total[kept], _take(raw, kept), _take(standard, kept), scales)
-    if len(costly) == len(views):
+    if not quick:
         pool = np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
     else:
         pool = top_positions(total, max(fusion.candidates, depth), index.id_order, allowed)
     raw, standard, total = _take(raw, pool), _take(standard, pool), total[pool]
-    for view in dict.fromkeys(views[number] for number in costly):
-        asked = [number for number in costly if views[number] is view]
-        here = [probes[number] for number in asked]
-        answers = _together(view, here, pool)
-        references = _together(view, here, how.sample, keep=True)
-        for number, scored, reference in zip(asked, answers, references, strict=True):
-            raw[number] = scored.scores
-            scales[number] = found = how.scale(number, reference.scores, highest(scored.scores))
-            standard[number] = values = found.apply(scored.scores)
-            total = total + probes[number].weight * values
+    slow = [asked[number] for number in costly]
+    answers, references = index.score(slow, pool), index.score(slow, how.sample)
+    for number, scored, reference in zip(costly, answers, references, strict=True):
+        raw[number] = scored.scores
+        scales[number] = found = how.scale(number, reference.scores, highest(scored.scores))
+        standard[number] = values = found.apply(scored.scores)
+        total = total + probes[number].weight * values
     return Fused(pool, total, raw, standard, scales)
 
 
 def _fuse_ranks(
-    index: Index, search: Search, views: Sequence[Any], allowed: NDArray[np.bool_] | None, depth: int
+    index: Index, search: Search, asked: Sequence[Asked], allowed: NDArray[np.bool_] | None, depth: int
 ) -> Fused:
-    lists, raw = [], []
-    probes = search.probes
+    lists: list[tuple[Positions, float]] = []
+    raw: list[Floats | None] = []
     depth = max(search.fusion.depth, depth)
-    shared = {n for n, (v, p) in enumerate(zip(views, probes, strict=True)) if _shares(v, p)}
-    many = iter(ask(index, [probes[n] for n in sorted(shared)]) if len(shared) > 1 else [])
     listed = np.zeros(len(index), dtype=np.bool_)
-    for number, (view, probe) in enumerate(zip(views, probes, strict=True)):
-        if len(shared) > 1 and number in shared:
-            top = _top(index, next(many).scored, depth, allowed)
-        else:
-            top = view.top(probe, depth, allowed)
-        lists.append((top.papers, probe.weight))
+    for one, scored in zip(asked, index.score(asked), strict=True):
+        top = index.best(one, scored, depth, allowed)
+        lists.append((top.papers, one.probe.weight))
         scores = np.full(len(index), np.nan, dtype=np.float32)
         scores[top.papers] = top.scores
         raw.append(scores)
         listed[top.papers] = True
     total = reciprocal_ranks(lists, len(index), search.fusion.k)
     kept = np.flatnonzero(listed)  # with a negative weight a paper on a list may sum to 0
-    nothing = [None] * len(views)
+    nothing = [None] * len(asked)
     return Fused(kept, total[kept], _take(raw, kept), [*nothing], [*nothing])
-
-
-def _together(view: View, probes: Sequence[Probe], papers: Positions, *, keep: bool = False) -> list[Scored]:
-    if isinstance(view, DenseView):
-        return view.score_together(probes, papers, keep=keep)
-    return [view.score(probe, papers) for probe in probes]
-
-
-def _shares(view: LexicalView | DenseView, probe: Probe) -> bool:
-    return isinstance(view, DenseView) and view.shares(probe)
-
-
-def _top(index: Index, scored: Scored, depth: int, allowed: NDArray[np.bool_] | None) -> Scored:
-    at = top_positions(scored.scores, depth, index.id_order, allowed)
-    return Scored(at, scored.scores[at], None if scored.units is None else scored.units[at])
 
 
 def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:

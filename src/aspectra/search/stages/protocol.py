@@ -134,7 +134,7 @@ class Context:
         if self.model is None:
             raise UsageError(
                 f"the stage {stage} asks a language model, and none was named",
-                hint="--model NAME --base-url URL; see docs/models.md",
+                hint="aspectra config set llm.model NAME, then llm.base_url URL (docs/models.md)",
             )
         return self.model
 

@@ -18,6 +18,7 @@ from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.build.readings import fill_missing, reading_kind, stored_spans
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.dense.reverse import dense_moments
+from aspectra.views.kinds.protocol import ViewFacts, chunk_base
 from aspectra.views.settings import ChunkSize
 from aspectra.views.units import Units
 
@@ -50,15 +51,14 @@ class FullTextBuilder(Builder):
                 pieces = chunk_texts(held, places, self.settings.citations)
                 texts += [f"{held[p[0]][0]}\n{piece}" for p, piece in zip(places, pieces, strict=True)]
                 offsets.append(len(spans))
-            base = f"chunks-{size}"
+            base = chunk_base(size)
             (self.folder / base).mkdir()
             Units(np.array(offsets, np.int64), _spans(spans)).save(self.folder / base)
             name, place = f"{base}@bm25", self.folder / f"{base}@bm25"
             bm25 = self.settings.lexical
-            words = build_lexical(texts, bm25, place, pairs=True, asking=self._abstract_texts())
+            facts = build_lexical(texts, bm25, place, pairs=True, asking=self._abstract_texts())
             build_moments(place, self.reference, np.array(offsets, np.int64))
-            facts = {"kind": "lexical", "folder": name, "units": base, "words": words, "pairs": True}
-            self.views[name] = facts
+            self.views[name] = {**facts, "units": base}
             del texts
             if not self.settings.dense_chunks:
                 continue
@@ -81,12 +81,11 @@ class FullTextBuilder(Builder):
     def _whole_papers(self, sections: dict[int, list[tuple[str, str]]]) -> None:
         """One document a paper: title, abstract and full text, for asking with whole papers."""
         name = "full@bm25"
-        words = build_lexical(
+        facts = build_lexical(
             self._whole_texts(sections), self.settings.lexical, self.folder / name, pairs=True, damped=True
         )
         build_moments(self.folder / name, self.reference)
-        facts = {"kind": "lexical", "folder": name, "words": words, "pairs": True, "own_words": True}
-        self.views[name] = facts
+        self.views[name] = {**facts, "own_words": True}
 
     def _abstract_texts(self) -> Iterator[str]:
         for title, abstract in self.library.rows("SELECT title, abstract FROM papers ORDER BY pos"):
@@ -106,10 +105,10 @@ class FullTextBuilder(Builder):
 
     def _readings(self) -> None:
         """One vector a paper for the whole text, and one for each aspect."""
-        chunked = next((n for n in self.views if n.startswith("chunks-") and not n.endswith("@bm25")), "")
-        if not chunked or not self.settings.dense_chunks:
+        chunked = next((v for v in map(ViewFacts.of, self.views) if v.chunks and not v.lexical), None)
+        if chunked is None or not self.settings.dense_chunks:
             return
-        base = chunked.partition("@")[0]
+        base = chunked.base
         for spec, encoder in self.encoders:
             view = f"full@{encoder.name}"
             matrix = self._matrix(view, len(self.ids), encoder.dimensions, np.float32)

@@ -24,6 +24,7 @@ from aspectra.views.build.vectors import (
     paper_spans,
     read_sections,
 )
+from aspectra.views.arrays import new_array
 from aspectra.views.columns import write_columns
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.build.lenses import collect_lenses
@@ -148,8 +149,9 @@ class Builder:
 
     def _abstracts(self) -> None:
         name = "abstract@bm25"
-        words = build_lexical(self._texts(), self.settings.lexical, self.folder / name, pairs=True)
-        self.views[name] = {"kind": "lexical", "folder": name, "words": words, "pairs": True}
+        self.views[name] = build_lexical(
+            self._texts(), self.settings.lexical, self.folder / name, pairs=True
+        )
 
     def _papers(self) -> None:
         # The documents of reverse scores are the sample, too.
@@ -191,11 +193,7 @@ class Builder:
     def _matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:
         path = self.folder / name
         path.mkdir(exist_ok=True)
-        if rows == 0:
-            empty: NDArray[Any] = np.zeros((0, columns), dtype=dtype)
-            np.save(path / "vectors.npy", empty, allow_pickle=False)
-            return empty
-        return np.lib.format.open_memmap(path / "vectors.npy", "w+", dtype=dtype, shape=(rows, columns))
+        return new_array(path / "vectors.npy", (rows, columns), dtype)
 
     def _describe(self, name: str, spec: str, encoder: Encoder, truncated: int, **more: Any) -> None:
         self.views[name] = {

@@ -19,7 +19,8 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.arrays import load_array
 from aspectra.views.build.vectors import Progress, read_sections
-from aspectra.views.dense.lens_vectors import build_delta, delta_view
+from aspectra.views.dense.lens_vectors import build_lens_vectors
+from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES, Lens, LensValues
 from aspectra.views.view import Floats
 
@@ -189,7 +190,7 @@ def collect_lenses(
     for name in names:
         lens = LENSES.get(name)
         if lens.kind == "vector":
-            views[delta_view(name)] = build_delta(
+            views[ViewFacts.lens_vectors_of(name).name] = build_lens_vectors(
                 name, partial(_stored, library, lens), len(offsets) - 1, folder
             )
         else:

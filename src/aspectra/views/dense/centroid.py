@@ -1,39 +1,19 @@
-"""Means of the units that take part, compared: one vector for each side."""
+"""Means of the units that take part, compared: one vector for each side.
+
+Rows, offsets and weights as in :mod:`aspectra.views.dense.matching`. No pair of units decides.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.dense.matching import Matches, check_groups, widen
+from aspectra.views.dense.matching import widen
 from aspectra.views.view import Floats, Metric, Positions
 
-__all__ = ["centroid", "centroids", "mean_query", "near"]
+__all__ = ["centroids", "mean_query", "score_means"]
 
 _BLOCK = 512  # rows at a time: 768 kB at 384 dimensions
-
-
-def centroid(
-    query: Floats,
-    rows: NDArray[np.floating],
-    offsets: NDArray[np.integer],
-    query_weights: Floats | None = None,
-    row_weights: Floats | None = None,
-    *,
-    metric: Metric = "cosine",
-) -> Matches:
-    """Cosine (or negated distance) of the weighted means of both sides, each of unit length.
-
-    Shapes, weights and papers without rows as in :mod:`aspectra.views.dense.matching`. No pair is named: a
-    mean quotes nobody.
-
-    Raises:
-        UsageError: the arrays do not fit together.
-    """
-    check_groups(query, rows, offsets, query_weights, row_weights)
-    nobody = np.full(len(offsets) - 1, -1, dtype=np.int64)
-    asked = mean_query(query, query_weights)
-    return Matches(near(asked, centroids(rows, offsets, row_weights), metric), nobody, nobody)
 
 
 def mean_query(query: Floats, weights: Floats | None = None) -> Floats:
@@ -43,7 +23,7 @@ def mean_query(query: Floats, weights: Floats | None = None) -> Floats:
     return mean
 
 
-def near(
+def score_means(
     query: Floats, means: Floats, metric: Metric = "cosine", present: NDArray[np.bool_] | None = None
 ) -> Floats:
     """(papers,) cosine or negated distance of one unit vector and centroids; -inf where a side is zeros.

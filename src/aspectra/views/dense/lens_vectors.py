@@ -16,13 +16,14 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.views.arrays import new_array
 from aspectra.views.encoders.protocol import Encoding, Kind
+from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.view import Floats
 
-__all__ = ["DELTA", "DeltaEncoder", "VectorLens", "build_delta", "delta_view", "vector_lens"]
+__all__ = ["LensEncoder", "VectorLens", "build_lens_vectors", "vector_lens"]
 
-DELTA = "delta"  # the scorer's name, as in lens-style@delta
 _CLIP = 3.0
 
 
@@ -41,15 +42,6 @@ class VectorLens(Protocol):
     def of_text(self, text: str) -> Floats:
         """(labels,) values of one text, or NaN where nothing is known."""
         ...
-
-
-def delta_view(name: str) -> str:
-    """Name of a vector lens's view.
-
-    >>> delta_view("style")
-    'lens-style@delta'
-    """
-    return f"lens-{name}@{DELTA}"
 
 
 def vector_lens(name: str) -> VectorLens:
@@ -84,7 +76,7 @@ class _Standard:
         return out
 
 
-def build_delta(
+def build_lens_vectors(
     name: str, stored: Callable[[], Iterable[Floats]], count: int, folder: Path
 ) -> dict[str, Any]:
     """Write a vector lens's view into a generation; returns its part of the manifest.
@@ -110,20 +102,14 @@ def build_delta(
     deviation = np.sqrt(np.maximum(square / max(known, 1) - mean * mean, 0.0))
     deviation[deviation < 1e-7] = 0.0
     standard = _Standard(mean.astype(np.float32), deviation.astype(np.float32), lens.groups)
-    view = delta_view(name)
+    view = ViewFacts.lens_vectors_of(name).name
     path = folder / view
     path.mkdir()
     np.save(path / "standard.npy", np.stack([standard.mean, standard.deviation]), allow_pickle=False)
     (path / "lens.json").write_text(json.dumps({"name": name, "version": lens.version}), "utf-8")
-    if count:
-        vectors = np.lib.format.open_memmap(
-            path / "vectors.npy", "w+", dtype=np.float16, shape=(count, width)
-        )
-        for number, row in enumerate(stored()):
-            vectors[number] = standard.rows(row)[0]
-        vectors.flush()
-    else:
-        np.save(path / "vectors.npy", np.zeros((0, width), np.float16), allow_pickle=False)
+    vectors = new_array(path / "vectors.npy", (count, width), np.float16)
+    for number, row in enumerate(stored()):
+        vectors[number] = standard.rows(row)[0]
     return {
         "kind": "vector",
         "folder": view,
@@ -134,8 +120,8 @@ def build_delta(
     }
 
 
-class DeltaEncoder:
-    """Query texts as a delta view's vectors: seen through its lens, standardised by the library.
+class LensEncoder:
+    """Encodes query texts as vectors of the lens's view: the lens's values, standardised by the library.
 
     Args:
         name: of the lens.
@@ -151,13 +137,13 @@ class DeltaEncoder:
 
     def __init__(self, name: str, folder: Path) -> None:
         self._lens = vector_lens(name)
-        self.name = f"{DELTA} of the lens {name}"
+        self.name = f"the lens {name}"
         self.fingerprint = f"{name}/{self._lens.version}"
         self.dimensions = len(self._lens.labels)
         made = json.loads((folder / "lens.json").read_text("utf-8"))
         if made["version"] != self._lens.version:
             raise ViewMismatch(
-                f"the view {delta_view(name)} was built with version {made['version']} of the lens {name}",
+                f"the view {folder.name} was built with version {made['version']} of the lens {name}",
                 why=f"the installed lens is version {self._lens.version}; their values cannot be compared",
                 hint="aspectra index",
             )

@@ -1,4 +1,4 @@
-"""Scorers between the units of a seed and the units of papers: best match, MaxSim, and on tokens.
+"""Scorers between the units of a seed and the units of papers: best match and MaxSim.
 
 All take query rows and rows of papers, and give one score per paper, higher is better, with the pair of
 rows that speaks most for it. :mod:`aspectra.views.dense.transport` is the fourth scorer, with the same face.
@@ -17,25 +17,20 @@ scale stays that of the similarity, and a sentence that probably has another rol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.protocol import Encoder, Kind, Vectors
 from aspectra.views.view import Floats, Metric, Positions
 
 __all__ = [
     "Matches",
-    "TokenEncoder",
     "check_groups",
     "max_sim",
     "similarities",
     "single_match",
-    "token_rows",
-    "token_sim",
     "widen",
 ]
 
@@ -244,19 +239,19 @@ def max_sim(
     row_weights: Floats | None = None,
     *,
     metric: Metric = "cosine",
-    pooling: Literal["mean", "sum"] = "mean",
     pairs: bool = True,
 ) -> Matches:
-    """Each query row's best row of the paper, pooled (MaxSim; Khattab and Zaharia 2020, equation 3).
+    """Weighted mean over query rows of each one's best row of the paper.
+
+    This is MaxSim (Khattab and Zaharia 2020, equation 3) on the scale of one similarity; they take the sum.
 
     Args:
         query: (m, dimensions); see the module's text for this and the next.
         rows: (n, dimensions).
         offsets: (papers + 1,).
-        query_weights: (m,) what each query row counts in the mean or sum.
+        query_weights: (m,) what each query row counts in the mean.
         row_weights: (n,) fade similarities before the best is taken.
         metric: see :func:`similarities`.
-        pooling: ``mean``, weighted, on the scale of one similarity, or ``sum``, as published.
         pairs: whether the pairs are wanted too; they cost as much as the scores.
 
     Returns:
@@ -269,50 +264,5 @@ def max_sim(
     if not len(best):
         return found
     scores = weights @ best
-    if pooling == "mean":
-        scores /= weights.sum()
+    scores /= weights.sum()
     return Matches(scores, found.query_rows, found.rows)
-
-
-def token_sim(
-    query: Floats,
-    rows: NDArray[np.floating],
-    offsets: NDArray[np.integer],
-    query_weights: Floats | None = None,
-    row_weights: Floats | None = None,
-) -> Matches:
-    """Late interaction over token states: the published MaxSim sum of cosines (ColBERT).
-
-    The same as :func:`max_sim` with ``pooling="sum"``. Token lists are long, so similarities are never
-    held for more than a block of rows, whether a paper ends inside it or not: beside the result, 2 MB.
-    """
-    return max_sim(query, rows, offsets, query_weights, row_weights, pooling="sum")
-
-
-@runtime_checkable
-class TokenEncoder(Protocol):
-    """An encoder that can show its token states; one that can do so adds this method."""
-
-    def token_states(
-        self, texts: Sequence[str], *, kind: Kind = "document", instruction: str = ""
-    ) -> list[tuple[Vectors, NDArray[np.int64]]]:
-        """For each text (tokens, width) float32 states of unit length, and (tokens, 2) character spans."""
-        ...
-
-
-def token_rows(
-    encoder: Encoder, texts: Sequence[str], *, kind: Kind = "document", instruction: str = ""
-) -> list[Vectors]:
-    """Token states of texts, for :func:`token_sim`.
-
-    Returns:
-        For each text (tokens, width) float32, unit length; (0, width) for a text without tokens.
-
-    Raises:
-        UsageError: the encoder has no token states.
-    """
-    if not isinstance(encoder, TokenEncoder):
-        raise UsageError(
-            f"the encoder {encoder.name!r} has no token states", hint="compare sentences instead: max_sim"
-        )
-    return [states for states, _ in encoder.token_states(texts, kind=kind, instruction=instruction)]

@@ -8,7 +8,7 @@ it is to everything) tell them apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,21 +81,28 @@ def nearest_in_seed(rows: NDArray[np.floating], units: Units | None, seed: Float
     return _means(best[:, None], real, offsets)[:, 0]
 
 
-def dense_moments(rows: NDArray[np.floating], units: Units | None, sample: Positions) -> Moments:
+def dense_moments(
+    rows: NDArray[np.floating],
+    units: Units | None,
+    sample: Positions,
+    elsewhere: Sequence[NDArray[np.floating]] = (),
+) -> Moments:
     """What each candidate scores on average: over a sample of documents and itself (cosine 1).
 
     Args:
         rows: as in :func:`nearest_in_seed`.
         units: as there.
-        sample: positions of the sample's documents.
+        sample: positions of the sample's documents; -1 for one that other parts of the collection hold.
+        elsewhere: (rows, dimensions) vectors of those, in order.
     """
+    others = iter(elsewhere)
     offsets = np.arange(len(rows) + 1) if units is None else np.asarray(units.offsets)
     papers = len(offsets) - 1
     first, second, count = np.ones(papers), np.ones(papers), np.ones(papers)
     for start in range(0, len(sample), _DOCUMENTS):
         chosen, kept, cuts, at = [], [], [], 0
         for paper in sample[start : start + _DOCUMENTS]:
-            part = widen(rows[offsets[paper] : offsets[paper + 1]])
+            part = widen(rows[offsets[paper] : offsets[paper + 1]] if paper >= 0 else next(others))
             part = part[part.any(axis=1)]
             if len(part):
                 chosen.append(part)
@@ -105,11 +112,13 @@ def dense_moments(rows: NDArray[np.floating], units: Units | None, sample: Posit
         if not chosen:
             continue
         scores = _scores(rows, offsets, np.concatenate(chosen), np.array(cuts)).astype(np.float64)
-        scores[kept, np.arange(len(kept))] = 0.0  # each candidate itself is counted once, above
+        here = np.flatnonzero(np.array(kept) >= 0)
+        own = np.array(kept)[here]
+        scores[own, here] = 0.0  # each candidate itself is counted once, above
         first += scores.sum(axis=1)
         second += (scores**2).sum(axis=1)
         count += len(kept)
-        count[kept] -= 1
+        count[own] -= 1
     mean = first / count
     deviation = np.sqrt(np.maximum(second / count - mean**2, 0.0))
     return Moments(np.nan_to_num(mean).astype(np.float32), np.nan_to_num(deviation).astype(np.float32))

@@ -1,4 +1,4 @@
-"""Units of some papers, read once and asked several times."""
+"""Units of some papers, read once and scored for several probes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.dense.centroid import centroids, mean_query, near
+from aspectra.views.dense.centroid import centroids, mean_query, score_means
 from aspectra.views.dense.matching import Matches, check_groups, max_sim, single_match
 from aspectra.views.dense.transport import transport
 from aspectra.views.view import Floats, Matching, Metric, Positions
 
-__all__ = ["Gathered"]
+__all__ = ["UnitBatch"]
 
 
 @dataclass(frozen=True)
-class Gathered:
+class UnitBatch:
     """Units of papers that take part.
 
     Attributes:
@@ -34,13 +34,13 @@ class Gathered:
     vectors: Floats
     weights: Floats
 
-    def weighted(self, weights: Floats) -> Gathered:
+    def weighted(self, weights: Floats) -> UnitBatch:
         """Those with a weight above 0."""
         taken = np.flatnonzero(weights > 0)
         if len(taken) == len(self.rows):
-            return Gathered(self.papers, self.rows, self.offsets, self.vectors, weights)
+            return UnitBatch(self.papers, self.rows, self.offsets, self.vectors, weights)
         offsets = np.searchsorted(taken, self.offsets)
-        return Gathered(self.papers, self.rows[taken], offsets, self.vectors[taken], weights[taken])
+        return UnitBatch(self.papers, self.rows[taken], offsets, self.vectors[taken], weights[taken])
 
     @cached_property
     def _means(self) -> Floats:
@@ -62,7 +62,7 @@ class Gathered:
             check_groups(query, self.vectors, self.offsets, query_weights, weights)
             nobody = np.full(len(self.papers), -1, dtype=np.int64)
             asked = mean_query(query, query_weights)
-            return Matches(near(asked, self._means, metric, self._present), nobody, nobody)
+            return Matches(score_means(asked, self._means, metric, self._present), nobody, nobody)
         if how == "transport":  # its cost is a distance, whatever the metric
             found = transport(query, self.vectors, self.offsets, query_weights, weights)
         elif how == "maxsim":

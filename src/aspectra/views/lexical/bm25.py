@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,38 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
+from aspectra.views.arrays import load_array
+from aspectra.views.kinds.protocol import Asked, View, ViewFacts
+from aspectra.views.lexical.collection import Statistics, weigh_by
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
-from aspectra.views.lexical.tokens import Tokeniser, TokenSettings
+from aspectra.views.lexical.tokens import LexicalSettings, Tokeniser
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
-__all__ = ["METHODS", "LexicalSettings", "LexicalView", "build_lexical"]
+__all__ = ["LexicalView", "build_lexical"]
 
-
-METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
-
-
-@dataclass(frozen=True, slots=True)
-class LexicalSettings:
-    """BM25 as bm25s computes it.
-
-    Attributes:
-        k1: term saturation, >= 0.
-        b: length normalisation, 0 to 1.
-        method: variant: robertson, atire, bm25l, bm25+ or lucene (Lu, "BM25S", 2024, section 2).
-        tokens: how texts become words.
-    """
-
-    k1: float = 1.5
-    b: float = 0.75
-    method: str = "lucene"
-    tokens: TokenSettings = TokenSettings()
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(f"unknown BM25 variant {self.method!r}", why="known: " + ", ".join(METHODS))
-        if self.k1 < 0 or not 0 <= self.b <= 1:
-            raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
+_ABSTRACTS = ViewFacts.words_of("abstract").name
 
 
 def build_lexical(
@@ -53,16 +33,19 @@ def build_lexical(
     pairs: bool = False,
     damped: bool = False,
     asking: Iterable[str] | None = None,
-) -> int:
-    """Index texts in order into ``folder``; returns the number of distinct words.
+    statistics: Statistics | None = None,
+) -> dict[str, Any]:
+    """Index texts in order into ``folder``; returns the view's entry in the manifest.
 
     Args:
         texts: one for each paper or unit.
-        settings: see :class:`LexicalSettings`.
-        folder: is made.
-        pairs: keep what each paper asks with and answers, for reverse probes.
-        damped: papers ask with root frequencies, see :func:`~aspectra.views.lexical.reverse.build_pairs`.
-        asking: the text that each paper asks with; default: ``texts``, one for each paper.
+        settings: see :class:`~aspectra.views.lexical.tokens.LexicalSettings`.
+        folder: is made; has the view's name.
+        pairs: store each paper's words and documents, for reverse probes.
+        damped: reverse probes use root frequencies, see
+            :func:`~aspectra.views.lexical.reverse.build_pairs`.
+        asking: the text whose words a paper uses in reverse probes; default: ``texts``, one for each paper.
+        statistics: of the collection that the texts are a part of; default: their own.
     """
     import bm25s
 
@@ -72,150 +55,180 @@ def build_lexical(
     for text in texts:
         documents.append([vocabulary.setdefault(w, len(vocabulary)) for w in tokeniser.words(text)])
     folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "lengths.npy", np.array([len(d) for d in documents], np.int32), allow_pickle=False)
     if not vocabulary:
         vocabulary[""] = 0
         documents = [d or [0] for d in documents] or [[0]]
     engine = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.method, backend="numpy")
+    if statistics is not None:
+        words = list(vocabulary)
+        engine.build_index_from_ids = lambda unique_token_ids, corpus_token_ids, **_: weigh_by(
+            statistics, engine, unique_token_ids, corpus_token_ids, words
+        )
+        statistics.save(folder, vocabulary)
     engine.index((documents, vocabulary), show_progress=False)
     engine.save(folder, show_progress=False)
+    facts: dict[str, Any] = {"kind": "lexical", "folder": folder.name, "words": len(vocabulary)}
     if pairs:
-        asked: list[list[int]] = documents
+        used: list[list[int]] = documents
         if asking is not None:
             known = vocabulary.get
-            asked = [[w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking]
-        build_pairs(asked, len(documents), engine.scores, folder, damped=damped)
-    return len(vocabulary)
+            used = [[w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking]
+        build_pairs(used, len(documents), engine.scores, folder, damped=damped)
+        facts["pairs"] = True
+    return facts
 
 
-class LexicalView:
+class LexicalView(View):
     """BM25 scores of papers, or of units pooled into papers.
 
     Args:
-        name: name of the view.
+        facts: of the view.
         folder: where :func:`build_lexical` wrote.
-        papers: number of papers in the generation.
+        positions: gives paper id -> position.
         id_order: rank of each paper's id, for ties.
         settings: those it was built with.
         text_of: seed id -> its text in this view.
         units: units where a paper is more than one document, else None.
-        positions: paper id -> position, for probes of whole papers.
-        pairs: whether both sides of each paper were kept, for reverse probes.
-        own_words: whether seeds ask with the words kept of them rather than with their abstract.
     """
 
     cheap = True
 
     def __init__(
         self,
-        name: str,
+        facts: ViewFacts,
         folder: Path,
-        papers: int,
+        positions: Callable[[], dict[str, int]],
         id_order: NDArray[np.int32],
         settings: LexicalSettings,
         text_of: Callable[[str], str],
         units: Units | None = None,
-        *,
-        positions: Callable[[], dict[str, int]] | None = None,
-        pairs: bool = False,
-        own_words: bool = False,
     ) -> None:
-        self.name = name
+        self.name = facts.name
+        self.facts = facts
         self.settings = settings
-        self._positions = positions
-        self._pairs = WordPairs(folder, None if units is None else units.offsets) if pairs else None
-        self._own_words = own_words
         self.units = units
-        self._papers = papers
+        self._positions = positions
+        self._papers = len(id_order)
         self._id_order = id_order
         self._text_of = text_of
         self._tokeniser = Tokeniser(settings.tokens)
         self._engine = _load(folder)
         self._vocabulary: dict[str, int] = self._engine.vocab_dict
-        pointers = np.asarray(self._engine.scores["indptr"])
-        self._frequency = np.diff(pointers)
+        offsets = None if units is None else units.offsets
+        self._pairs = WordPairs(folder, offsets) if facts.stored.get("pairs") else None
+        if (folder / "statistics.json").exists():  # the view is a part of a larger collection
+            self._total = int(json.loads((folder / "statistics.json").read_text("utf-8"))["documents"])
+            self._frequency = load_array(folder / "frequency.npy")
+        else:
+            self._total = self._papers
+            self._frequency = np.diff(np.asarray(self._engine.scores["indptr"]))
+
+    @cached_property
+    def _words(self) -> list[str]:
+        """Number -> word; numbers were given in the order of the vocabulary."""
+        return list(self._vocabulary)
 
     def query_text(self, probe: Probe) -> str:
-        """The text a probe asks with: its own, then that of its seeds."""
+        """The probe's text and that of its seeds."""
         return "\n".join([probe.text, *(self._text_of(seed) for seed in probe.seeds)]).strip()
 
     def terms(self, text: str) -> list[int]:
-        """Ids of the words of ``text`` that the view knows, repeats kept."""
+        """Numbers of the words of ``text`` that the view knows, repeats kept."""
+        return self._known(self._tokeniser.words(text))
+
+    def _known(self, words: Iterable[str]) -> list[int]:
         known = self._vocabulary
-        return [known[word] for word in self._tokeniser.words(text) if word in known]
+        return [known[word] for word in words if word in known]
 
     def rarity(self, terms: Iterable[int]) -> dict[int, float]:
         """Term -> inverse document frequency, ln(1 + N / df): what evidence is weighed with."""
-        total = max(self._papers, 1)
+        total = max(self._total, 1)
         return {t: float(np.log1p(total / max(int(self._frequency[t]), 1))) for t in terms}
 
+    def look_up(self, probe: Probe) -> Asked:
+        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        if probe.reverse:
+            pairs = self._reverse_pairs(probe)
+            held = [pairs.documents(at) for at in self._seed_positions(probe)]
+            return Asked(
+                probe,
+                documents=tuple(
+                    tuple((tuple(self._words[n] for n in numbers), weights) for numbers, weights in documents)
+                    for documents in held
+                ),
+            )
+        if probe.asking not in ("", self.name, _ABSTRACTS):
+            raise UsageError(
+                f"{self.name} cannot be asked with {probe.asking}", why=f"its words are those of {_ABSTRACTS}"
+            )
+        if self._pairs is None or not self.facts.stored.get("own_words") or probe.asking == _ABSTRACTS:
+            return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
+        stored = [self._pairs.words_of(at) for at in self._seed_positions(probe)]
+        words = [*self._tokeniser.words(probe.text), *(self._words[n] for part in stored for n in part)]
+        return Asked(probe, words=tuple(words))
+
     def _seed_positions(self, probe: Probe) -> list[int]:
-        known = self._positions() if self._positions else {}
+        known = self._positions()
         if absent := [seed for seed in probe.seeds if seed not in known]:
             raise NoSuchPaper(f"{absent[0]!r} is not in the index", hint="aspectra index")
         return [known[seed] for seed in probe.seeds]
 
-    def _asking_terms(self, probe: Probe) -> list[int]:
-        """Ids of the words that a probe asks with, each as often as it counts."""
-        if probe.asking not in ("", self.name, "abstract@bm25"):
-            raise UsageError(
-                f"{self.name} cannot be asked with {probe.asking}", why="its words are those of abstract@bm25"
-            )
-        if self._pairs is None or not self._own_words or probe.asking == "abstract@bm25":
-            return self.terms(self.query_text(probe))
-        words = [self._pairs.asking(at) for at in self._seed_positions(probe)]
-        return [*self.terms(probe.text), *(int(w) for part in words for w in part)]
-
-    def _reversed(self, probe: Probe) -> Floats:
-        """(papers,) mean over the seeds of how well each candidate's words find them; NaN: it has none."""
+    def _reverse_pairs(self, probe: Probe) -> WordPairs:
         if self._pairs is None:
             raise ViewMismatch(
                 f"the view {self.name} cannot be asked in reverse",
-                why="it keeps no words to ask with: it was built before there were any",
+                why="it stores no words of each paper: it was built before there were any",
                 hint="aspectra index --rebuild",
             )
-        kept = self.name if self.units is None else "abstract@bm25"
-        if probe.asking not in ("", kept):
-            raise UsageError(f"candidates ask {self.name} with {kept}, not with {probe.asking}")
-        scores = [self._pairs.reverse(at) for at in self._seed_positions(probe)]
+        source = self.name if self.units is None else _ABSTRACTS
+        if probe.asking not in ("", source):
+            raise UsageError(f"candidates ask {self.name} with {source}, not with {probe.asking}")
+        return self._pairs
+
+    def _reversed(self, asked: Asked) -> Floats:
+        """(papers,) mean over the seeds of how well each candidate's words find them; NaN: it has none."""
+        pairs = self._reverse_pairs(asked.probe)
+        scores = []
+        for documents in asked.documents:
+            known = []
+            for words, weights in documents:
+                here = np.array([self._vocabulary.get(word, -1) for word in words], np.int64)
+                known.append((here[here >= 0], weights[here >= 0]))
+            scores.append(pairs.reverse(known))
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 
-    def _documents(self, probe: Probe) -> Floats:
-        terms = self._asking_terms(probe)
+    def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
+        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        return [self._score(one, papers) for one in asked]
+
+    def _score(self, asked: Asked, papers: Positions | None) -> Scored:
+        best: Positions | None = None
+        if asked.probe.reverse:
+            values = self._reversed(asked)
+        else:
+            values = self._documents(asked)
+            if self.units is not None:
+                values, best = Units.pool(values, self.units.offsets, asked.probe.pooling)
+                values = np.maximum(values, 0.0)  # a paper without units matches no word
+        if papers is None:
+            return Scored(np.arange(self._papers), values, best)
+        return Scored(papers, values[papers], None if best is None else best[papers])
+
+    def _documents(self, asked: Asked) -> Floats:
+        terms = self._known(asked.words)
         count = self._papers if self.units is None else len(self.units.spans)
         if not terms:
             return np.zeros(count, dtype=np.float32)
         scores: Floats = self._engine.get_scores_from_ids(terms)
         return scores[:count]
 
-    def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
-        """See :class:`View`."""
-        if probe.reverse:
-            values = self._reversed(probe)
-            return Scored(np.arange(self._papers) if papers is None else papers, _at(values, papers))
-        values = self._documents(probe)
-        best: Positions | None = None
-        if self.units is not None:
-            values, best = Units.pool(values, self.units.offsets, probe.pooling)
-            values = np.maximum(values, 0.0)  # a paper without units matches no word
-        if papers is None:
-            return Scored(np.arange(self._papers), values, best)
-        return Scored(papers, values[papers], None if best is None else best[papers])
-
-    def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """See :class:`View`; papers that share no word with the query are left out."""
-        all_ = self.score(probe)
-        if probe.reverse:  # below a candidate's own mean is below 0, and no reason to leave it out
-            known = np.where(np.isnan(all_.scores), np.float32(-np.inf), all_.scores)
-            able = ~np.isnan(all_.scores) if allowed is None else allowed & ~np.isnan(all_.scores)
-            at = top_positions(known, k, self._id_order, able)
-            return Scored(at, all_.scores[at])
-        scores = all_.scores if allowed is None else all_.scores * allowed
-        at = top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order)
-        return Scored(at, all_.scores[at], None if all_.units is None else all_.units[at])
-
-
-def _at(values: Floats, papers: Positions | None) -> Floats:
-    return values if papers is None else values[papers]
+    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """See :class:`~aspectra.views.kinds.protocol.View`; papers that share no word are left out."""
+        if asked.probe.reverse:  # a score below a candidate's own mean is below 0, and still a match
+            return scored.best(k, self._id_order, allowed, drop_unknown=True)
+        scores = scored.scores if allowed is None else scored.scores * allowed
+        return scored.at(top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order))
 
 
 def _load(folder: Path) -> Any:

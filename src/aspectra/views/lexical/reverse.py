@@ -11,7 +11,7 @@ Source: the idea and its measurement are this project's, see docs/full-papers.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from aspectra.views.view import Floats, Positions
 __all__ = [
     "ASKING_WORDS",
     "REVERSE_VERSION",
+    "Document",
     "Moments",
     "WordPairs",
     "build_moments",
@@ -38,6 +39,7 @@ ASKING_WORDS = 100
 # Part of a generation's state: raise it when reverse scores change.
 REVERSE_VERSION = 3
 _LEAST = 1e-6  # a deviation below this is none
+Document = tuple[NDArray[np.integer], Floats]  # numbers of its words, and their BM25 weights
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Moments:
         return cls(np.asarray(mean), np.asarray(deviation))
 
 
-def moments_of(score: Callable[[int], Floats], sample: Positions, own: Floats) -> Moments:
+def moments_of(scored: Iterable[tuple[int, Floats]], own: Floats) -> Moments:
     """Moments over a sample of documents and each candidate itself.
 
     Its own document counts for every candidate alike, whether it is in the sample or not: without it, a
@@ -79,24 +81,23 @@ def moments_of(score: Callable[[int], Floats], sample: Positions, own: Floats) -
     score with its own text) is no less so elsewhere, and leaving that out measured worse.
 
     Args:
-        score: document position -> (papers,) scores of all candidates, NaN for one that asks nothing.
-        sample: positions of the documents.
+        scored: for each document of the sample the position of its paper, -1 where the collection's other
+            parts hold it, and (papers,) scores of all candidates, NaN for one that asks nothing.
         own: (papers,) each candidate's score with its own document.
     """
     first: NDArray[np.float64] = own.astype(np.float64)
     second = first**2
     count = np.ones(len(own))
-    for document in sample:
-        scores = score(int(document)).astype(np.float64)
-        if np.isnan(scores).all():  # a paper without a document
-            count -= 1.0
-            count[document] += 1.0
-            scores[:] = 0.0
-        scores[document] = 0.0  # counted above
+    for position, values in scored:
+        if np.isnan(values).all():  # a paper without a document
+            continue
+        scores = values.astype(np.float64)
+        if position >= 0:
+            scores[position] = 0.0  # counted above
+            count[position] -= 1.0
         first += scores
         second += scores**2
         count += 1.0
-    count[sample] -= 1.0
     mean = first / count
     variance = np.maximum(second / count - mean**2, 0.0)
     # Differences of large squares: what is left of a constant candidate is rounding.
@@ -157,17 +158,24 @@ class WordPairs:
         """How many papers there are."""
         return len(self._words.offsets) - 1
 
-    def asking(self, paper: int) -> Positions:
-        """Ids of the words a paper asks with, each as often as it stands in the paper."""
+    def words_of(self, paper: int) -> Positions:
+        """Numbers of a paper's telling words, each as often as it occurs in the paper."""
         words, counts = self._words.row(paper)
         return np.repeat(words.astype(np.int64), counts.astype(np.int64))
 
-    def reverse(self, paper: int) -> Floats:
-        """(papers,) how well each candidate's words find this paper, in the candidate's own deviations.
+    def documents(self, paper: int) -> list[Document]:
+        """The documents of a paper."""
+        return self._sides.documents_of(paper)
 
-        NaN for a candidate without words, and for all where the paper has no document to be found by.
+    def reverse(self, documents: Sequence[Document]) -> Floats:
+        """(papers,) how well each candidate's words find a paper, in the candidate's own deviations.
+
+        NaN for a candidate without words, and for all where there is no document.
+
+        Args:
+            documents: of the paper.
         """
-        return self._moments.standardise(self._sides.score(paper))
+        return self._moments.standardise(self._sides.score(documents))
 
 
 @dataclass(frozen=True)
@@ -185,18 +193,21 @@ class _Sides:
             return range(paper, paper + 1)
         return range(int(self.offsets[paper]), int(self.offsets[paper + 1]))
 
-    def score(self, paper: int) -> Floats:
-        """(papers,) what each candidate scores with the best of the paper's documents; NaN without any."""
+    def documents_of(self, paper: int) -> list[Document]:
+        """The documents of a paper."""
+        return [self.documents.row(document) for document in self.held(paper)]
+
+    def score(self, documents: Sequence[Document]) -> Floats:
+        """(papers,) what each candidate scores with the best of a paper's documents; NaN without any."""
         best = np.full(self.papers, np.nan, dtype=np.float32)
-        for document in self.held(paper):
-            best = np.fmax(best, self._one(document))
+        for document in documents:
+            best = np.fmax(best, self._one(*document))
         return best
 
-    def _one(self, document: int) -> Floats:
+    def _one(self, words: NDArray[np.integer], weights: Floats) -> Floats:
         """(papers,) sum over words of a candidate's (root) frequency times the document's weight."""
         scores = np.zeros(self.papers, dtype=np.float32)
         offsets, numbers, values = self.by_word.offsets, self.by_word.numbers, self.by_word.values
-        words, weights = self.documents.row(document)
         for low, high, weight in zip(offsets[words], offsets[words + 1], weights, strict=True):
             # A paper stands once in the list of a word, so that nothing is lost in adding this way.
             scores[numbers[low:high]] += values[low:high] * weight
@@ -245,13 +256,21 @@ def build_pairs(
     held.save(folder, "documents")
 
 
-def build_moments(folder: Path, sample: Positions, offsets: NDArray[np.integer] | None = None) -> None:
+def build_moments(
+    folder: Path,
+    sample: Positions,
+    offsets: NDArray[np.integer] | None = None,
+    *,
+    elsewhere: Sequence[Sequence[Document]] = (),
+) -> None:
     """Write what each candidate scores on average, beside what :func:`build_pairs` wrote.
 
     Args:
         folder: of the lexical view.
-        sample: positions of the papers that are the documents.
+        sample: positions of the papers that are the documents; -1 for one that other parts of the
+            collection hold.
         offsets: as in :class:`WordPairs`.
+        elsewhere: the documents of those, in order, with this view's numbers of words.
     """
     asking = _Lists.load(folder, "reversed")
     papers = len(asking.offsets) - 1
@@ -267,4 +286,6 @@ def build_moments(folder: Path, sample: Positions, offsets: NDArray[np.integer] 
             own[paper] = np.fmax(own[paper], float(strength[order][here] @ weights[there]))
         if len(words) and np.isnan(own[paper]):
             own[paper] = 0.0  # it asks, and has no document of its own
-    moments_of(sides.score, sample, own).save(folder)
+    others = iter(elsewhere)
+    scored = ((int(p), sides.score(sides.documents_of(p) if p >= 0 else next(others))) for p in sample)
+    moments_of(scored, own).save(folder)

@@ -1,17 +1,19 @@
-"""Words for lexical views: one tokeniser for documents and queries."""
+"""Words for lexical views: their settings, and one tokeniser for documents and queries."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import Stemmer
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 
-__all__ = ["TokenSettings", "Tokeniser"]
+__all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser"]
+
+METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 
 # Letters and digits; Han, kana and hangul characters are words of one character, since they are written
 # without spaces, and are joined to overlapping pairs below.
@@ -44,9 +46,31 @@ class TokenSettings:
 
     def __post_init__(self) -> None:
         if self.stemmer and self.stemmer not in Stemmer.algorithms():
-            raise UsageError(
-                f"unknown stemmer {self.stemmer!r}", why="known: " + ", ".join(sorted(Stemmer.algorithms()))
-            )
+            known = sorted(Stemmer.algorithms())
+            raise unknown_name(f"unknown stemmer {self.stemmer!r}", self.stemmer, known)
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalSettings:
+    """BM25 as bm25s computes it.
+
+    Attributes:
+        k1: term saturation, >= 0.
+        b: length normalisation, 0 to 1.
+        method: variant: robertson, atire, bm25l, bm25+ or lucene (Lu, "BM25S", 2024, section 2).
+        tokens: how texts become words.
+    """
+
+    k1: float = 1.5
+    b: float = 0.75
+    method: str = "lucene"
+    tokens: TokenSettings = TokenSettings()
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise unknown_name(f"unknown BM25 variant {self.method!r}", self.method, METHODS)
+        if self.k1 < 0 or not 0 <= self.b <= 1:
+            raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
 
 
 @lru_cache(maxsize=8)
@@ -96,7 +120,3 @@ class Tokeniser:
         if len(self._stem) < 1_000_000:
             self._stem[word] = stem
         return stem
-
-    def many(self, texts: Iterable[str]) -> list[list[str]]:
-        """:meth:`words` of each text."""
-        return [self.words(text) for text in texts]

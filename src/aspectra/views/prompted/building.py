@@ -141,8 +141,7 @@ def collect_prompted(
         facts |= {"cues": list(lens.prompt.cues), "about": lens.prompt.about}
         texts = ["" if reading is None else str(reading.value or "") for reading in read]
         view = lens_view(name, "bm25")
-        words = build_lexical(texts, settings.lexical, folder / view)
-        views[view] = {**facts, "kind": "lexical", "folder": view, "words": words}
+        views[view] = {**facts, **build_lexical(texts, settings.lexical, folder / view)}
         for spec, encoder in encoders:
             view = lens_view(name, encoder.name)
             views[view] = {**facts, **_vectors(library, lens, texts, spec, encoder, folder / view)}

@@ -27,8 +27,8 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
+from aspectra.views.kinds.protocol import View
 from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.lexical.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
@@ -246,13 +246,11 @@ class KeywordAttribute(Attribute):
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where a word of the term occurs nowhere; None where no view knows."""
-        if "abstract@bm25" not in index.view_names:
-            return None
-        views = [view for view in map(index.view, _lexical(index)) if isinstance(view, LexicalView)]
+        settings, views = index.settings.lexical, _lexical(index)
         # Only there a score above 0 is the same as a word's occurrence.
-        if any(view.settings.method != "lucene" for view in views):
+        if not views or settings.method != "lucene":
             return None
-        groups = _groups(Term.of(value), Tokeniser(views[0].settings.tokens))
+        groups = _groups(Term.of(value), Tokeniser(settings.tokens))
         if not groups:
             return None
         out = np.ones(len(index), np.bool_)
@@ -292,10 +290,12 @@ def _groups(term: Term, tokeniser: Tokeniser) -> list[set[str]]:
     return out
 
 
-def _lexical(index: Index) -> list[str]:
-    """The lexical views that together hold every text, the abstracts first."""
-    chunks = [name for name in index.view_names if name.startswith("chunks-") and name.endswith("@bm25")]
-    return ["abstract@bm25", *chunks[:1]]
+def _lexical(index: Index) -> list[View]:
+    """The lexical views that together hold every text, the abstracts first; [] where there are none."""
+    facts = [one for one in map(index.facts, index.view_names) if one.lexical]
+    abstracts = [one.name for one in facts if one.base == "abstract"]
+    chunks = [one.name for one in facts if one.chunks]
+    return [index.view(name) for name in abstracts + chunks[:1]] if abstracts else []
 
 
 def _with_sections(index: Index) -> list[int]:

@@ -12,4 +12,4 @@ __all__ = ["bm25"]
 @planner("bm25")
 def bm25(query: Query, views: ViewNames) -> Search:
     """Words of titles and abstracts (BM25)."""
-    return Search(probes=(probe(query, views.require("abstract@bm25")),))
+    return Search(probes=(probe(query, views.words("abstract")),))

@@ -9,6 +9,7 @@ from aspectra.search.planning.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_
 from aspectra.search.planning.directions import Directed
 from aspectra.search.planning.planners.protocol import ViewNames, planner
 from aspectra.search.query import Query
+from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.view import Probe
 
 __all__ = ["directional"]
@@ -22,11 +23,11 @@ def directional(query: Query, views: ViewNames) -> Search:
 
     Further words are asked forward, of titles and abstracts.
     """
-    table = DIRECTED_FULL_TEXTS if "full@bm25" in views.names else DIRECTED_ABSTRACTS
+    table = DIRECTED_FULL_TEXTS if ViewFacts.words_of("full").name in views.names else DIRECTED_ABSTRACTS
     probes = _probes(query, views, table[query.direction or "both"])
     if query.text.strip():
-        asked = f"abstract@{views.encoder}" if views.encoder else "abstract@bm25"
-        probes.append(Probe(views.require(asked), text=query.text, weight=TEXT_WEIGHT))
+        asked = views.dense("abstract") if views.encoder else views.words("abstract")
+        probes.append(Probe(asked, text=query.text, weight=TEXT_WEIGHT))
     return Search(probes=tuple(probes))
 
 

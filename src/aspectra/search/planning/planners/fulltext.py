@@ -16,7 +16,7 @@ def fulltext(query: Query, views: ViewNames) -> Search:
     Rank fusion, because a paper without full text has no chunk score to standardise.
     """
     base = views.chunks()
-    names = ["abstract@bm25", f"{base}@bm25"]
+    names = [views.words("abstract"), views.words(base)]
     if views.encoder:
         names += [n for n in (f"abstract@{views.encoder}", f"{base}@{views.encoder}") if n in views.names]
     return Search(probes=tuple(probe(query, n) for n in names), fusion=Fusion(kind="rrf"))

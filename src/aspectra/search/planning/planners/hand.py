@@ -5,10 +5,11 @@ from __future__ import annotations
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
+from aspectra.views.kinds.protocol import ViewFacts
 
 __all__ = ["STYLE_VIEW", "hand"]
 
-STYLE_VIEW = "lens-style@delta"
+STYLE_VIEW = ViewFacts.lens_vectors_of("style").name
 
 
 @planner("hand", lenses=("style",))

@@ -13,7 +13,7 @@ __all__ = ["hybrid"]
 @planner("hybrid", vectors="used")
 def hybrid(query: Query, views: ViewNames) -> Search:
     """Vectors of titles and abstracts, and 0.3 of BM25; BM25 alone where nothing was encoded."""
-    lexical = views.require("abstract@bm25")
+    lexical = views.words("abstract")
     if not views.encoder:
         return Search(probes=(probe(query, lexical),))
     return Search(probes=(probe(query, views.dense("abstract")), probe(query, lexical, LEXICAL_WEIGHT)))

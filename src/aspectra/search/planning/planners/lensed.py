@@ -11,6 +11,7 @@ from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
 from aspectra.search.planning.planners.hybrid import hybrid
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
+from aspectra.views.kinds.protocol import ViewFacts, lens_base
 from aspectra.views.view import Probe
 
 __all__ = ["lensed"]
@@ -42,7 +43,7 @@ def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[P
     """The query asked of one lens's views."""
     if name == "style":
         return [replace(one, weight=weight) for one in hand(replace(query, lenses=()), views).probes]
-    lexical = f"lens-{name}@bm25"
+    lexical = ViewFacts.words_of(lens_base(name)).name
     if lexical not in views.names:
         if name in views.lenses:
             raise UsageError(

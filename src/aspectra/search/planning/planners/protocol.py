@@ -17,6 +17,8 @@ from aspectra.base.registry import Registry
 from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
+from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.settings import ChunkSize
 from aspectra.views.view import Probe
 
 __all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "planner", "probe", "search_with"]
@@ -55,6 +57,10 @@ class ViewNames:
             )
         return name
 
+    def words(self, base: str) -> str:
+        """The view of words of ``base``."""
+        return self.require(ViewFacts.words_of(base).name)
+
     def dense(self, base: str) -> str:
         """The dense view ``base`` of the default encoder."""
         if not self.encoder:
@@ -66,8 +72,8 @@ class ViewNames:
 
     def chunks(self) -> str:
         """The base name of the smallest chunk size there is, or ""."""
-        sizes = {n.partition("@")[0] for n in self.names if n.startswith("chunks-")}
-        return min(sizes, key=lambda name: int(name[7:-1]), default="")
+        sizes = {facts.base: facts.chunks for facts in map(ViewFacts.of, self.names) if facts.chunks}
+        return min(sizes, key=lambda base: ChunkSize.parse(sizes[base]).count, default="")
 
 
 Need = Literal["", "used", "needed"]

@@ -1,0 +1,22 @@
+"""Views of vector lenses: standardised values of each paper, see :mod:`aspectra.views.dense.lens_vectors`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from aspectra.views.dense.lens_vectors import LensEncoder, build_lens_vectors
+from aspectra.views.dense.query_encoder import QueryEncoder
+from aspectra.views.dense.view import DenseView
+from aspectra.views.kinds.protocol import VIEW_KINDS, Generation, ViewFacts
+
+__all__ = ["build", "open_lens_columns"]
+
+build = build_lens_vectors
+
+
+@VIEW_KINDS.register("vector")
+def open_lens_columns(generation: Generation, facts: ViewFacts) -> DenseView:
+    """The view, opened; query texts are encoded by its lens."""
+    folder = generation.folder / facts.stored["folder"]
+    encoder = QueryEncoder(partial(LensEncoder, facts.lens, folder))
+    return DenseView(facts, folder, generation.positions, generation.id_order, encoder)

@@ -1,0 +1,24 @@
+"""Views of words: BM25 on abstracts, full texts, chunks of them, and texts of prompted lenses."""
+
+from __future__ import annotations
+
+from aspectra.views.kinds.protocol import VIEW_KINDS, Generation, ViewFacts
+from aspectra.views.lexical.bm25 import LexicalView, build_lexical
+
+__all__ = ["build", "open_words"]
+
+build = build_lexical
+
+
+@VIEW_KINDS.register("lexical")
+def open_words(generation: Generation, facts: ViewFacts) -> LexicalView:
+    """The view, opened."""
+    return LexicalView(
+        facts,
+        generation.folder / facts.stored["folder"],
+        lambda: generation.positions,
+        generation.id_order,
+        generation.settings.lexical,
+        generation.seed_text(facts),
+        generation.units_of(facts),
+    )
