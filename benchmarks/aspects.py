@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.measures.pmrr import pair_up
@@ -30,6 +31,7 @@ from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
+from aspectra.views.view import Probe
 
 POOL, COLLECTION, OBEY = "NDCG%20", "csfcube_ndcg@20", "p-MRR(rel=2)"
 Run = dict[str, dict[str, float]]
@@ -79,9 +81,8 @@ def rank(benchmark: Benchmark, system: System) -> tuple[Run, float]:
         query = Query(seeds=(topic.seed,), limit=len(index), evidence=0, versions="all", same=(topic.aspect,))
         plan = system.edit(system.searcher.plan(query, system.planner))
         clock = perf_counter()
-        order, _ = system.searcher.order(plan)
+        ids = list(system.searcher.result(plan).ids)
         times.append(perf_counter() - clock)
-        ids = [index.ids[p] for p in order]
         ids += sorted(everything - set(ids) - {topic.seed}, reverse=True)
         out[topic.id] = {paper: -float(place) for place, paper in enumerate(ids)}
     return out, float(np.median(times))
@@ -129,12 +130,20 @@ def number(values: Values, middle: float | None = None) -> Number:
     return Number(100 * (mean(values) if middle is None else middle), low, high)
 
 
+def with_probes(plan: Plan, probes: Iterable[Probe]) -> Plan:
+    """The plan with other probes in its last search."""
+    search = replace(plan.search, probes=tuple(probes))
+    return replace(plan, steps=(*plan.steps[:-1], search))
+
+
 def contrast(weight: float) -> Callable[[Plan], Plan]:
     """The default plan with another weight for the roles that were not asked for."""
 
     def edit(plan: Plan) -> Plan:
-        probes = tuple(replace(p, weight=-weight) if p.matching and p.weight < 0 else p for p in plan.probes)
-        return replace(plan, probes=tuple(p for p in probes if p.weight))
+        probes = tuple(
+            replace(p, weight=-weight) if p.matching and p.weight < 0 else p for p in plan.search.probes
+        )
+        return with_probes(plan, [p for p in probes if p.weight])
 
     return edit
 
@@ -144,13 +153,13 @@ def matching(name: str) -> Callable[[Plan], Plan]:
 
     def edit(plan: Plan) -> Plan:
         first = ASPECT_MATCHINGS[0]
-        kept = (p for p in plan.probes if p.matching in ("", first))
+        kept = (p for p in plan.search.probes if p.matching in ("", first))
         share = len(ASPECT_MATCHINGS)
         probes = (
             replace(p, matching=name, weight=share * p.weight) if p.matching else p  # type: ignore[arg-type]
             for p in kept
         )
-        return replace(plan, probes=tuple(probes))
+        return with_probes(plan, probes)
 
     return edit
 

@@ -105,19 +105,19 @@ def obedience(searcher: Searcher, titles: list[str], seeds: list[str]) -> Rows:
         (
             "seed query, same method and different result",
             seeds,
-            lambda s: searcher.similar(s, planner="hybrid"),
+            lambda s: searcher.similar(s, recipe="hybrid"),
             lambda s: searcher.similar(s, same=["method"], different=["result"]),
         ),
         (
             "title as query, four conditions",
             titles,
-            lambda t: searcher.search(t, planner="hybrid", literal=True),
+            lambda t: searcher.search(t, recipe="hybrid", literal=True),
             lambda t: searcher.search(t, conditions=conditions, literal=True),
         ),
         (
             "seed query, aspects and four conditions",
             seeds,
-            lambda s: searcher.similar(s, planner="hybrid"),
+            lambda s: searcher.similar(s, recipe="hybrid"),
             lambda s: searcher.similar(s, same=["method"], different=["result"], conditions=conditions),
         ),
     ]
@@ -167,7 +167,7 @@ def main() -> None:
         return engine.retrieve(tokens, k=10, show_progress=False)
 
     def through_plan(text: str) -> object:
-        return searcher.order(searcher.plan(Query(text, evidence=0, versions="all", literal=True), "bm25"))
+        return searcher.result(searcher.plan(Query(text, evidence=0, versions="all", literal=True), "bm25"))
 
     for name, inputs in (("title", titles), ("abstract", abstracts)):
         ours, theirs = p50(through_plan, inputs), p50(raw, inputs)

@@ -46,8 +46,7 @@ def main() -> None:
         pool, collection = {}, {}
         for topic in benchmark.topics:
             query = Query(seeds=(topic.seed,), limit=everything, evidence=0, versions="all")
-            order, _ = searcher.order(searcher.plan(query, planner))
-            ranked = [searcher.index.ids[p] for p in order]
+            ranked = list(searcher.result(searcher.plan(query, planner)).ids)
             rest = set(searcher.index.ids) - set(ranked) - {topic.seed}
             ranked += sorted(rest, reverse=True)  # what shares no word with the query
             collection[topic.id] = {doc: -float(place) for place, doc in enumerate(ranked)}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
@@ -25,8 +25,8 @@ from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.reports.tables import Table, render
 from aspectra.papers.library.store import Store
+from aspectra.search.plan import Plan
 from aspectra.search.query import Query
-from aspectra.search.scoring.chain import Chain
 from aspectra.search.searcher import Searcher
 from aspectra.views.readers._sections import ASPECTS, sections_of
 from aspectra.views.readers.protocol import READERS
@@ -71,19 +71,19 @@ PLAIN_DENSE = ("dense A2A", "dense F2F", "dense A2C, max", "dense F2C, max")
 BASELINES = (*PLAIN_DENSE, "dense A2C, mean of top 3", "dense F2C, mean of top 3")
 
 
-def planned(bench: Bench, make: Callable[[str, str], object]) -> Scores:
+def planned(bench: Bench, make: Callable[[str, str], Plan]) -> Scores:
     """A plan of the product for each query: what the user gets, through the same door."""
     out: Scores = {}
     for way in WAYS:
         matrix = np.full((len(bench.queries), len(bench.ids)), -np.inf)
         for query in bench.qrels[way]:
-            positions, scores = bench.searcher.order(make(query, way))  # type: ignore[arg-type]
-            matrix[bench.row[query], positions] = scores
+            found = bench.searcher.result(make(query, way))
+            matrix[bench.row[query], bench.searcher.engine.positions(found.ids)] = found.scores
         out[way] = bench.values(matrix)[way]
     return out
 
 
-def plan_of(bench: Bench, query: str, planner: str, direction: str = "") -> object:
+def plan_of(bench: Bench, query: str, planner: str, direction: str = "") -> Plan:
     asked_for = Query(seeds=(query,), limit=300, evidence=0, versions="all", direction=direction)
     return bench.searcher.plan(asked_for, planner)
 
@@ -197,8 +197,8 @@ def years_apart(bench: Bench) -> Scores:
         matrix = np.full((len(bench.queries), len(bench.ids)), -np.inf)
         for query in bench.qrels[way]:
             plan = plan_of(bench, query, "directional", DIRECTION[way])
-            positions, scores = bench.searcher.order(replace(plan, limit=2000))  # type: ignore[type-var]
-            matrix[bench.row[query], positions] = scores
+            found = bench.searcher.result(plan.with_limit(2000))
+            matrix[bench.row[query], bench.searcher.engine.positions(found.ids)] = found.scores
         out[way] = bench.values(matrix, years=True)[way]
     return out
 
@@ -338,25 +338,24 @@ def stood_in(bench: Bench) -> tuple[str, ...]:
     return (f"papers whose whole text stands for a missing aspect: {counts} of {len(bench.ids):,}",)
 
 
-def chain_tables(bench: Bench) -> list[Table]:
-    def chained(chain: Chain) -> Scores:
-        return planned(
-            bench,
-            lambda q, _: replace(plan_of(bench, q, "chain"), chain=chain),  # type: ignore[type-var]
-        )
+def _planned_by(bench: Bench, recipe: str, query: str, way: str) -> Plan:
+    return plan_of(bench, query, recipe)
 
+
+def chain_tables(bench: Bench) -> list[Table]:
     base = planned(bench, lambda q, _: plan_of(bench, q, "prism"))
     rows = {"one round (prism)": base}
-    for label, chain in (
-        ("2 rounds", Chain(2)),
-        ("3 rounds", Chain(3)),
-        ("3 rounds, parent x3", Chain(3, parent=3.0)),
-        ("3 rounds, parent x10", Chain(3, parent=10.0)),
-        ("3 rounds, parent x10, a rank per chunk", Chain(3, parent=10.0, pool="sum")),
-        ("3 rounds, parent x10, two lists agree", Chain(3, parent=10.0, agree=2)),
-        ("3 rounds, parent x10, near the root", Chain(3, parent=10.0, near=0.1)),
+    for label, options in (
+        ("2 rounds", "depth=2,parent=1"),
+        ("3 rounds", "parent=1"),
+        ("3 rounds, parent x3", "parent=3"),
+        ("3 rounds, parent x10", "parent=10"),
+        ("3 rounds, parent x10, a rank per chunk", "parent=10,pool=sum"),
+        ("3 rounds, parent x10, two lists agree", "parent=10,agree=2"),
+        ("3 rounds, parent x10, near the root", "parent=10,near=0.1"),
     ):
-        rows[label] = chained(chain)
+        recipe = f"prism | chain({options})"
+        rows[label] = planned(bench, partial(_planned_by, bench, recipe))
     gains = []
     for label, scores in rows.items():
         if scores is not base:
@@ -383,7 +382,7 @@ def timed(
     for query in [*queries[:5], *queries]:
         clock, work = perf_counter(), process_time()
         plan = searcher.plan(Query(seeds=(query,), limit=50, evidence=0, direction=direction), planner)
-        searcher.order(plan)
+        searcher.result(plan)
         spent.append(1000 * (perf_counter() - clock))
         worked.append(1000 * (process_time() - work))
     return float(np.median(spent[5:])), float(np.quantile(spent[5:], 0.95)), float(np.median(worked[5:]))
@@ -397,7 +396,7 @@ def times(bench: Bench, abstracts: Path | None) -> Table:
         ("directional, builds-on", "directional", "builds-on", 60),
         ("directional, built-on-by", "directional", "built-on-by", 60),
         ("directional, both", "directional", "both", 60),
-        ("chain, 3 rounds", "chain", "", 150),
+        ("chain, 3 rounds", "prism | chain", "", 150),
     ):
         median, high, work = timed(bench.searcher, queries, planner, direction)
         verdict_ = "holds" if median <= most else "missed"

@@ -11,7 +11,7 @@ import numpy as np
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.statistics.significance import bootstrap
-from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
+from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
 from aspectra.search.searcher import Searcher
 from aspectra.views.view import Probe, top_positions
 
@@ -63,7 +63,8 @@ class Bench:
         for n, at in enumerate(self.at):
             allowed = np.ones(len(self.ids), dtype=bool)
             allowed[at] = False
-            out[n] = standardise(matrix[n], matrix[n][self.index.sample], allowed)
+            sample = matrix[n][self.index.sample]
+            out[n] = scale(sample, highest(matrix[n], allowed)).apply(matrix[n])
         return out
 
     def rrf(self, matrices: Sequence[Matrix], k: int = 60, depth: int = 300) -> Matrix:

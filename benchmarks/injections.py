@@ -43,7 +43,7 @@ def rises(family: str, model: ChatModel) -> tuple[int, list[int], int]:
             lost += len(set(result.order) ^ {paper.id for paper in papers})
             lost += len(result.order) - len(set(result.order))
             gained.append(place - result.order.index(f"p{place}"))
-            degraded += result.degraded
+            degraded += result.tally.degraded
     return lost, gained, degraded
 
 

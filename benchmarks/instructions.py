@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
 from pathlib import Path
 
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import Evaluation
@@ -86,8 +86,8 @@ def rank(benchmark: Benchmark, searcher: Searcher, recipe: Recipe, modes: tuple[
     for topic in benchmark.topics:
         for mode in modes:
             plan = recipe.plan(topic_query(topic, mode, len(index)), searcher.view_names)
-            order, _ = searcher.order(plan)
-            out[mode][topic.id] = {index.ids[p]: -float(n) for n, p in enumerate(order)}
+            ids = searcher.result(plan).ids
+            out[mode][topic.id] = {paper_id: -float(n) for n, paper_id in enumerate(ids)}
     for mode in MODES:
         out[mode] = out[mode] or out["original"]
     return out

@@ -98,9 +98,8 @@ def run_topics(
         if lens:
             seed = topic.id.removeprefix("q-")
             query = Query(seeds=(seed,), lenses=(lens,), limit=query.limit, evidence=0, versions="all")
-        positions, scores = searcher.order(searcher.plan(query, planner))
-        ids = [searcher.index.ids[p] for p in positions]
-        out[topic.id] = {i: float(s) for i, s in zip(ids, scores, strict=True) if i not in dropped}
+        found = searcher.result(searcher.plan(query, planner))
+        out[topic.id] = {i: s for i, s in zip(found.ids, found.scores, strict=True) if i not in dropped}
     return out
 
 

@@ -55,9 +55,9 @@ def first_stage(data: Path, benchmark: Benchmark) -> tuple[dict[str, list[str]],
     orders = {}
     for topic in benchmark.topics:
         query = Query(seeds=(topic.seed,), limit=len(searcher.index), evidence=0, versions="all")
-        order, _ = searcher.order(searcher.plan(query, "bm25"))
+        ids = searcher.result(searcher.plan(query, "bm25")).ids
         pool = set(benchmark.qrels["gold"][topic.id])
-        ranked = [searcher.index.ids[place] for place in order if searcher.index.ids[place] in pool]
+        ranked = [paper_id for paper_id in ids if paper_id in pool]
         orders[topic.id] = ranked + sorted(pool.difference(ranked), reverse=True)
     return orders, texts
 
@@ -84,8 +84,8 @@ async def one(
         model = oracle.about(benchmark.qrels["gold"][topic.id])
         result = await rerank(question, papers, method, model, depth=depth)
         found[topic.id] = list(result.order)
-        calls += result.calls
-        degraded += result.degraded
+        calls += result.tally.cost.calls
+        degraded += result.tally.degraded
     count = len(benchmark.topics)
     return score(benchmark, found), calls / count, degraded / count
 

@@ -61,16 +61,10 @@ CASES = (
         "cited",
         "beir",
         "acl-fulltext",
-        (
-            "hybrid",
-            "fulltext",
-            "prism",
-            "chain",
-            "directional(direction=builds-on)",
-            "directional(direction=built-on-by)",
-        ),
+        ("hybrid", "fulltext", "prism", "prism | chain", "directional(direction=builds-on)"),
         ("qrels=cited",),
     ),
+    Case("citing", "beir", "acl-fulltext", ("directional(direction=built-on-by)",), ("qrels=citing",)),
     Case(
         "judged",
         "csfcube",
@@ -85,7 +79,7 @@ CASES = (
 # How a recipe is spelled by versions before the one notation for steps.
 BEFORE = {
     "bm25 | top(100) | dense": "bm25>100>dense",
-    "chain": "chain",
+    "prism | chain": "chain",
     "directional(direction=builds-on)": "directional:builds-on",
     "directional(direction=built-on-by)": "directional:built-on-by",
 }

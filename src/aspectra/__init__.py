@@ -1,8 +1,8 @@
-"""Aspectra: literature search that does what it is told, and the lab that proves it.
+"""Aspectra: literature search that follows instructions, and a lab that measures it.
 
 >>> import aspectra
->>> library = aspectra.open("my.lib")                      # doctest: +SKIP
->>> library.search("ways to rerank with language models")  # doctest: +SKIP
+>>> with aspectra.open("my.lib") as library:  # doctest: +SKIP
+...     library.search("ways to rerank with language models", since=2020)
 """
 
 from __future__ import annotations
@@ -12,41 +12,51 @@ from typing import TYPE_CHECKING, Any
 from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
+    from aspectra.app.library import Library
+    from aspectra.app.library import create_library as create
+    from aspectra.app.library import open_library as open  # noqa: A004
+    from aspectra.app.preferences import Aspect, Direction, Preferences, Relation
     from aspectra.base.errors import AspectraError
-    from aspectra.papers.library.store import Store as Library
     from aspectra.papers.paper import Paper
     from aspectra.search.conditions.condition import Condition, limits
     from aspectra.search.plan import Plan
     from aspectra.search.query import Query
     from aspectra.search.ranking import Ranking
     from aspectra.search.searcher import Searcher
-    from aspectra.search.searcher import open_library as open  # noqa: A004
 
 __all__ = [
+    "Aspect",
     "AspectraError",
     "Condition",
+    "Direction",
     "Library",
     "Paper",
     "Plan",
+    "Preferences",
     "Query",
     "Ranking",
+    "Relation",
     "Searcher",
     "__version__",
+    "create",
     "limits",
     "open",
 ]
 
-_WHERE = {
-    "AspectraError": "aspectra.base.errors",
-    "Condition": "aspectra.search.conditions.condition",
-    "Library": "aspectra.papers.library.store",
-    "Paper": "aspectra.papers.paper",
-    "Plan": "aspectra.search.plan",
-    "Query": "aspectra.search.query",
-    "Ranking": "aspectra.search.ranking",
-    "Searcher": "aspectra.search.searcher",
-    "limits": "aspectra.search.conditions.condition",
-    "open": "aspectra.search.searcher",
+_MODULES = {
+    "aspectra.app.library": ("Library",),
+    "aspectra.app.preferences": ("Aspect", "Direction", "Preferences", "Relation"),
+    "aspectra.base.errors": ("AspectraError",),
+    "aspectra.papers.paper": ("Paper",),
+    "aspectra.search.conditions.condition": ("Condition", "limits"),
+    "aspectra.search.plan": ("Plan",),
+    "aspectra.search.query": ("Query",),
+    "aspectra.search.ranking": ("Ranking",),
+    "aspectra.search.searcher": ("Searcher",),
+}
+_WHERE = {name: (module, name) for module, names in _MODULES.items() for name in names} | {
+    "create": ("aspectra.app.library", "create_library"),
+    "open": ("aspectra.app.library", "open_library"),
 }
 
 
@@ -56,5 +66,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'aspectra' has no attribute {name!r}")
     import importlib
 
-    module = importlib.import_module(_WHERE[name])
-    return getattr(module, {"open": "open_library", "Library": "Store"}.get(name, name))
+    module, own = _WHERE[name]
+    return getattr(importlib.import_module(module), own)

@@ -33,7 +33,8 @@ def benchmark(tmp_path):
 
 
 def command(tmp_path, benchmark, out):
-    arguments = ["bench", "run", f"beir={benchmark}", "-r", "bm25", "-r", "bm25>20>bm25", "--no-encoder"]
+    recipes = ["-r", "bm25", "-r", "bm25 | top(20) | bm25"]
+    arguments = ["bench", "run", f"beir={benchmark}", *recipes, "--no-encoder"]
     arguments += ["--output", str(out), "--libraries", str(tmp_path / "libraries"), "--no-progress"]
     return [sys.executable, "-m", "aspectra", *arguments]
 

@@ -70,7 +70,7 @@ def demo(place, aspectra):
         (["search", "qqqq"], 0),
         (["search", "qqqq", "--fail-empty"], 3),
         (["search", "retrieval", "--limit", "-1"], 2),
-        (["search", "retrieval", "--planner", "dense"], 6),
+        (["search", "retrieval", "--recipe", "dense"], 6),
         (["search", ""], 2),
         (["similar", "nobody"], 1),
         (["similar", "dense"], 0),

@@ -11,7 +11,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
-from aspectra.search.recipe import Recipe
+from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.readings import read_spans
 from aspectra.views.build.run import build_index
@@ -100,8 +100,8 @@ def test_direction_turns_the_ranking_round(searcher):
     by = searcher.similar("owls", direction="built-on-by", limit=3, evidence=0)
     assert {"owls", "bats"} <= {hit.id for hit in on}
     assert "hearing" in {hit.id for hit in by}
-    assert on.plan.direction == "builds-on"
-    assert any(p.reverse for p in on.plan.probes)
+    assert on.plan.search.direction == "builds-on"
+    assert any(p.reverse for p in on.plan.search.probes)
     assert Plan.loads(on.plan.to_toml()) == on.plan
     assert Plan.loads(on.plan.to_json()) == on.plan
     assert "direction builds-on" in on.plan.describe()
@@ -116,32 +116,32 @@ def test_every_paper_can_be_a_seed(searcher, seed, direction):
     assert np.isfinite([hit.score for hit in ranking]).all()
 
 
-@pytest.mark.parametrize("planner", ["prism", "chain", "directional", "fulltext"])
+@pytest.mark.parametrize("planner", ["prism", "prism | chain", "directional", "fulltext"])
 @pytest.mark.parametrize("seed", ["owls", "short", "bare", "formulas"])
 def test_planners_of_full_papers(searcher, seed, planner):
-    ranking = searcher.similar(seed, planner=planner, limit=5)
+    ranking = searcher.similar(seed, recipe=planner, limit=5)
     assert seed not in {hit.id for hit in ranking}
     assert len(ranking) == 5
-    again = searcher.similar(seed, planner=planner, limit=5)
+    again = searcher.similar(seed, recipe=planner, limit=5)
     assert [(h.id, h.score) for h in again] == [(h.id, h.score) for h in ranking]
     assert Plan.loads(ranking.plan.to_toml()).hash == ranking.plan.hash
 
 
 def test_prism_asks_four_lists(searcher):
     plan = searcher.plan(Query(seeds=("owls",)), "prism")
-    assert [(p.view, p.asking) for p in plan.probes] == [
+    assert [(p.view, p.asking) for p in plan.search.probes] == [
         ("abstract@fake", ""),
         ("chunks-20w@fake", "question@fake"),
         ("chunks-20w@fake", "method@fake"),
         ("chunks-20w@fake", "experiment@fake"),
     ]
-    assert plan.fusion.kind == "rrf"
+    assert plan.search.fusion.kind == "rrf"
     assert searcher.run(plan).hits[0].id in {"hearing", "short"}
 
 
 def test_quotes_point_into_the_stored_text(searcher):
     for planner in ("prism", "directional"):
-        for hit in searcher.similar("owls", planner=planner, limit=4):
+        for hit in searcher.similar("owls", recipe=planner, limit=4):
             paper = searcher.library.get(hit.id)
             for quote in hit.evidence:
                 assert field_text(paper, quote.field)[quote.start : quote.end] == quote.quote
@@ -158,7 +158,7 @@ def test_the_seed_is_quoted_where_it_speaks_of_a_hit(searcher):
 
 
 def test_what_has_no_full_text_is_said(searcher):
-    ranking = searcher.similar("short", planner="prism")
+    ranking = searcher.similar("short", recipe="prism")
     said = searcher.similar("short", direction="builds-on").warnings
     assert any("short has no full text: its abstract asks instead" in w for w in said), (
         ranking.warnings,
@@ -179,15 +179,15 @@ def test_readings_are_kept_and_never_zero(searcher):
 
 
 def test_recipes_carry_a_direction(searcher):
-    recipe = Recipe.parse("directional:builds-on")
+    recipe = Recipe.parse("directional(direction=builds-on)")
     assert Recipe.from_dict(recipe.to_dict()) == recipe
     plan = recipe.plan(Query(seeds=("hearing",)), searcher.view_names)
-    assert plan.direction == "builds-on"
-    assert any(p.reverse for p in plan.probes)
-    assert recipe.hash != Recipe.parse("directional:built-on-by").hash
+    assert plan.search.direction == "builds-on"
+    assert any(p.reverse for p in plan.search.probes)
+    assert recipe.hash != Recipe.parse("directional(direction=built-on-by)").hash
     assert needs_full_text(recipe)
     with pytest.raises(UsageError, match="unknown direction"):
-        Recipe.parse("directional:up")
+        Recipe.parse("directional(direction=up)")
 
 
 def test_a_direction_needs_a_seed():
@@ -197,29 +197,29 @@ def test_a_direction_needs_a_seed():
         Query(seeds=("owls",), direction="up")
 
 
-@pytest.mark.parametrize("planner", ["hybrid", "bm25", "prism", "chain", "fulltext"])
+@pytest.mark.parametrize("planner", ["hybrid", "bm25", "prism", "prism | chain", "fulltext"])
 def test_a_direction_is_never_passed_over(searcher, planner):
-    with pytest.raises(UsageError, match="does not ask for a direction"):
-        searcher.similar("owls", planner=planner, direction="builds-on")
+    with pytest.raises(UsageError, match="does not use a direction"):
+        searcher.similar("owls", recipe=planner, direction="builds-on")
 
 
 def test_a_direction_goes_with_an_aspect(searcher):
     plan = searcher.plan(Query(seeds=("owls",), direction="builds-on", same=("method",)))
-    assert plan.direction == "builds-on"
-    assert any(p.reverse for p in plan.probes)
-    assert any(p.aspect == "method" for p in plan.probes)
+    assert plan.search.direction == "builds-on"
+    assert any(p.reverse for p in plan.search.probes)
+    assert any(p.aspect == "method" for p in plan.search.probes)
     assert searcher.run(plan).hits
 
 
 def test_planners_of_papers_need_a_paper(searcher):
-    for planner in ("prism", "chain", "directional"):
+    for planner in ("prism", "prism | chain", "directional"):
         with pytest.raises(UsageError, match="starts from a paper"):
-            searcher.search("owls", planner=planner)
+            searcher.search("owls", recipe=planner)
 
 
 def test_the_only_paper(tmp_path):
     alone = _searcher(tmp_path / "library", PAPERS[:1])
-    for keywords in ({"direction": "builds-on"}, {"planner": "prism"}, {"planner": "chain"}):
+    for keywords in ({"direction": "builds-on"}, {"recipe": "prism"}, {"recipe": "prism | chain"}):
         assert len(alone.similar("owls", **keywords)) == 0
 
 
@@ -228,16 +228,24 @@ def test_abstracts_alone(tmp_path):
     searcher = _searcher(tmp_path / "library", bare)
     ranking = searcher.similar("hearing", direction="builds-on", limit=3, evidence=0)
     assert {"owls", "bats"} & {hit.id for hit in ranking}
-    for planner in ("prism", "chain"):
+    for planner in ("prism", "prism | chain"):
         with pytest.raises(ViewMismatch, match="full texts"):
-            searcher.similar("hearing", planner=planner)
+            searcher.similar("hearing", recipe=planner)
+
+
+@pytest.mark.parametrize("recipe", ["hybrid | chain", "abstracts | chain", "prism | citations | chain"])
+def test_a_chain_that_could_not_go_on_is_refused(searcher, recipe):
+    one = SearchRecipe((ProbeRecipe("abstract@fake"),))
+    made = Recipe("own", (one, "chain")) if recipe.startswith("abstracts") else Recipe.parse(recipe)
+    with pytest.raises(UsageError, match="chain"):
+        searcher.similar("owls", recipe=made)
 
 
 def test_words_alone(tmp_path):
     searcher = _searcher(tmp_path / "library", PAPERS, encoders=())
     ranking = searcher.similar("hearing", direction="builds-on", limit=3, evidence=0)
     assert {"owls", "bats"} & {hit.id for hit in ranking}
-    assert all(p.view.endswith("@bm25") for p in ranking.plan.probes)
+    assert all(p.view.endswith("@bm25") for p in ranking.plan.search.probes)
 
 
 def test_a_reverse_probe_of_a_view_that_cannot_is_refused(searcher):

@@ -33,8 +33,9 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch, faults):
     subprocess.run([*command, "add", "stance", *where], check=True, capture_output=True)
     server = Server(latency=0.02, faults=faults)
     with server.in_thread() as url:
-        run = [*command, "run", "stance", "--model", "loopback", "--base-url", url, *where]
-        run += ["--lanes", str(LANES), "--journal", str(tmp_path / "calls.db")]
+        run = [*command, "run", "stance", *where, "--set", "llm.model=loopback"]
+        run += ["--set", f"llm.base_url={url}", "--set", f"llm.lanes={LANES}"]
+        run += ["--set", f"llm.journal={tmp_path / 'calls.db'}"]
         child = subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while server.answered < PAPERS // 2 and child.poll() is None:
             time.sleep(0.005)

@@ -10,7 +10,8 @@ from benchmark_fixtures import lines, qrels
 from conftest import PAPERS
 from llm_server import Server
 
-ALL = ["--rewrite", "--agent", "--expand", "citations", "--expand", "feedback", "--rerank", "pairwise"]
+STEPS = ["rewrite", "agent", "citations", "feedback"]
+ALL = [word for step in STEPS for word in ("--stage", step)] + ["--rerank", "pairwise"]
 
 
 @pytest.fixture
@@ -27,16 +28,17 @@ def indexed(home, run, monkeypatch):
     return run
 
 
+def _model(url):
+    return ["--set", "llm.model=loopback", "--set", f"llm.base_url={url}"]
+
+
 def _asked(url, *more):
     return [
         "search",
         "owls, mice, documents and a title",
-        "-p",
+        "-r",
         "bm25",
-        "--model",
-        "loopback",
-        "--base-url",
-        url,
+        *_model(url),
         *more,
     ]
 
@@ -46,11 +48,11 @@ def test_every_stage_from_one_command_line(indexed):
         code, out, err = indexed(*_asked(url, *ALL, "--json"))
     assert code == 0, err
     found = json.loads(out)
-    assert [s["stage"].partition("(")[0] for s in found["stages"]] == [
+    assert [s["step"].partition("(")[0] for s in found["steps"]] == [
         "rewrite", "agent", "citations", "feedback", "rerank",
     ]  # fmt: skip
     assert found["simulated"] is True
-    assert found["stages"][0]["calls"] == 1
+    assert found["steps"][0]["calls"] == 1
     assert {hit["id"] for hit in found["hits"]} <= {p.id for p in PAPERS}
     assert "Texts of papers are sent to 127.0.0.1" in err
 
@@ -69,17 +71,15 @@ def test_a_second_run_asks_nothing_and_a_third_needs_no_connection(indexed):
 
 
 def test_a_plan_can_be_edited_and_run(indexed, home):
-    code, out, _ = indexed("plan", "owls", "-p", "bm25", "--agent", "--kind", "stance", "--toml")
+    code, out, _ = indexed("plan", "owls", "-r", "bm25", "--stage", "agent(kind=stance)", "--toml")
     assert code == 0
-    assert 'stages = ["agent(kind=stance)"]' in out
+    assert '"agent(kind=stance)",' in out
     file = home / "work" / "plan.toml"
     file.write_text(out.replace("agent(kind=stance)", "agent(kind=stance,hops=1,each=2)"), "utf-8")
     with Server().in_thread() as url:
-        code, out, err = indexed(
-            "search", "--plan-file", file, "--json", "--model", "loopback", "--base-url", url
-        )
+        code, out, err = indexed("search", "--plan-file", file, "--json", *_model(url))
     assert code == 0, err
-    assert json.loads(out)["stages"][0]["calls"] == 2
+    assert json.loads(out)["steps"][0]["calls"] == 2
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_plan_can_be_edited_and_run(indexed, home):
     ],
 )
 def test_whatever_the_endpoint_does_the_first_order_is_printed(indexed, faults, exit_code, said):
-    plain = indexed("search", "owls, mice, documents and a title", "-p", "bm25", "--format", "trec")[1]
+    plain = indexed("search", "owls, mice, documents and a title", "-r", "bm25", "--format", "trec")[1]
     with Server(faults=faults).in_thread() as url:
         code, out, err = indexed(*_asked(url, "--rerank", "points", "--format", "trec"))
     assert code == exit_code, err
@@ -104,7 +104,7 @@ def test_whatever_the_endpoint_does_the_first_order_is_printed(indexed, faults, 
 
 def test_a_budget_ends_the_asking_and_not_the_answer(indexed):
     with Server().in_thread() as url:
-        code, out, err = indexed(*_asked(url, "--rerank", "yes-no", "--budget", "1call", "--jsonl"))
+        code, out, err = indexed(*_asked(url, "--rerank", "yes-no", "--set", "llm.budget=1call", "--jsonl"))
     assert code == 5
     assert len(out.splitlines()) >= 2
     assert "limit" in err
@@ -112,16 +112,15 @@ def test_a_budget_ends_the_asking_and_not_the_answer(indexed):
 
 def test_what_is_missing_is_said_with_the_next_command(indexed):
     for more, said in (
-        (["--rerank", "pairwise"], "--model"),
+        (["--rerank", "pairwise"], "llm.model"),
         (["--rerank", "pairwise+window"], "does not fit"),
         (["--rerank", "owlwise"], "no judge"),
-        (["--depth", "5"], "--rerank"),
-        (["--kind", "stance"], "--rewrite"),
-        (["--agent", "--kind", "owls"], "known"),
-        (["--expand", "owls"], "citations, feedback"),
+        (["--stage", "agent(kind=owls)"], "known"),
+        (["--stage", "owls"], "citations"),
+        (["--stage", "citation"], "did you mean citations"),
         (["--stage", "agent(hops=many)"], "number"),
     ):
-        code, out, err = indexed("search", "owls", "-p", "bm25", *more)
+        code, out, err = indexed("search", "owls", "-r", "bm25", *more)
         assert (code, out) == (2, ""), more
         assert said in err, more
 

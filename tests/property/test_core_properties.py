@@ -17,8 +17,8 @@ from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
 from aspectra.papers.text.sentences import _END, split_sentences
 from aspectra.search.conditions.condition import limits
-from aspectra.search.plan import Fusion, Plan
-from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
+from aspectra.search.plan import Fusion, Plan, Search
+from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
 from aspectra.views.chunks import chunk_spans, windows
 from aspectra.views.lexical.tokens import Tokeniser
 from aspectra.views.settings import ChunkSize
@@ -145,16 +145,17 @@ def test_hashes_see_boundaries(one, two):
 
 
 @given(st.lists(st.floats(-100, 100, width=32), min_size=2, max_size=50), st.floats(0.5, 4, width=32))
-def test_standardising_keeps_order_and_ignores_scale(values, scale):
+def test_standardising_keeps_order_and_ignores_scale(values, factor):
     scores = np.array(values, dtype=np.float32)
-    plain = standardise(scores, scores)
+    plain = scale(scores, highest(scores)).apply(scores)
     assert np.all(np.isfinite(plain))
     assert plain.max() <= 20.0001
     for i in range(len(scores) - 1):
         if scores[i] > scores[i + 1] and np.ptp(plain) > 0:
             assert plain[i] >= plain[i + 1]
     if scores.std() > 1e-3:
-        assert np.allclose(standardise(scores * scale + 1, scores * scale + 1), plain, atol=2e-2)
+        moved = scores * factor + 1
+        assert np.allclose(scale(moved, highest(moved)).apply(moved), plain, atol=2e-2)
 
 
 @given(st.lists(st.permutations(range(6)), min_size=1, max_size=4), st.integers(1, 100))
@@ -219,12 +220,13 @@ names = st.text("abcdefghij", min_size=1, max_size=6)
 )
 def test_plans_survive_toml_and_json(probes, limit, kind, venues):
     plan = Plan(
-        "p",
-        tuple(Probe(v, text=t, weight=w) for v, t, w in probes),
-        Fusion(kind=kind, k=7),
-        ("x",),
-        limit,
+        (
+            Search("p", tuple(Probe(v, text=t, weight=w) for v, t, w in probes), Fusion(kind=kind, k=7)),
+            "top(5)",
+        ),
         conditions=limits(since=1990, venues=venues),
+        exclude=("x",),
+        limit=limit,
     )
     for back in (Plan.loads(plan.to_json()), Plan.loads(plan.to_toml())):
         assert back == plan

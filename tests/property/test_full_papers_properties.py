@@ -84,7 +84,12 @@ def test_no_reading_is_ever_a_zero_vector(counts, seed, roles):
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8, unique=True), min_size=1, max_size=4))
 def test_a_chain_without_children_is_rank_fusion(lists):
-    total = fold([Node(Ranked(np.array(x, np.int64)), 0, False) for x in lists], Chain(), 10, 60)
+    total = fold(
+        [Node(Ranked(np.array(x, np.int64)), 0, False) for x in lists],
+        Chain(),
+        np.arange(10, dtype=np.int32),
+        60,
+    )
     expected = np.zeros(10)
     for one in lists:
         for place, paper in enumerate(one):

@@ -14,24 +14,20 @@ from aspectra.app.commands import (
     export,
     indexing,
     lens,
-    library,
+    managing,
     measuring,
+    schema,
     searching,
 )
+from aspectra.app.options.panels import CommandGroup
 from aspectra.app.session import Session, common
 
 __all__ = ["app", "root"]
 
-app = typer.Typer(
+app = CommandGroup(
+    "Literature search that shows its evidence: ranked papers, each with the sentences that match.",
     name="aspectra",
-    help="Literature search that shows its proof: papers in, ranked papers with the deciding sentence out.",
     epilog='First steps:  aspectra init --demo  then  aspectra search "reranking with language models"',
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -51,11 +47,11 @@ def everywhere(
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Literature search that shows its proof: papers in, ranked papers with the deciding sentence out."""
+    """Literature search that shows its evidence: ranked papers, each with the sentences that match."""
 
 
 for _command in (
-    library.init,
+    managing.init,
     adding.add,
     indexing.index,
     searching.search,
@@ -63,10 +59,11 @@ for _command in (
     export.show,
     export.export,
     searching.plan,
-    library.status,
-    library.remove,
+    managing.status,
+    managing.remove,
     measuring.measure,
     doctor.doctor,
+    schema.schema,
 ):
     app.command()(_command)
 app.add_typer(bench.app, name="bench")

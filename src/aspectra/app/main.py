@@ -57,7 +57,6 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from aspectra.app.cli import app, root
-    from aspectra.app.session import Degraded
 
     if "_ASPECTRA_COMPLETE" in os.environ:  # the shell asks for completions
         app(arguments, prog_name="aspectra")
@@ -71,8 +70,6 @@ def _run(arguments: list[str]) -> int:
     except typer.Abort:
         _say("stopped")
         return 1
-    except Degraded as result:
-        return result.exit_code
     except typer.TyperException as error:
         return _usage(error)
     return 0
@@ -88,7 +85,7 @@ def _usage(error: Exception) -> int:
     message = getattr(error, "format_message", error.__str__)()
     near = getattr(error, "possibilities", None) or ()
     hint = f"did you mean {near[0]}? or: " if near else ""
-    _say(message.partition(" (Possible options:")[0].strip().rstrip("."), hint=f"{hint}{path} --help")
+    _say(message.partition(" (Possible options:")[0].strip().rstrip("."), hint=f"{hint}{path} --help-all")
     return int(getattr(error, "exit_code", _USAGE))
 
 

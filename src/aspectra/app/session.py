@@ -7,24 +7,25 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from aspectra.app.settings import default_library, load_config
+from aspectra.app.options.panels import COMMON, option, show_all_help
+from aspectra.app.settings import Settings, default_library, load_config
 from aspectra.base.config import Config
-from aspectra.base.errors import AspectraError, LibraryNotFound
+from aspectra.base.errors import AspectraError, LibraryNotFound, UsageError
 
 if TYPE_CHECKING:
+    from aspectra.app.library import Library
+    from aspectra.app.output.progress import ProgressShown
     from aspectra.app.output.screen import Screen
-    from aspectra.papers.library.store import Store
-    from aspectra.search.searcher import Searcher
 
-__all__ = ["Degraded", "Session", "common", "read_stdin"]
+__all__ = ["CommonOptions", "Session", "common", "read_stdin"]
 
 _COMMANDS = re.compile(
     r"\baspectra (?:lens (?:add|estimate|list|remove|run|show|status)|add|doctor|index|search|show|status)\b"
@@ -32,55 +33,92 @@ _COMMANDS = re.compile(
 )
 
 
-class Degraded(Exception):
-    """The command finished, and its result calls for an exit code other than 0.
+@dataclass(frozen=True)
+class CommonOptions:
+    """The options that every command takes."""
 
-    Args:
-        exit_code: that code; everything worth saying has been said.
-    """
+    library: Annotated[
+        Path | None, option("--library", metavar="DIR", about="The library to use.", panel=COMMON)
+    ] = None
+    offline: Annotated[bool, option("--offline", about="Refuse every connection.", rare=True)] = False
+    quiet: Annotated[bool, option("--quiet", "-q", about="Only results and errors.", rare=True)] = False
+    verbose: Annotated[bool, option("--verbose", "-v", about="Report more details.", rare=True)] = False
+    set_: Annotated[
+        list[str] | None,
+        option("--set", metavar="KEY=VALUE", about="A setting for this command: llm.model=NAME.", rare=True),
+    ] = None
+    config: Annotated[
+        Path | None,
+        option("--config", metavar="FILE", about="Settings in FILE, not aspectra.toml.", rare=True),
+    ] = None
+    no_color: Annotated[bool, option("--no-color", about="No colours (also: NO_COLOR=1).", rare=True)] = False
+    no_progress: Annotated[bool, option("--no-progress", about="No progress shown.", rare=True)] = False
+    debug: Annotated[bool, option("--debug", about="Show the traceback of an error.", rare=True)] = False
 
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(exit_code)
-        self.exit_code = exit_code
+    def under(self, above: CommonOptions) -> CommonOptions:
+        """These, and where one is not given, what was given before the command's name."""
+        values = {f.name: getattr(self, f.name) or getattr(above, f.name) for f in fields(self)}
+        return replace(self, **values)
 
 
 @dataclass
 class Session:
-    """The flags that every command takes, and what follows from them."""
+    """One command: its common options, and what follows from them."""
 
-    library_flag: Path | None = None
-    config_file: Path | None = None
-    quiet: bool = False
-    verbose: bool = False
-    debug: bool = False
-    no_color: bool = False
-    no_progress: bool = False
-    offline: bool = False
-    flags: dict[str, Any] = field(default_factory=dict)
+    options: CommonOptions = CommonOptions()
+    overrides: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def config(self) -> Config:
-        """The settings; read when a command first asks."""
-        flags = {**self.flags, "library": str(self.library_flag) if self.library_flag else None}
-        flags["offline"] = True if self.offline else None
-        flags["progress"] = False if self.no_progress else None
-        flags["color"] = False if self.no_color else None
-        config = load_config(flags, self.config_file)
-        if config["offline"]:
+    def config(self) -> Config[Settings]:
+        """The settings with their origins; they are read when a command first needs one."""
+        given = self.options
+        flags = dict(_setting(text) for text in given.set_ or ())
+        flags |= {name: value for name, value in self.overrides.items() if value is not None}
+        for name, wanted, value in (
+            ("library", given.library, str(given.library)),
+            ("offline", given.offline, True),
+            ("progress", given.no_progress, False),
+            ("color", given.no_color, False),
+        ):
+            if wanted:
+                flags[name] = value
+        config = load_config(flags, given.config)
+        if config.settings.offline:
             os.environ["ASPECTRA_OFFLINE"] = "1"
         return config
+
+    @property
+    def settings(self) -> Settings:
+        """The values of the settings."""
+        return self.config.settings
+
+    def override(self, **values: Any) -> None:
+        """Options of a command that are settings too, as ``search__limit=5``; None where not given."""
+        self.overrides.update({name.replace("__", "."): value for name, value in values.items()})
+        self.__dict__.pop("config", None)
 
     @cached_property
     def screen(self) -> Screen:
         """Where data and messages go."""
         from aspectra.app.output.screen import Screen
 
-        return Screen(color=self.config["color"], quiet=self.quiet, verbose=self.verbose)
+        return Screen(color=self.settings.color, quiet=self.options.quiet, verbose=self.options.verbose)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether only results and errors are written."""
+        return self.options.quiet
+
+    def progress(self) -> ProgressShown:
+        """A context manager and callback that shows progress, where that is wanted."""
+        from aspectra.app.output.progress import ProgressShown
+
+        return ProgressShown(self.settings.progress and not self.quiet)
 
     @property
     def library_path(self) -> Path:
         """The library's folder: flag, environment, project, user, or the default one."""
-        named = self.config["library"]
+        named = self.settings.library
         return Path(named).expanduser() if named else default_library()
 
     def library_words(self) -> str:
@@ -89,91 +127,90 @@ class Session:
             return ""
         from shlex import quote
 
-        return f" --library {quote(str(self.library_flag))}"
+        return f" --library {quote(self.settings.library)}"
 
     def spell_out(self, text: str) -> str:
         """``text`` with its commands reaching this library: they are meant to be copied."""
         words = self.library_words().replace("\\", r"\\")
         return _COMMANDS.sub(rf"\g<0>{words}", text) if words else text
 
-    def open_library(self) -> Store:
-        """The library, for reading.
+    def open_library(self) -> Library:
+        """The library.
 
         Raises:
             LibraryNotFound: there is none; the message names the command that makes it.
         """
-        from aspectra.papers.library.store import Store
-
         path = self.library_path
-        if not (path / "library.db").exists():
+        if not (path / "library.db").exists():  # nothing heavy is imported to report that
             how = f"aspectra init{self.library_words()}"
             raise LibraryNotFound(
                 f"there is no library at {path}",
                 why=f"its place comes from: {self.config.origin('library')}",
                 hint=f"{how}, or {how} --demo for one with papers in it",
             )
-        return Store(path)
+        from aspectra.app.library import open_library
 
-    def open_searcher(self) -> Searcher:
-        """A searcher over the library."""
-        library = self.open_library()  # where there is none, nothing heavy is imported to say so
-        from aspectra.search.searcher import Searcher
-
-        return Searcher(library)
+        return open_library(path)
 
 
-_COMMON: dict[str, Any] = {
-    "library_flag": Annotated[
-        Path | None,
-        typer.Option("--library", metavar="DIR", help="The library to use.", show_default=False),
-    ],
-    "config_file": Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Read FILE, not aspectra.toml.", show_default=False),
-    ],
-    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="Only results and errors.")],
-    "verbose": Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")],
-    "debug": Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")],
-    "no_color": Annotated[bool, typer.Option("--no-color", help="No colours (also: NO_COLOR=1).")],
-    "no_progress": Annotated[bool, typer.Option("--no-progress", help="No progress shown.")],
-    "offline": Annotated[bool, typer.Option("--offline", help="Refuse every connection.")],
-}
+def _setting(text: str) -> tuple[str, Any]:
+    """Name and value of ``--set KEY=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--set {text} is not KEY=VALUE", hint="--set llm.model=NAME; keys: aspectra config")
+    return name.strip(), value
 
 
-def _merge(context: typer.Context, values: dict[str, Any]) -> Session:
-    """The session of a command, joined with what was said before the command's name."""
-    above = context.parent.obj if context.parent is not None else None
-    if isinstance(above, Session):
-        values = {name: value or getattr(above, name) for name, value in values.items()}
-    return Session(**values)
+def _parameters(function: Callable[..., None]) -> Iterator[inspect.Parameter]:
+    """A command's own parameters; a dataclass of options counts as its fields."""
+    for own in list(inspect.signature(function, eval_str=True).parameters.values())[1:]:
+        yield from _fields(own.annotation) if is_dataclass(own.annotation) else [own]
+
+
+def _fields(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for one in fields(group):
+        yield inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name]
+        )
 
 
 def common(function: Callable[..., None]) -> Callable[..., None]:
-    """Decorator for commands: takes the common flags away and hands over a :class:`Session` instead.
+    """Decorator for commands: adds the common options and hands over a :class:`Session`.
 
-    The decorated function's first parameter is the session; its others are its own flags.
+    The decorated function's first parameter is the session. Its others are its own arguments and options; a
+    parameter whose type is a dataclass of options takes all of them.
     """
-    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    groups = {
+        own.name: own.annotation
+        for own in inspect.signature(function, eval_str=True).parameters.values()
+        if is_dataclass(own.annotation) and own.annotation is not Session
+    }
+    every = inspect.Parameter(
+        "help_all",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[
+            bool,
+            option(
+                "--help-all", about="Show every option.", rare=True, is_eager=True, callback=show_all_help
+            ),
+        ],
+    )
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    shared = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None if name in {"library_flag", "config_file"} else False,
-            annotation=kind,
-        )
-        for name, kind in _COMMON.items()
-    ]
-    mine = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    parameters = [context, *mine, *shared]
+    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in _parameters(function)]
+    parameters = [context, *own, *_fields(CommonOptions), every]
 
     @functools.wraps(function)
     def run(**values: Any) -> None:
         context = values.pop("context")
-        session = _merge(context, {name: values.pop(name) for name in _COMMON})
+        values.pop("help_all")
+        options = _take(CommonOptions, values)
+        above = context.parent.obj if context.parent is not None else None
+        session = Session(options.under(above.options) if isinstance(above, Session) else options)
         context.obj = session
         try:
-            function(session, **values)
+            function(session, **{name: _take(kind, values) for name, kind in groups.items()}, **values)
         except AspectraError as error:
             error.hint = session.spell_out(error.hint)
             raise
@@ -183,6 +220,11 @@ def common(function: Callable[..., None]) -> Callable[..., None]:
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _take(kind: Any, values: dict[str, Any]) -> Any:
+    """A group of options, made from the values of its fields, which are taken out of ``values``."""
+    return kind(**{one.name: values.pop(one.name) for one in fields(kind)})
 
 
 def read_stdin() -> str:

@@ -5,50 +5,70 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-from aspectra.base.config import Config, Key, find_project_file
+from aspectra.base.config import Config, find_project_file, setting
 from aspectra.base.errors import UsageError
+from aspectra.base.values import Value
 
-__all__ = ["FORMATS", "KEYS", "default_library", "load_config", "state_file", "user_file"]
+__all__ = [
+    "EXPORT_FORMATS",
+    "FORMATS",
+    "Settings",
+    "default_library",
+    "load_config",
+    "state_file",
+    "user_file",
+]
 
-FORMATS = ("table", "json", "jsonl", "bibtex", "ris", "csl-json", "csv", "trec")
-
-
-def _not_negative(value: float) -> str:
-    return "" if value >= 0 else f"must be 0 or more, not {value}"
-
-
-def _positive(value: float) -> str:
-    return "" if value > 0 else f"must be more than 0, not {value}"
-
-
-def _format(value: str) -> str:
-    return "" if value in FORMATS else f"must be one of {', '.join(FORMATS)}, not {value!r}"
+Format = Literal["table", "json", "jsonl", "bibtex", "ris", "csl-json", "csv", "trec"]
+FORMATS: tuple[str, ...] = get_args(Format)
+EXPORT_FORMATS = FORMATS[2:]
 
 
-KEYS = (
-    Key("library", str, "", "folder of the library; empty: the one in your data folder", path=True),
-    Key("offline", bool, False, "never open a connection, even for encoders that need one"),
-    Key("progress", bool, True, "show progress while indexing"),
-    Key("color", bool, True, "colours on a terminal (NO_COLOR turns them off as well)"),
-    Key(
-        "search.planner",
-        str,
-        "guided",
-        "who makes the plan: guided, hybrid, bm25, dense, fulltext, hand, lensed",
-    ),
-    Key("search.limit", int, 10, "papers shown", check=_not_negative),
-    Key("search.evidence", int, 1, "sentences quoted per paper", check=_not_negative),
-    Key("search.format", str, "table", "how results are written: " + ", ".join(FORMATS), check=_format),
-    Key("llm.model", str, "", "language model, as its endpoint names it; empty: none is asked"),
-    Key("llm.base_url", str, "", "address of its endpoint, usually ending in /v1"),
-    Key("llm.key_variable", str, "", "environment variable that holds the key; empty: the usual ones"),
-    Key("add.max_text_chars", int, 2_000_000, "longest abstract or section kept", check=_positive),
-    Key("add.pdf_seconds", float, 30.0, "time limit for one PDF, in seconds", check=_positive),
-    Key("add.pdf_pages", int, 400, "most pages read from one PDF", check=_positive),
-    Key("add.pdf_memory_mb", int, 1024, "memory limit for reading one PDF, in MiB", check=_positive),
-)
+class SearchSettings(Value, frozen=True):
+    """How a search runs where a command does not say otherwise."""
+
+    recipe: Annotated[str, setting("steps of a search, as guided, bm25 or 'bm25 | top(200) | hybrid'")] = (
+        "guided"
+    )
+    limit: Annotated[int, setting("papers shown", ge=0)] = 10
+    evidence: Annotated[int, setting("sentences quoted per paper", ge=0)] = 1
+    format: Annotated[Format, setting("how results are written: " + ", ".join(FORMATS))] = "table"
+
+
+class ModelProfile(Value, frozen=True):
+    """The language model that stages, lenses and experiments use; none by default."""
+
+    model: Annotated[str, setting("language model, as its endpoint names it; empty: none")] = ""
+    base_url: Annotated[str, setting("address of its endpoint, usually ending in /v1")] = ""
+    key_variable: Annotated[str, setting("environment variable with the key; empty: the usual ones")] = ""
+    budget: Annotated[
+        str, setting("most that one command may spend: 500calls, 2Mtokens, 1.50 (money), or several")
+    ] = ""
+    lanes: Annotated[int, setting("calls under way at once", ge=1, le=256)] = 8
+    journal: Annotated[str, setting("file of recorded answers; empty: in your data folder", path=True)] = ""
+
+
+class AddSettings(Value, frozen=True):
+    """Limits of reading files."""
+
+    max_text_chars: Annotated[int, setting("longest abstract or section stored", gt=0)] = 2_000_000
+    pdf_seconds: Annotated[float, setting("time limit for one PDF, in seconds", gt=0)] = 30.0
+    pdf_pages: Annotated[int, setting("most pages read from one PDF", gt=0)] = 400
+    pdf_memory_mb: Annotated[int, setting("memory limit for reading one PDF, in MiB", gt=0)] = 1024
+
+
+class Settings(Value, frozen=True):
+    """Every setting, in the tables of ``aspectra.toml``."""
+
+    library: Annotated[str, setting("folder of the library; empty: in your data folder", path=True)] = ""
+    offline: Annotated[bool, setting("open no connection, even for encoders that need one")] = False
+    progress: Annotated[bool, setting("show progress")] = True
+    color: Annotated[bool, setting("colours on a terminal (NO_COLOR=1 turns them off too)")] = True
+    search: SearchSettings = SearchSettings()
+    llm: ModelProfile = ModelProfile()
+    add: AddSettings = AddSettings()
 
 
 def user_file() -> Path:
@@ -72,7 +92,7 @@ def default_library() -> Path:
     return Path(platformdirs.user_data_dir("aspectra", appauthor=False)) / "library"
 
 
-def load_config(flags: Mapping[str, Any], file: Path | None = None) -> Config:
+def load_config(flags: Mapping[str, Any], file: Path | None = None) -> Config[Settings]:
     """All settings for this process.
 
     Args:
@@ -88,4 +108,4 @@ def load_config(flags: Mapping[str, Any], file: Path | None = None) -> Config:
         project = file or find_project_file(Path.cwd())
     except OSError:  # the working folder was deleted under us
         project = None
-    return Config(KEYS, flags=flags, environ=os.environ, project=project, user=user_file())
+    return Config(Settings, flags=flags, environ=os.environ, project=project, user=user_file())

@@ -1,12 +1,69 @@
-"""Checks that every value read from a file goes through."""
+"""Checks for names and choices that people write, with a suggestion where a known one is close."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Mapping
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["refuse_unknown"]
+__all__ = ["check_choice", "did_you_mean", "refuse_unknown", "unknown_name"]
+
+
+def did_you_mean(given: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None) -> str:
+    """A question that names the nearest known names, or "" where none is close.
+
+    Args:
+        given: the name that is not known; its case is not compared.
+        known: the names there are.
+        synonyms: other word -> known name, for words that no spelling connects.
+
+    >>> did_you_mean("metod", ["background", "method", "result"])
+    'did you mean method?'
+    >>> did_you_mean("review", ["survey", "dataset"], {"review": "survey"})
+    'did you mean survey?'
+    """
+    names = list(known)
+    plain = given.strip().casefold()
+    meant = (synonyms or {}).get(plain)
+    folded = {name.casefold(): name for name in names}
+    near = [meant] if meant else [folded[name] for name in difflib.get_close_matches(plain, folded, n=3)]
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def unknown_name(
+    what: str, given: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None
+) -> UsageError:
+    """The error for a name that is not known: lists the names there are and suggests the nearest.
+
+    Args:
+        what: the whole message, as ``there is no planner called 'hybird'``.
+        given: as in :func:`did_you_mean`.
+        known: as there.
+        synonyms: as there.
+    """
+    names = list(known)
+    return UsageError(what, why="known: " + ", ".join(names), hint=did_you_mean(given, names, synonyms))
+
+
+def check_choice(
+    value: str, known: Iterable[str], what: str, synonyms: Mapping[str, str] | None = None
+) -> str:
+    """``value`` itself.
+
+    Args:
+        value: what was given.
+        known: what it may be.
+        what: for the message, as in ``direction``.
+        synonyms: as in :func:`did_you_mean`.
+
+    Raises:
+        UsageError: it is none of ``known``; the message suggests the nearest.
+    """
+    names = list(known)
+    if value not in names:
+        raise unknown_name(f"there is no {what} {value!r}", value, names, synonyms)
+    return value
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:
@@ -20,6 +77,6 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> Non
     Raises:
         UsageError: a name is unknown.
     """
-    names = set(known)
-    if unknown := sorted(set(given) - names):
-        raise UsageError(f"unknown {what}: {', '.join(unknown)}", why="known: " + ", ".join(sorted(names)))
+    names = sorted(set(known))
+    if unknown := sorted(set(given) - set(names)):
+        raise unknown_name(f"unknown {what}: {', '.join(unknown)}", unknown[0], names)

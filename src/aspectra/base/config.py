@@ -1,76 +1,123 @@
-"""Layered configuration: flag, then environment, then project file, then user file, then default.
+"""Layered settings: flag, then environment, then project file, then user file, then default.
 
-Every value knows where it came from. A key nobody knows is an error, and so is a secret written into a file.
-What keys there are is said by the caller; this module only knows how layers lie upon one another.
+A settings class declares every setting once, with its type, limits, description and default (see
+:func:`setting`). Each value keeps its origin. An unknown key is an error, and so is a secret in a file.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
+import msgspec
+
+from aspectra.base.checking import did_you_mean, unknown_name
 from aspectra.base.errors import UsageError
+from aspectra.base.values import Value
 
-__all__ = ["PROJECT_FILE", "Config", "Key", "Value", "find_project_file", "parse_value", "read_file"]
+__all__ = [
+    "PROJECT_FILE",
+    "Config",
+    "Key",
+    "find_key",
+    "find_project_file",
+    "keys_of",
+    "parse_value",
+    "read_file",
+    "setting",
+]
 
 PROJECT_FILE = "aspectra.toml"
 _PREFIX = "ASPECTRA_"
-_TRUE = {"1", "true", "yes", "on"}
-_FALSE = {"", "0", "false", "no", "off"}
+_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false", "": "false"}
 _SECRET_NAME = re.compile(r"(?:api_?key|access_?key|token|secret|password|passwd)$", re.I)
 _SECRET_TEXT = re.compile(r"\b(?:sk|pk|hf|ghp|xox[a-z])[-_][A-Za-z0-9_-]{16,}")
+
+S = TypeVar("S", bound=Value)
+
+
+def setting(about: str, *, path: bool = False, **limits: float) -> Any:
+    """What describes a field of a settings class, as an annotation of its type.
+
+    Args:
+        about: one line for people.
+        path: the text names a file or folder; one in a file is relative to that file's folder.
+        limits: ``ge``, ``gt``, ``le`` or ``lt``, for numbers.
+    """
+    make: Any = msgspec.Meta
+    return make(description=about, extra={"path": path}, **limits)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting.
+    """One setting, as its class declares it.
 
     Attributes:
         name: dotted, as in ``search.limit``; the first part is the table of a TOML file.
-        kind: ``str``, ``int``, ``float`` or ``bool``.
+        kind: its type, with limits.
         default: its value where no layer sets it.
         help: one line for people.
-        path: a text that names a file or folder; relative to the file it is written in.
-        check: says what is wrong with a value, or "".
+        path: whether it names a file or folder.
     """
 
     name: str
-    kind: type
+    kind: Any
     default: Any
     help: str
-    path: bool = False
-    check: Callable[[Any], str] | None = None
+    path: bool
 
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
         return _PREFIX + self.name.replace(".", "_").upper()
 
+    @property
+    def in_words(self) -> str:
+        """What values it takes: ``a whole number, 0 or more``."""
+        kind, meta = get_args(self.kind)
+        if get_origin(kind) is Literal:
+            return "one of " + ", ".join(get_args(kind))
+        named = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "text")
+        limits = (("", meta.ge, " or more"), ("more than ", meta.gt, ""), ("at most ", meta.le, ""))
+        return ", ".join([named, *(f"{a}{limit}{b}" for a, limit, b in limits if limit is not None)])
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value and the layer it came from: flag, environment ASPECTRA_X, a file's path, or default."""
 
-    value: Any
-    origin: str
+def keys_of(kind: type[Value], prefix: str = "") -> Iterator[Key]:
+    """The settings of a class and of the classes inside it, in the order of their declaration."""
+    for field in msgspec.structs.fields(kind):
+        if isinstance(field.default, Value):
+            yield from keys_of(field.type, f"{prefix}{field.name}.")
+        else:
+            meta = get_args(field.type)[1]
+            path = bool(meta.extra["path"])
+            yield Key(f"{prefix}{field.name}", field.type, field.default, meta.description, path)
+
+
+def find_key(keys: Mapping[str, Key], name: str, where: str = "") -> Key:
+    """The setting called ``name``.
+
+    Raises:
+        UsageError: there is none; the message suggests the nearest.
+    """
+    if name not in keys:
+        what = f"unknown key {name!r} in {where}" if where else f"there is no setting {name!r}"
+        # The last part alone counts too: "limit" means "search.limit".
+        last = {full.rpartition(".")[2]: full for full in keys}
+        raise unknown_name(what, name, keys, last)
+    return keys[name]
 
 
 def find_project_file(start: Path) -> Path | None:
     """The nearest ``aspectra.toml`` in ``start`` or a folder above it."""
-    for folder in (start, *start.parents):
-        path = folder / PROJECT_FILE
-        if path.is_file():
-            return path
-    return None
+    return next((f / PROJECT_FILE for f in (start, *start.parents) if (f / PROJECT_FILE).is_file()), None)
 
 
 def parse_value(key: Key, value: Any, where: str, label: str = "") -> Any:
-    """``value`` in the key's kind; texts are read as people write them (``yes``, ``20``).
+    """``value`` in the key's type; text is read as people write it (``yes``, ``20``).
 
     Args:
         key: the setting.
@@ -79,35 +126,25 @@ def parse_value(key: Key, value: Any, where: str, label: str = "") -> Any:
         label: what the person wrote in place of the key's name, such as ``--limit``.
 
     Raises:
-        UsageError: it cannot be read as that kind, or the key's check refuses it.
+        UsageError: it is not of that type, or out of its limits.
     """
-    out = value
+    given = value
+    if isinstance(value, str) and get_args(key.kind)[0] is not str:
+        given = value.strip()
+        given = _WORDS.get(given.lower(), given) if get_args(key.kind)[0] is bool else given
     try:
-        if key.kind is bool and isinstance(value, str):
-            if value.strip().lower() not in _TRUE | _FALSE:
-                raise ValueError(value)
-            out = value.strip().lower() in _TRUE
-        elif isinstance(value, str) and key.kind in (int, float):
-            out = key.kind(value.strip())
-        elif key.kind is float and isinstance(value, int) and not isinstance(value, bool):
-            out = float(value)
-        elif type(value) is not key.kind:
-            raise ValueError(value)
-    except ValueError as error:
-        names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-        raise UsageError(
-            f"{label or key.name} must be {names[key.kind]}, not {value!r}", why=f"set in {where}"
-        ) from error
-    if key.check and (problem := key.check(out)):
-        raise UsageError(f"{label or key.name} {problem}", why=f"set in {where}")
-    return out
+        return msgspec.convert(given, key.kind, strict=not isinstance(value, str))
+    except msgspec.ValidationError as error:
+        what = f"{label or key.name} must be {key.in_words}, not {value!r}"
+        choices = get_args(get_args(key.kind)[0])
+        raise UsageError(what, why=f"set in {where}", hint=did_you_mean(str(value), choices)) from error
 
 
-def read_file(path: Path, keys: Sequence[Key]) -> dict[str, Any]:
+def read_file(path: Path, keys: Mapping[str, Key]) -> dict[str, Any]:
     """Name -> value of a TOML file; texts that are paths are made relative to the file's folder.
 
     Raises:
-        UsageError: not TOML, an unknown key, a wrong kind, or a secret.
+        UsageError: not TOML, an unknown key, a wrong type, or a secret.
     """
     try:
         loaded = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -117,21 +154,12 @@ def read_file(path: Path, keys: Sequence[Key]) -> dict[str, Any]:
         raise UsageError(f"the configuration {path} cannot be read", why=str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the configuration {path} is not valid TOML", why=str(error)) from error
-    known = {key.name: key for key in keys}
     out = {}
     for name, value in _flatten(loaded):
         _refuse_secret(name, value, path)
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            raise UsageError(
-                f"unknown key {name!r} in {path}",
-                why="known: " + ", ".join(sorted(known)),
-                hint=f"did you mean {near[0]}?" if near else "",
-            )
-        read = parse_value(known[name], value, str(path))
-        if known[name].path and read:
-            read = str(path.parent / Path(read).expanduser())
-        out[name] = read
+        key = find_key(keys, name, str(path))
+        read = parse_value(key, value, str(path))
+        out[name] = str(path.parent / Path(read).expanduser()) if key.path and read else read
     return out
 
 
@@ -154,55 +182,61 @@ def _refuse_secret(name: str, value: Any, path: Path) -> None:
         )
 
 
-class Config:
+class Config(Generic[S]):
     """All settings with their origins.
 
     Args:
-        keys: what may be set.
+        kind: the settings class.
         flags: name -> value given on the command line; None means not given.
         environ: environment variables.
         project: the project's file, or None.
         user: the user's file; it need not exist.
 
+    Attributes:
+        settings: the values, as an instance of the class.
+        keys: name -> what is declared about it.
+
     Raises:
-        UsageError: any layer holds something that cannot be used.
+        UsageError: a layer holds something that cannot be used.
     """
 
     def __init__(
         self,
-        keys: Sequence[Key],
+        kind: type[S],
         *,
         flags: Mapping[str, Any],
         environ: Mapping[str, str],
         project: Path | None,
         user: Path | None,
     ) -> None:
-        self.keys = {key.name: key for key in keys}
+        self.keys = {key.name: key for key in keys_of(kind)}
         self.project = project
         self.user = user
-        self._values = {key.name: Value(key.default, "default") for key in keys}
+        values = {name: (key.default, "default") for name, key in self.keys.items()}
         for path in (user, project):
             if path is not None:
-                for name, value in read_file(path, keys).items():
-                    self._values[name] = Value(value, str(path))
-        for key in keys:
-            if environ.get(key.variable, ""):
+                values |= {name: (read, str(path)) for name, read in read_file(path, self.keys).items()}
+        for name, key in self.keys.items():
+            if text := environ.get(key.variable, ""):
                 where = f"environment {key.variable}"
-                self._values[key.name] = Value(parse_value(key, environ[key.variable], where), where)
+                values[name] = (parse_value(key, text, where), where)
         for name, value in flags.items():
             if value is not None:
+                key = find_key(self.keys, name)
                 flag = f"--{name.rpartition('.')[2]}"
-                read = parse_value(self.keys[name], value, "the command line", flag)
-                self._values[name] = Value(read, "flag")
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name].value
+                values[name] = (parse_value(key, value, "the command line", flag), "flag")
+        self._values = values
+        nested: dict[str, Any] = {}
+        for name, (value, _) in values.items():
+            table, _, last = name.rpartition(".")
+            (nested.setdefault(table, {}) if table else nested)[last] = value
+        self.settings = kind.from_dict(nested)
 
     def origin(self, name: str) -> str:
-        """Which layer set it."""
-        return self._values[name].origin
+        """Which layer set it: ``flag``, ``environment ASPECTRA_X``, a file's path, or ``default``."""
+        return self._values[name][1]
 
-    def items(self) -> Iterator[tuple[Key, Value]]:
-        """Every key with its value, in the order of the keys."""
+    def items(self) -> Iterator[tuple[Key, Any]]:
+        """Every key with its value, in the order of declaration."""
         for name, key in self.keys.items():
-            yield key, self._values[name]
+            yield key, self._values[name][0]

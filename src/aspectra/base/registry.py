@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from typing import Generic, TypeVar
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 
 __all__ = ["Registry"]
@@ -100,13 +100,7 @@ class Registry(Generic[T]):
             UsageError: no such member; the message suggests the nearest names.
         """
         if not self._find(name):
-            near = difflib.get_close_matches(name, self.names(), n=3)
-            hint = "did you mean " + " or ".join(near) + "?" if near else ""
-            raise UsageError(
-                f"there is no {self.family} called {name!r}",
-                why="known: " + ", ".join(self.names()),
-                hint=hint,
-            )
+            raise unknown_name(f"there is no {self.family} called {name!r}", name, self.names())
         return self._members[name]
 
 

@@ -27,7 +27,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; fields that have their default value are left out."""
-        held: dict[str, Any] = msgspec.to_builtins(self)
+        held: dict[str, Any] = _plain(self)
         return held
 
     @classmethod
@@ -80,3 +80,20 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     def hash(self) -> str:
         """Twelve hexadecimal digits that change with any field."""
         return digest(self.to_dict())[:12]
+
+
+def _plain(value: Any) -> Any:
+    """A value as dicts, lists and scalars. (msgspec omits a default only where it is the same object.)"""
+    if isinstance(value, msgspec.Struct):
+        kind = type(value)
+        first = len(kind.__struct_fields__) - len(kind.__struct_defaults__)
+        plain = (*([msgspec.NODEFAULT] * first), *kind.__struct_defaults__)
+        omit = kind.__struct_config__.omit_defaults
+        held = [(name, getattr(value, name)) for name in kind.__struct_fields__]
+        kept = zip(held, plain, strict=True)
+        return {name: _plain(v) for (name, v), default in kept if not omit or v != default}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return msgspec.to_builtins(value)

@@ -190,7 +190,8 @@ def build_model(settings: ModelSettings) -> Model:
     """
     if not settings.model:
         raise UsageError(
-            "no language model is named", hint="--model NAME --base-url URL; see docs/models.md for examples"
+            "no language model is named",
+            hint="aspectra config set llm.model NAME; see docs/models.md for examples",
         )
     client: ChatModel
     if settings.offline or offline():
@@ -203,7 +204,7 @@ def build_model(settings: ModelSettings) -> Model:
         if not base_url:
             raise UsageError(
                 f"the model {settings.model!r} has no address",
-                hint="--base-url URL, or set OPENAI_BASE_URL; it usually ends in /v1",
+                hint="aspectra config set llm.base_url URL (it usually ends in /v1), or set OPENAI_BASE_URL",
             )
         client = OpenAICompatible(
             settings.model,

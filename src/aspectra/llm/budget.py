@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import canonical_json
@@ -30,6 +30,7 @@ __all__ = [
     "Budget",
     "Cost",
     "Limits",
+    "call_cost",
     "estimate",
     "estimate_tokens",
     "note_recorded",
@@ -70,26 +71,10 @@ class Cost:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.money + other.money,
-            self.unpriced + other.unpriced,
-            self.recorded + other.recorded,
-            self.recorded_tokens + other.recorded_tokens,
-        )
+        return Cost(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def __sub__(self, other: Cost) -> Cost:
-        return Cost(
-            self.calls - other.calls,
-            self.prompt_tokens - other.prompt_tokens,
-            self.completion_tokens - other.completion_tokens,
-            self.money - other.money,
-            self.unpriced - other.unpriced,
-            self.recorded - other.recorded,
-            self.recorded_tokens - other.recorded_tokens,
-        )
+        return Cost(*(one - two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +186,31 @@ def estimate(requests: Iterable[Request], price: Price | None = None) -> Cost:
     return total
 
 
+def call_cost(request: Request, ended: Reply | ModelError, price: Price | None) -> Cost:
+    """What one call cost, or had cost where its answer came from a journal.
+
+    Where the endpoint does not count tokens they are estimated.
+
+    Args:
+        request: what was sent.
+        ended: the answer, or the error that came instead.
+        price: per token, or None where it is not known.
+    """
+    usage = ended.usage
+    asked, answered = usage.prompt_tokens, usage.completion_tokens
+    if isinstance(ended, Reply):
+        if ended.recorded:
+            return Cost(recorded=1, recorded_tokens=asked + answered)
+        if not (asked or answered):
+            asked, answered = prompt_tokens(request), estimate_tokens(ended.text)
+    elif usage == Usage():
+        if not ended.billable:
+            return Cost()
+        # Whatever ends a call without saying what it cost may have cost all of it.
+        asked, answered = _DENSEST * prompt_tokens(request), request.max_tokens
+    return _cost(asked, answered, price)
+
+
 def _cost(asked: int, answered: int, price: Price | None) -> Cost:
     money = price.of(asked, answered) if price else 0.0
     return Cost(1, asked, answered, money, 0 if price else 1)
@@ -249,21 +259,12 @@ class Budget:
         accounts = _accounts(self.account)
         while not self._reserve(accounts, worst):
             await asyncio.sleep(_LOOK)
-        spent = worst  # whatever ends the call without saying what it cost may have cost all of it
+        spent = worst  # a call that was interrupted may have cost all of it
         try:
             reply = await self.inner.complete(request)
-            usage = reply.usage
-            known = usage.prompt_tokens or usage.completion_tokens
-            spent = (
-                _cost(usage.prompt_tokens, usage.completion_tokens, self.price)
-                if known
-                else _cost(asked, estimate_tokens(reply.text), self.price)
-            )
+            spent = call_cost(request, reply, self.price)
         except ModelError as error:
-            if error.usage != Usage():
-                spent = _cost(error.usage.prompt_tokens, error.usage.completion_tokens, self.price)
-            elif not error.billable:
-                spent = Cost()
+            spent = call_cost(request, error, self.price)
             raise
         finally:
             with _lock:

@@ -135,7 +135,12 @@ class Retry:
 
 
 def _after(error: ModelError, attempts: int) -> ModelError:
-    return error if attempts == 1 else _again(error, f"{error.why}, after {attempts} attempts".lstrip(", "))
+    """The last failure, which says how many attempts there were; what it cost stays with it."""
+    if attempts == 1:
+        return error
+    again = _again(error, f"{error.why}, after {attempts} attempts".lstrip(", "))
+    again.billable, again.usage = error.billable, error.usage
+    return again
 
 
 def _again(error: ModelError, why: str) -> ModelError:

@@ -1,28 +1,22 @@
-"""Plans: what will be asked of which view, how the answers are fused. Printable, editable, hashable."""
+"""Plans: a question as steps that can be printed, edited, hashed and run again."""
 
 from __future__ import annotations
 
-import json
-import tomllib
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
-from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.conditions.condition import Condition, distinct
 from aspectra.search.planning.defaults import COMPLIANCE_WEIGHT
-from aspectra.search.scoring.chain import Chain
+from aspectra.search.query import Versions
 from aspectra.views.view import Probe
 
-__all__ = ["Fusion", "Plan"]
+__all__ = ["Fusion", "Plan", "Search"]
 
 FusionKind = Literal["standardised", "rrf"]
 
 
-@dataclass(frozen=True)
-class Fusion:
+class Fusion(Value, frozen=True):
     """How the probes' answers become one score.
 
     Attributes:
@@ -47,198 +41,154 @@ class Fusion:
         if min(self.k, self.depth, self.candidates, self.scan_limit) < 1:
             raise UsageError("the numbers of a fusion must be 1 or more")
 
+    def __str__(self) -> str:
+        if self.kind == "standardised":
+            return "sum of standardised scores"
+        return f"reciprocal rank fusion, k = {self.k}"
 
-@dataclass(frozen=True)
-class Plan:
-    """A query bound to views.
+
+class Search(Value, frozen=True):
+    """One search of a plan.
 
     Attributes:
         planner: who made it.
         probes: questions to views.
-        fusion: how answers are combined.
-        conditions: what the papers should be like: dropped or moved by it.
-        compliance: worth of wholly meeting one preference, see :mod:`aspectra.search.conditions.grading`.
-        exclude: ids never shown (the seeds of a seed query).
-        within: where given, only these ids are ranked (a pool, or a first stage's best).
-        direction: what the papers are to the seeds, as in :class:`Query`; said, not asked: the probes ask it.
-        chain: further rounds that ask with papers found, or None.
-        unread: words of the question that look like constraints and were not understood.
-        limit, evidence, versions: as in :class:`Query`.
-        stages: spellings of what happens after the search, in their order, see
-        :mod:`aspectra.search.stages.protocol`.
-        text, instruction: the question as somebody wrote it, for stages that show it to a judge.
+        fusion: how their answers are combined.
+        direction: what the papers are to the seeds, as in :class:`~aspectra.search.query.Query`. The probes
+            do the work; evidence and messages need the word.
     """
 
-    planner: str
-    probes: tuple[Probe, ...]
+    planner: str = "edited"
+    probes: tuple[Probe, ...] = ()
     fusion: Fusion = Fusion()
-    exclude: tuple[str, ...] = ()
-    limit: int = 10
-    evidence: int = 1
-    versions: str = "best"
-    within: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    compliance: float = COMPLIANCE_WEIGHT
-    unread: tuple[str, ...] = ()
-    stages: tuple[str, ...] = ()
-    text: str = ""
-    instruction: str = ""
     direction: str = ""
-    chain: Chain | None = None
 
     def __post_init__(self) -> None:
         if not self.probes:
-            raise UsageError("the plan asks nothing", why="it has no probes")
-        object.__setattr__(self, "conditions", distinct(self.conditions))
+            raise UsageError("the search asks nothing", why="it has no probes")
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """Ids of the papers that its probes start from, each once."""
+        return tuple(dict.fromkeys(seed for probe in self.probes for seed in probe.seeds))
+
+    def describe(self) -> list[str]:
+        """For people: one line a probe, then how they are fused."""
+        lines = [f"search by {self.planner}{f', direction {self.direction}' if self.direction else ''}"]
+        lines += [f"  {_probe_line(probe)}" for probe in self.probes]
+        if len(self.probes) > 1:
+            lines.append(f"  fused by {self.fusion}")
+        return lines
+
+
+class Plan(Value, frozen=True):
+    """A query bound to views, as a list of steps.
+
+    Attributes:
+        steps: searches, and what happens to their results, in order. A search ranks the papers of the step
+            before it, the first one all papers. A string is a stage: ``top(200)``, ``rerank(depth=50)``; see
+            :mod:`aspectra.search.stages.protocol`.
+        conditions: what the papers should be like. ``require`` and ``exclude`` drop papers from every search;
+            ``prefer`` and ``avoid`` move them in the last one.
+        compliance: what meeting one condition is worth, see :mod:`aspectra.search.conditions.grading`.
+        exclude: ids never shown (the seeds of a seed query).
+        within: only these ids are ranked (a pool); None for the whole library.
+        limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
+        unread: words of the question that look like constraints and were not understood.
+        text, instruction: the question as somebody wrote it, for stages that show it to a judge.
+    """
+
+    steps: tuple[Search | str, ...]
+    conditions: tuple[Condition, ...] = ()
+    compliance: float = COMPLIANCE_WEIGHT
+    exclude: tuple[str, ...] = ()
+    within: tuple[str, ...] | None = None
+    limit: int = 10
+    evidence: int = 1
+    versions: Versions = "best"
+    unread: tuple[str, ...] = ()
+    text: str = ""
+    instruction: str = ""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "conditions", distinct(self.conditions))
+        if not self.steps or not isinstance(self.steps[0], Search):
+            raise UsageError("a plan begins with a search", hint="as in: bm25 | rerank")
         if self.limit < 0:
             raise UsageError(f"the limit is {self.limit}", why="it must be 0 or more")
 
     @property
-    def hash(self) -> str:
-        """Short name of the plan: equal plans on equal generations give equal rankings."""
-        return digest(self.to_dict())[:12]
+    def searches(self) -> tuple[Search, ...]:
+        """Its searches, in order."""
+        return tuple(step for step in self.steps if isinstance(step, Search))
+
+    @property
+    def search(self) -> Search:
+        """The last of its searches: the one whose scores are shown."""
+        return self.searches[-1]
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Its steps that are no searches."""
+        return tuple(step for step in self.steps if isinstance(step, str))
 
     def with_limit(self, limit: int) -> Plan:
         """The same plan for another number of papers."""
         return replace(self, limit=limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        plain = Fusion()
-        fusion = {
-            f.name: getattr(self.fusion, f.name)
-            for f in fields(Fusion)
-            if f.name == "kind" or getattr(self.fusion, f.name) != getattr(plain, f.name)
-        }
-        out: dict[str, Any] = {
-            "planner": self.planner,
-            "limit": self.limit,
-            "evidence": self.evidence,
-            "versions": self.versions,
-            "fusion": fusion,
-        }
-        if self.exclude:
-            out["exclude"] = list(self.exclude)
-        if self.within:
-            out["within"] = list(self.within)
-        if self.conditions:
-            out["compliance"] = self.compliance
-            out["conditions"] = [c.to_dict() for c in self.conditions]
-        if self.direction:
-            out["direction"] = self.direction
-        if self.chain is not None:
-            out["chain"] = self.chain.to_dict()
-        if self.unread:
-            out["unread"] = list(self.unread)
-        if self.stages:
-            out["stages"] = list(self.stages)
-            out |= {name: value for name in ("text", "instruction") if (value := getattr(self, name))}
-        out["probes"] = [p.to_dict() for p in self.probes]
-        return out
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Plan:
-        """Inverse of :meth:`to_dict`.
-
-        Raises:
-            UsageError: a field is unknown or of the wrong kind.
-        """
-        refuse_unknown(data, (f.name for f in fields(cls)), "field in a plan")
-        try:
-            return cls(
-                planner=str(data.get("planner", "edited")),
-                probes=tuple(Probe.from_dict(dict(p)) for p in data.get("probes", ())),
-                fusion=Fusion(**data.get("fusion", {})),
-                conditions=tuple(Condition.from_dict(dict(c)) for c in data.get("conditions", ())),
-                compliance=float(data.get("compliance", COMPLIANCE_WEIGHT)),
-                unread=tuple(data.get("unread", ())),
-                direction=str(data.get("direction", "")),
-                chain=Chain.from_dict(dict(data["chain"])) if data.get("chain") else None,
-                exclude=tuple(data.get("exclude", ())),
-                within=tuple(data.get("within", ())),
-                limit=int(data.get("limit", 10)),
-                evidence=int(data.get("evidence", 1)),
-                versions=str(data.get("versions", "best")),
-                stages=tuple(str(stage) for stage in data.get("stages", ())),
-                text=str(data.get("text", "")),
-                instruction=str(data.get("instruction", "")),
-            )
-        except (TypeError, ValueError) as error:
-            raise UsageError("the plan cannot be read", why=str(error)) from error
-
-    def to_json(self) -> str:
-        """As JSON, indented."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        """JSON form; ``limit``, ``evidence`` and ``versions`` are always in it: people edit them."""
+        shown = {"limit": self.limit, "evidence": self.evidence, "versions": self.versions}
+        return {**shown, **super().to_dict()}
 
     def to_toml(self) -> str:
-        """As TOML."""
+        """As TOML; several steps stand on a line each."""
         import tomlkit  # slow to import, and only needed to write
 
-        return tomlkit.dumps(self.to_dict())
-
-    @classmethod
-    def loads(cls, text: str) -> Plan:
-        """From JSON or TOML, told by the first character."""
-        try:
-            loaded = json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
-        except ValueError as error:
-            raise UsageError("the plan is neither JSON nor TOML", why=str(error)) from error
-        return cls.from_dict(loaded)
-
-    @classmethod
-    def load(cls, path: Path) -> Plan:
-        """From a file."""
-        try:
-            return cls.loads(path.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"the plan {path} cannot be read", why=str(error)) from error
+        out = tomlkit.item(self.to_dict())
+        if len(self.steps) > 1:
+            out["steps"].multiline(True)
+        return tomlkit.dumps(out)
 
     def describe(self) -> str:
-        """For people: one line a probe, then fusion and limits."""
-        lines = [
-            f"plan {self.hash} by {self.planner}: {self.limit} papers, {self.evidence} quoted sentence(s)"
-        ]
-        for probe in self.probes:
-            asked = []
-            if probe.text:
-                text = " ".join(probe.text.split())
-                asked.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
-            asked += [f"paper {seed}" for seed in probe.seeds]
-            extra = "".join(
-                f", {name} {value}"
-                for name, value, plain in (
-                    ("aspect", probe.aspect, ""),
-                    ("roles", " + ".join(probe.roles), ""),
-                    ("about", probe.focus, ""),
-                    ("matching", probe.matching, ""),
-                    ("pooling", probe.pooling, "max"),
-                    ("metric", probe.metric, "cosine"),
-                    ("instruction", probe.instruction, ""),
-                    ("asking with", probe.asking, ""),
-                    ("asked by", "each candidate" if probe.reverse else "", ""),
-                )
-                if value != plain
-            )
-            lines.append(f"  {probe.weight:+.2f} × {probe.view} asked with {' and '.join(asked)}{extra}")
-        if len(self.probes) > 1:
-            how = (
-                "sum of standardised scores"
-                if self.fusion.kind == "standardised"
-                else f"reciprocal rank fusion, k = {self.fusion.k}"
-            )
-            lines.append(f"  fused by {how}")
+        """For people: each step in order, then what holds for the whole."""
+        lines = [f"plan {self.hash}: {self.limit} papers, {self.evidence} quoted sentence(s)"]
+        several = len(self.steps) > 1
+        for number, step in enumerate(self.steps, start=1):
+            text = step.describe() if isinstance(step, Search) else [step]
+            mark = f"{number}. " if several else ""
+            lines += [f"  {mark}{text[0]}", *(f"  {' ' * len(mark)}{line}" for line in text[1:])]
         for condition in self.conditions:
             said = f"  (“{condition.words}”)" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.spelling}]{how}{said}")
-        if self.direction:
-            lines.append(f"  direction {self.direction}")
-        if self.chain is not None:
-            lines.append(f"  {self.chain}")
         lines += [f"  not understood, so not applied: “{words}”" for words in self.unread]
-        lines += [f"  then {stage}" for stage in self.stages]
-        if self.within:
+        if self.within is not None:
             lines.append(f"  ranks only {len(self.within)} given papers")
         if self.exclude:
             lines.append(f"  never shows {', '.join(self.exclude)}")
         return "\n".join(lines)
+
+
+def _probe_line(probe: Probe) -> str:
+    asked = []
+    if probe.text:
+        text = " ".join(probe.text.split())
+        asked.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
+    asked += [f"paper {seed}" for seed in probe.seeds]
+    extra = "".join(
+        f", {name} {value}"
+        for name, value, plain in (
+            ("aspect", probe.aspect, ""),
+            ("roles", " + ".join(probe.roles), ""),
+            ("about", probe.focus, ""),
+            ("matching", probe.matching, ""),
+            ("pooling", probe.pooling, "max"),
+            ("metric", probe.metric, "cosine"),
+            ("instruction", probe.instruction, ""),
+            ("asking with", probe.asking, ""),
+            ("asked by", "each candidate" if probe.reverse else "", ""),
+        )
+        if value != plain
+    )
+    return f"{probe.weight:+.2f} × {probe.view} asked with {' and '.join(asked)}{extra}"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan
-from aspectra.search.stages.protocol import Step
+from aspectra.search.step import Step, Tally
 from aspectra.search.trec import trec_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Hit", "Kept", "ProbeScore", "Ranking"]
+__all__ = ["ConditionResult", "Evidence", "Hit", "ProbeScore", "Ranking"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class ProbeScore:
         score: as the view gave it.
         standardised: the score in deviations, or None where ranks were fused.
         rank: the paper's place in this probe's own order, or None where the probe did not rank it.
+        aspect: what it is about, or "".
     """
 
     view: str
@@ -82,9 +83,22 @@ class ProbeScore:
         """The view, and the aspect it was asked for."""
         return f"{self.view} ({self.aspect})" if self.aspect else self.view
 
+    def __str__(self) -> str:
+        parts = [f"{self.weight:+.2f} × {self.name}:"]
+        if self.score is None:
+            parts.append("not ranked")
+        elif self.standardised is not None:
+            share = self.weight * self.standardised
+            parts.append(f"{share:+.3f} ({self.standardised:+.2f} deviations, raw {self.score:.4f})")
+        else:
+            parts.append(f"raw {self.score:.4f}")
+        if self.rank is not None:
+            parts.append(f"rank {self.rank:,}")
+        return " ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ConditionResult:
     """What one condition found in one hit.
 
     Attributes:
@@ -103,6 +117,11 @@ class Kept:
     def met(self) -> bool:
         """Whether the paper is as the condition wants it."""
         return (self.grade is not None and self.grade >= MEETS) == (self.condition.sign > 0)
+
+    def __str__(self) -> str:
+        grade = "unknown" if self.grade is None else f"grade {self.grade:.2f}"
+        moved = "" if self.condition.filters else f", {self.moved:+.3f}"
+        return f"[{self.condition.spelling}] {'met' if self.met else 'not met'}: {grade}{moved}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -123,7 +142,7 @@ class Hit:
         id, rank, score: rank counts from 1.
         paper: the paper without sections and references.
         evidence: best quote first.
-        probes: per probe of the plan, in its order.
+        probes: per probe of the last search that was run, in its order.
         versions: ids of other versions of the same work.
         conditions: what each condition of the plan found, in its order.
         moves: (stage, place before, place after) for each stage that moved it; None before where it was
@@ -137,13 +156,21 @@ class Hit:
     evidence: tuple[Evidence, ...] = ()
     probes: tuple[ProbeScore, ...] = ()
     versions: tuple[str, ...] = ()
-    conditions: tuple[Kept, ...] = ()
+    conditions: tuple[ConditionResult, ...] = ()
     moves: tuple[tuple[str, int | None, int], ...] = ()
 
     @property
     def title(self) -> str:
         """The paper's title."""
         return self.paper.title
+
+    def reasons(self) -> list[str]:
+        """Why it has its place, a line each: probes, conditions and stages."""
+        lines = [*map(str, self.probes), *map(str, self.conditions)]
+        for stage, before, after in self.moves:
+            came = "joined at" if before is None else f"moved from {before} to"
+            lines.append(f"{stage}: {came} {after}")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -209,15 +236,20 @@ class Ranking(Sequence[Hit]):
             "seconds": round(self.seconds, 4),
         }
         if self.steps:
-            out["stages"] = [step.to_dict() for step in self.steps]
+            out["steps"] = [step.to_dict() for step in self.steps]
         if self.simulated:
             out["simulated"] = True
         return out
 
     @property
+    def tally(self) -> Tally:
+        """What its stages asked of a model, and what that cost."""
+        return sum((step.tally for step in self.steps), Tally())
+
+    @property
     def simulated(self) -> bool:
         """Whether any stage was answered by something that is no language model."""
-        return any(step.simulated for step in self.steps)
+        return self.tally.simulated
 
     def to_json(self) -> str:
         """:meth:`to_dict` as text."""
@@ -288,22 +320,6 @@ class Ranking(Sequence[Hit]):
         """Why a hit stands where it stands: each probe's score, weight and rank, and the quotes."""
         hit = self.hits[index]
         lines = [f"{hit.rank}. {hit.title or hit.id} [{hit.id}], score {hit.score:.4f}"]
-        for probe in hit.probes:
-            parts = [f"  {probe.weight:+.2f} × {probe.name}:"]
-            if probe.standardised is not None:
-                share = probe.weight * probe.standardised
-                parts.append(f"{share:+.3f} ({probe.standardised:+.2f} deviations, raw {probe.score:.4f})")
-            elif probe.score is not None:
-                parts.append(f"raw {probe.score:.4f}")
-            if probe.rank is not None:
-                parts.append(f"rank {probe.rank} in this view")
-            lines.append(" ".join(parts))
-        for kept in hit.conditions:
-            grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
-            moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
-            lines.append(f"  [{kept.condition.spelling}] {'met' if kept.met else 'not met'}: {grade}{moved}")
-        for stage, before, after in hit.moves:
-            came = "joined at" if before is None else f"moved from {before} to"
-            lines.append(f"  {stage}: {came} {after}")
+        lines += [f"  {line}" for line in hit.reasons()]
         lines += [f"  “{e.quote}” ({e.field} {e.start}–{e.end})" for e in hit.evidence]
         return "\n".join(lines)

@@ -1,41 +1,54 @@
-"""The searcher: runs plans over an index generation."""
+"""The searcher: the one door to a library's papers; it plans, runs and explains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from aspectra.base.errors import ViewMismatch
-from aspectra.llm import loops
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.prompted import know_lenses
-from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.filters import allowed_mask
-from aspectra.search.conditions.grading import conditions_mask
-from aspectra.search.evidence.aspect_quotes import aspect_quotes
-from aspectra.search.evidence.explaining import kept_conditions, probe_scores
-from aspectra.search.evidence.passages import with_passages
-from aspectra.search.evidence.quotes import Quoter
+from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.plan import Plan
-from aspectra.search.planning.lens_views import lens_warnings, looks_through
-from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames, plan_with
-from aspectra.search.query import Query, Versions
-from aspectra.search.ranking import Evidence, Hit, Ranking
-from aspectra.search.scoring.scores import score_papers
-from aspectra.search.stages.protocol import Context, asked_with
-from aspectra.search.stages.running import Staged, run_stages, staged_ranking
+from aspectra.search.planning.lens_views import lens_warnings
+from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
+from aspectra.search.query import Query
+from aspectra.search.ranking import Hit, Ranking
+from aspectra.search.recipe import Recipe
+from aspectra.search.scoring.engine import Engine
+from aspectra.search.stages.protocol import Context, Draft
+from aspectra.search.stages.running import Move, Prefixes, run_steps
+from aspectra.search.step import Step
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index import Index
-from aspectra.views.view import Positions, top_positions
 
-__all__ = ["Searcher", "open_library"]
+__all__ = ["Result", "Searcher", "open_library"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a plan: the order of papers, before anything is said about them.
+
+    Attributes:
+        ids: best first; one version of each work, unless the plan wants all.
+        scores: strictly of the last search; where a stage put papers in an order of its own, how many papers
+            stand behind, plus 1.
+        steps: what each stage did, and what it cost.
+        moves: id -> its moves, for papers whose place a stage changed.
+        draft: what the last step gave.
+        engine: the one that ran.
+    """
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    steps: tuple[Step, ...]
+    moves: Mapping[str, tuple[Move, ...]]
+    draft: Draft
+    engine: Engine
 
 
 class Searcher:
@@ -63,8 +76,7 @@ class Searcher:
         self.lanes = lanes
         know_lenses(library)
         self._load = load
-        self._index: Index | None = None
-        self._changes: tuple[int, set[str], int] = (-1, set(), 0)
+        self._engine: Engine | None = None
 
     def __enter__(self) -> Searcher:
         return self
@@ -74,21 +86,22 @@ class Searcher:
 
     def close(self) -> None:
         """Release the library."""
-        self._index = None
+        self._engine = None
         self.library.close()
 
     def refresh(self) -> None:
         """Use the newest generation from now on."""
-        self._index = None
+        self._engine = None
 
     @property
-    def index(self) -> Index:
-        """The generation in use.
+    def engine(self) -> Engine:
+        """The engine over the generation in use.
 
         Raises:
             ViewMismatch: the library was never indexed.
         """
-        if self._index is None:
+        engine = self._engine
+        if engine is None:
             folder = self.library.generations.current()
             if folder is None:
                 raise ViewMismatch(
@@ -98,8 +111,13 @@ class Searcher:
                     else "it holds no papers",
                     hint="aspectra index" if len(self.library) else "aspectra add FILE, then aspectra index",
                 )
-            self._index = Index(self.library, folder, self._load)
-        return self._index
+            engine = self._engine = Engine(Index(self.library, folder, self._load))
+        return engine
+
+    @property
+    def index(self) -> Index:
+        """The generation in use."""
+        return self.engine.index
 
     @property
     def view_names(self) -> ViewNames:
@@ -114,172 +132,89 @@ class Searcher:
 
     def search(
         self,
-        text: str,
+        query: Query | str,
+        recipe: Recipe | str = DEFAULT_PLANNER,
         *,
-        limit: int = 10,
-        planner: str = DEFAULT_PLANNER,
-        evidence: int = 1,
-        versions: Versions = "best",
-        instruction: str = "",
-        same: Sequence[str] = (),
-        different: Sequence[str] = (),
-        conditions: Sequence[Condition] = (),
-        lenses: Sequence[str] = (),
-        literal: bool = False,
+        explain: bool = False,
+        **fields: Any,
     ) -> Ranking:
-        """Papers for a question in words.
+        """Papers for a question.
 
         Args:
-            text: the question.
-            limit: papers wanted.
-            planner: name of a planner.
-            evidence: sentences quoted per paper.
-            versions: ``best`` or ``all``.
-            instruction: what the papers should be like, in words; it is read into conditions and aspects.
-            same: aspects in which papers should be like the text.
-            different: aspects in which they should be unlike it.
-            conditions: what the papers should be like.
-            lenses: lenses to search through, for planners that use them.
-            literal: search the text as it is; otherwise constraints in it are read and applied.
+            query: the question, or its words.
+            recipe: how to search, or its spelling: ``bm25 | rerank``.
+            explain: also find each hit's rank in every probe's own order.
+            fields: of the :class:`~aspectra.search.query.Query`, where words are given: ``limit``,
+                ``conditions`` ...
         """
-        query = Query(
-            text,
-            same=tuple(same),
-            different=tuple(different),
-            conditions=tuple(conditions),
-            instruction=instruction,
-            lenses=tuple(lenses),
-            limit=limit,
-            evidence=evidence,
-            versions=versions,
-            literal=literal,
-        )
-        return self.run(self.plan(query, planner))
+        asked = Query(query, **fields) if isinstance(query, str) else query
+        return self.run(self.plan(asked, recipe), explain=explain)
 
     def similar(
-        self,
-        *seeds: str,
-        text: str = "",
-        limit: int = 10,
-        planner: str = DEFAULT_PLANNER,
-        evidence: int = 1,
-        versions: Versions = "best",
-        instruction: str = "",
-        same: Sequence[str] = (),
-        different: Sequence[str] = (),
-        conditions: Sequence[Condition] = (),
-        direction: str = "",
-        lenses: Sequence[str] = (),
-        literal: bool = False,
+        self, *seeds: str, recipe: Recipe | str = DEFAULT_PLANNER, explain: bool = False, **fields: Any
     ) -> Ranking:
         """Papers like the seeds; the seeds and their other versions are not shown.
 
         Args:
             seeds: ids, DOIs, arXiv ids or exact titles.
-            text: further words, asked together with the seeds.
-            limit: as in :meth:`search`.
-            planner: as there.
-            evidence: as there.
-            versions: as there.
-            instruction: as there.
-            same: aspects in which papers should be like the seeds.
-            different: aspects in which they should be unlike them.
-            conditions: as there.
-            direction: ``builds-on``, ``built-on-by``, ``both``, or "" for likeness without one.
-            lenses: as there.
-            literal: as there.
+            recipe: as in :meth:`search`.
+            explain: as there.
+            fields: as there; ``text`` for further words.
         """
         resolved = tuple(dict.fromkeys(self.library.resolve(seed) for seed in seeds))
-        query = Query(
-            text,
-            resolved,
-            tuple(same),
-            tuple(different),
-            tuple(conditions),
-            instruction,
-            direction,
-            tuple(lenses),
-            limit,
-            evidence,
-            versions,
-            literal,
-        )
-        return self.run(self.plan(query, planner))
+        return self.search(Query(seeds=resolved, **fields), recipe, explain=explain)
 
-    def plan(
-        self,
-        query: Query,
-        planner: str = DEFAULT_PLANNER,
-        *,
-        stages: Sequence[str] = (),
-    ) -> Plan:
+    def plan(self, query: Query, recipe: Recipe | str = DEFAULT_PLANNER) -> Plan:
         """The plan that would be run for a query.
 
         Args:
-            query: its instruction, and its text unless it is literal, are read into conditions and aspects.
-            planner: name of a planner.
-            stages: what happens after the search, see :mod:`aspectra.search.stages.protocol`.
+            query: what is asked.
+            recipe: how to search. A spelling reads the query's instruction into conditions and aspects,
+                whichever planner it names.
         """
         for seed in query.seeds:
+            if seed not in self.index.positions:
+                self.library.get(seed)  # raises where there is no such paper at all
             self.index.position(seed)
-        plan = plan_with(looks_through(query.lenses, planner), query, self.view_names)
-        return asked_with(plan, query, stages)
+        made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
+        return made.plan(query, self.view_names)
 
-    def order(self, plan: Plan) -> tuple[Positions, NDArray[Any]]:
-        """Positions and scores of the plan's papers, best first: the ranking without its clothes.
-
-        Where the plan has stages, the scores only say the order: how many papers stand behind, plus 1.
-        """
-        index = self.index
-        if plan.stages:
-            ids = self.staged(plan).ids
-            return np.array([index.position(i) for i in ids], dtype=np.int64), np.arange(len(ids), 0.0, -1.0)
-        fused = score_papers(self.index, plan, self.allowed(plan), self.depth(plan))
-        at = top_positions(fused.scores, plan.limit, index.id_order[fused.papers])
-        return fused.papers[at], fused.scores[at]
-
-    def staged(self, plan: Plan, *, salt: str = "") -> Staged:
-        """What comes of the plan's stages: papers, best first, and what each stage did.
+    def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
+        """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.
 
         Args:
-            plan: with stages.
-            salt: see :class:`~aspectra.search.stages.protocol.Context`.
+            plan: what to run.
+            salt: another one makes all requests new to a journal: the number of a repeat, say.
+            prefixes: shared by plans of one question that may begin alike, see
+                :func:`~aspectra.search.stages.running.run_steps`.
 
         Raises:
             UsageError: a stage needs a model, and there is none.
         """
-        context = Context(self, plan, self.model, lanes=self.lanes, salt=salt)
-        return loops.run(run_stages(context, plan.limit))
-
-    def allowed(self, plan: Plan) -> NDArray[np.bool_] | None:
-        """(papers,) False where limits, exclusions or conditions surely drop a paper; None if none can."""
-        gone, _ = self._changed()
-        exclude = plan.exclude
-        if exclude and plan.versions == "best":
-            twins = self.library.versions(exclude)
-            exclude = (*exclude, *(v for versions in twins.values() for v in versions))
-        mask = allowed_mask(self.index, exclude, gone, plan.within)
-        obedient = conditions_mask(self.index, plan.conditions)
-        if mask is None or obedient is None:
-            return obedient if mask is None else mask
-        return mask & obedient
-
-    def _changed(self) -> tuple[set[str], int]:
-        """(ids removed since the generation was built, number of papers added since)."""
-        revision = self.library.revision
-        if revision == self.index.manifest["revision"]:
-            return set(), 0
-        if self._changes[0] != revision:
-            held = set(self.library.ids())
-            gone = self.index.positions.keys() - held
-            new = len(held) - (len(self.index) - len(gone))
-            self._changes = (revision, gone, new)
-        return self._changes[1], self._changes[2]
-
-    @staticmethod
-    def depth(plan: Plan) -> int:
-        """Papers to rank so that, versions folded, the limit can be filled."""
-        return plan.limit if plan.versions == "all" else plan.limit + max(10, plan.limit // 2)
+        engine = self.engine
+        context = Context(engine, plan, self.model, lanes=self.lanes, salt=salt)
+        depth = plan.limit if plan.versions == "all" else plan.limit + max(10, plan.limit // 2)
+        while True:
+            done = run_steps(context, depth, prefixes)
+            ids = done.draft.ids[:depth]
+            shown = list(ids) if plan.versions == "all" else engine.one_version_each(ids)
+            if len(shown) >= plan.limit or len(ids) < depth or done.steps:
+                break
+            depth *= 4  # works with very many versions took the places
+        shown = shown[: plan.limit]
+        removed = engine.changes()[0]
+        if removed:  # since the search began
+            shown = [paper_id for paper_id in shown if paper_id not in removed]
+        scores = dict(zip(ids, done.draft.scores, strict=False))
+        falling = (float(len(shown) - place) for place in range(len(shown)))
+        return Result(
+            tuple(shown),
+            tuple(scores[i] for i in shown) if scores else tuple(falling),
+            done.steps,
+            {i: done.moves[i] for i in shown if i in done.moves},
+            done.draft,
+            engine,
+        )
 
     def run(self, plan: Plan, *, explain: bool = False) -> Ranking:
         """The ranking of a plan.
@@ -289,99 +224,54 @@ class Searcher:
             explain: also find each hit's rank in every probe's own order.
         """
         clock = perf_counter()
-        index = self.index
-        if plan.stages:
-            return staged_ranking(self, plan, explain=explain)
-        allowed, depth = self.allowed(plan), self.depth(plan)
-        while True:
-            fused = score_papers(self.index, plan, allowed, depth)
-            order = top_positions(fused.scores, depth, index.id_order[fused.papers])
-            chosen, versions = self.one_version_each(plan, fused.papers[order])
-            if len(chosen) >= plan.limit or len(order) < depth:
-                break
-            depth *= 4  # works with very many versions took the places
-        order = order[chosen]
-        positions = fused.papers[order]
-        ids = [index.ids[p] for p in positions]
-        papers = self.library.get_many(ids, full=False)
-        if len(papers) < len(ids):  # removed between the two reads
-            kept = [n for n, paper_id in enumerate(ids) if paper_id in papers]
-            order, positions, ids = order[kept], positions[kept], [ids[n] for n in kept]
-        warnings = self.warnings(plan)
-        found = self._quotes(plan, positions, [papers[i] for i in ids])
-        hits = []
-        for place, (at, paper_id, quotes) in enumerate(zip(order, ids, found, strict=True), start=1):
-            hits.append(
-                Hit(
-                    paper_id,
-                    place,
-                    float(fused.scores[at]),
-                    papers[paper_id],
-                    quotes or (),
-                    probe_scores(plan, fused, int(at), explain),
-                    tuple(versions.get(paper_id, ())),
-                    kept_conditions(index, plan, fused, int(at), papers[paper_id]),
-                )
+        result = self.result(plan)
+        engine = result.engine
+        known = engine.papers(result.ids, full=False)
+        ids = [i for i in result.ids if i in known]
+        papers = [known[i] for i in ids]
+        positions = engine.positions(ids)
+        explainer = Explainer(engine, plan, result.draft, positions)
+        quotes = quotes_of(engine, plan, positions, papers)
+        versions, scores = engine.versions(ids), dict(zip(result.ids, result.scores, strict=True))
+        hits = tuple(
+            Hit(
+                paper.id,
+                number + 1,
+                scores[paper.id],
+                paper,
+                quotes[number] or (),
+                explainer.probes(number, ranks=explain),
+                tuple(versions.get(paper.id, ())),
+                explainer.conditions(number, paper),
+                result.moves.get(paper.id, ()),
             )
-        if stale := found.count(None):
+            for number, paper in enumerate(papers)
+        )
+        warnings = [warning for step in result.steps for warning in step.warnings()] + self._warnings(
+            engine, plan
+        )
+        if stale := quotes.count(None):
             warnings.append(
                 f"{stale} hit(s) changed since they were indexed and are not quoted: aspectra index"
             )
-        return Ranking(plan, tuple(hits), tuple(warnings), perf_counter() - clock, index.folder.name)
+        seconds = perf_counter() - clock
+        return Ranking(plan, hits, tuple(warnings), seconds, engine.index.folder.name, result.steps)
 
-    def one_version_each(
-        self, plan: Plan, positions: Positions
-    ) -> tuple[NDArray[np.int64], dict[str, list[str]]]:
-        """Which of the ranked papers are shown, (n,) places in ``positions``, and other versions by id."""
-        ids = [self.index.ids[p] for p in positions]
-        twins = self.library.versions(ids)
-        if plan.versions == "all" or not twins:
-            return np.arange(min(plan.limit, len(ids))), twins
-        known = self.library.get_many({i for i in ids if i in twins}, full=False)
-        quotable = {i for i, paper in known.items() if paper.abstract.strip()}
-        ranked = set(ids)
-        seen: set[str] = set()
-        chosen = []
-        for number, paper_id in enumerate(ids):
-            others = twins.get(paper_id, ())
-            if paper_id in seen:
-                continue
-            if paper_id not in quotable and any(o in quotable and o in ranked for o in others):
-                continue  # a version with an abstract follows: it says more, and can be quoted
-            chosen.append(number)
-            seen.update(others)
-        return np.array(chosen[: plan.limit], dtype=np.int64), twins
-
-    def _quotes(
-        self, plan: Plan, positions: Positions, papers: list[Paper]
-    ) -> list[tuple[Evidence, ...] | None]:
-        if not plan.evidence or not papers:
-            return [()] * len(papers)
-        whole = any(self.index.facts(p.view).chunks for p in plan.probes)
-        # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
-        bodies = self.library.get_many(p.id for p in papers if whole or not p.abstract.strip())
-        read = [bodies.get(p.id, p) for p in papers]
-        found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(self.index, plan, positions, read))
-        rest = [number for number, quotes in enumerate(found) if not quotes]
-        if rest:
-            plain = Quoter(self.index, plan).quotes(positions[rest], [read[number] for number in rest])
-            for number, quotes in zip(rest, plain, strict=True):
-                found[number] = quotes
-        return with_passages(self.index, plan, papers, found)
-
-    def warnings(self, plan: Plan) -> list[str]:
+    def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
-        gone, new = self._changed()
+        removed, added = engine.changes()
         out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
-        if new > 0:
+        if added > 0:
             out.append(
-                f"{new:,} paper(s) were added since the last index and are not searched: aspectra index"
+                f"{added:,} paper(s) were added since the last index and are not searched: aspectra index"
             )
-        if gone:
-            out.append(f"{len(gone):,} removed paper(s) are still in the index, never shown: aspectra index")
-        out += lens_warnings(self.index, plan)
-        of_vectors = [p for p in plan.probes if not self.index.facts(p.view).lexical]
-        for asked in self.index.look_up(of_vectors):
+        if removed:
+            out.append(
+                f"{len(removed):,} removed paper(s) are still in the index, never shown: aspectra index"
+            )
+        out += lens_warnings(engine.index, plan)
+        probes = [probe for search in plan.searches for probe in search.probes]
+        for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe
             if asked.borrowed:
                 out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract asks instead")

@@ -10,7 +10,7 @@ from typing import Any
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["read_member", "spell", "split_line"]
+__all__ = ["read_call", "read_member", "spell", "split_line"]
 
 _PART = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _OPTION = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|[^,"']*?)\s*(?:,|$)""")
@@ -36,33 +36,57 @@ def split_line(text: str, sign: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def read_member(get: Callable[[str], Callable[..., Any]], text: str, family: str) -> Any:
-    """The member that a spelling names, made with its options.
+def read_call(text: str, family: str) -> tuple[str, dict[str, str]]:
+    """Name and options of ``name`` or ``name(option=value,...)``; an option without a name is called "".
 
     Args:
-        get: from a name to what makes the member; raises for names that are unknown.
-        text: ``name`` or ``name(option=value,...)``; values with commas or brackets in double quotes.
+        text: values with commas or brackets stand in quotes.
         family: what messages call it.
 
+    >>> read_call("top(200)", "stage"), read_call('rerank(method="a(b=1)+c", depth=5)', "stage")
+    (('top', {'': '200'}), ('rerank', {'method': 'a(b=1)+c', 'depth': '5'}))
+
     Raises:
-        UsageError: a name or an option is unknown, or a value of the wrong kind.
+        UsageError: it is not of that form.
     """
     found = _PART.fullmatch(text)
     if found is None:
         raise UsageError(
             f"{text!r} is no {family}", hint=f"write NAME or NAME(option=value), for the {family}"
         )
-    make = get(found[1])
-    options = _options(found[2] or "", found[1])
+    name, inner = found[1], found[2] or ""
+    if re.fullmatch(r"\s*\w+\s*", inner):
+        return name, {"": inner.strip()}
+    return name, _options(inner, name)
+
+
+def read_member(get: Callable[[str], Callable[..., Any]], text: str, family: str) -> Any:
+    """The member that a spelling names, made with its options.
+
+    Args:
+        get: from a name to what makes the member; raises for names that are unknown.
+        text: see :func:`read_call`; an option without a name is the one that the member declares as bare.
+        family: what messages call it.
+
+    Raises:
+        UsageError: a name or an option is unknown, or a value of the wrong kind.
+    """
+    name, options = read_call(text, family)
+    make = get(name)
     known = {f.name: f for f in dataclasses.fields(make) if f.init} if dataclasses.is_dataclass(make) else {}
-    refuse_unknown(options, known, f"option of {family} {found[1]!r}")
-    read = {
-        name: _value(value, known[name].default, f"{found[1]}({name}=...)") for name, value in options.items()
-    }
+    if "" in options and (bare := next((f for f in known if _is_bare(known[f])), None)):
+        options = {bare: options[""]}
+    refuse_unknown(options, known, f"option of {family} {name!r}")
+    read = {key: _value(value, known[key].default, f"{name}({key}=...)") for key, value in options.items()}
     try:
         return make(**read)
     except TypeError as error:
-        raise UsageError(f"{family} {found[1]!r} cannot be named on a line", why=str(error)) from error
+        raise UsageError(f"{family} {name!r} cannot be named on a line", why=str(error)) from error
+
+
+def _is_bare(field: Any) -> bool:
+    """Whether an option is written without its name, as in ``top(200)``."""
+    return bool(field.metadata.get("bare"))
 
 
 def _options(text: str, where: str) -> dict[str, str]:
@@ -99,12 +123,14 @@ def spell(member: Any) -> str:
     parts = []
     for field in dataclasses.fields(member) if dataclasses.is_dataclass(member) else ():
         value = getattr(member, field.name)
-        if not field.init or field.name == "name" or value == field.default or callable(value):
+        if not field.init or field.name == "name" or callable(value):
+            continue
+        if value == field.default and not _is_bare(field):
             continue
         if isinstance(value, bool):
             value = "yes" if value else "no"
         text = str(value)
         if re.search(r"""[,()+|"'\s]""", text):  # an inner spelling may have quotes of its own
             text = f"'{text}'" if '"' in text else f'"{text}"'
-        parts.append(f"{field.name}={text}")
+        parts.append(text if _is_bare(field) else f"{field.name}={text}")
     return f"{member.name}({','.join(parts)})" if parts else str(member.name)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
+from aspectra.base.values import replace as changed
 from aspectra.papers.library.rows import text_hash
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
@@ -244,7 +245,7 @@ class Index:
         out = []
         for probe in probes:
             matching: Matching = "single" if probe.matching else ""
-            question = replace(
+            question = changed(
                 probe, weight=1.0, aspect="", pooling="max", metric="cosine", matching=matching
             )
             if question not in known:

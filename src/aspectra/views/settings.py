@@ -100,6 +100,19 @@ class IndexSettings:
         """Whether sentences are encoded by themselves; without token states the abstracts' pass does so."""
         return self.sentences == "apart" and encoder.late_pooling
 
+    def changed(self, **given: Any) -> IndexSettings:
+        """These settings with some changed: own fields, or those of ``lexical`` and its ``tokens``.
+
+        Raises:
+            UsageError: a name is unknown or a value impossible.
+        """
+        new = self.to_dict()
+        lexical = new["lexical"]
+        for name, value in given.items():
+            table = next((t for t in (lexical["tokens"], lexical) if name in t), new)
+            table[name] = list(value) if isinstance(value, tuple) else value
+        return IndexSettings.from_dict(new)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         lists = {"encoders": list(self.encoders), "chunks": list(self.chunks), "lenses": list(self.lenses)}

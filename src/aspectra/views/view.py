@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, cast, get_args
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.base.values import Value
 
 __all__ = [
     "ROLES",
@@ -32,8 +32,7 @@ Positions = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(Value, frozen=True):
     """One question to one view.
 
     Attributes:
@@ -95,27 +94,6 @@ class Probe:
             )
         if unknown := [r for r in self.roles if r not in ROLES]:
             raise UsageError(f"unknown role {unknown[0]!r}", why="known: " + ", ".join(ROLES))
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form without fields that have their default value."""
-        whole = asdict(self)
-        whole |= {"seeds": list(self.seeds), "roles": list(self.roles)}
-        plain = {f.name: f.default for f in fields(self)} | {"seeds": [], "roles": []}
-        return {k: v for k, v in whole.items() if k == "view" or v != plain[k]}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Probe:
-        """Inverse of :meth:`to_dict`.
-
-        Raises:
-            UsageError: an unknown field or a value of the wrong kind.
-        """
-        refuse_unknown(data, (f.name for f in fields(cls)), "field in a probe")
-        try:
-            lists = {name: tuple(data.get(name, ())) for name in ("seeds", "roles")}
-            return cls(**{**data, **lists, "weight": float(data.get("weight", 1.0))})
-        except (TypeError, ValueError) as error:
-            raise UsageError("a probe cannot be read", why=str(error)) from error
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ def test_the_json_document(run, library):
     code, out, err = run("search", "dense retrieval", "--json")
     assert (code, err) == (0, "")
     whole = json.loads(out)
-    assert list(whole) == ["plan", "hits", "warnings", "seconds"]
+    assert list(whole) == ["schema", "plan", "hits", "warnings", "seconds"]
     assert isinstance(whole["seconds"], float)
     hit = whole["hits"][0]
     assert hit["id"] == "retrieval"
@@ -313,6 +313,30 @@ def test_the_table(run, library):
     assert "abstract@bm25" in out
 
 
+@pytest.mark.parametrize(
+    ("flag", "condition"),
+    [
+        (("--since", "2020"), "require year=>=2020"),
+        (("--until", "2020"), "require year=<=2020"),
+        (("--venue", "SIGIR"), "require venue=SIGIR"),
+        (("--author", "Karpukhin"), "require author=Karpukhin"),
+        (("--language", "en"), "require language=en"),
+    ],
+)
+def test_a_flag_is_the_condition_of_that_name(run, library, flag, condition):
+    plans = [run("plan", "retrieval", *given, "--json")[1] for given in (flag, ("-c", condition))]
+    assert plans[0] == plans[1]
+    assert json.loads(plans[0])["conditions"]
+
+
+def test_similar_reads_the_further_words_too(run, library):
+    seed = json.loads(run("search", "retrieval", "--json")[1])["hits"][0]["id"]
+    given = ("similar", seed, "--text", "ranking of papers, only in German", "--plan", "--format", "json")
+    read = json.loads(run(*given)[1])
+    assert read["conditions"][0]["attribute"] == "language"
+    assert "conditions" not in json.loads(run(*given, "--literal")[1])
+
+
 def test_no_control_characters_reach_the_terminal(run, library):
     for command in (["search", "bells"], ["show", "evil"], ["plan", "bells \x1b[2J"]):
         out = run(*command)[1]
@@ -339,7 +363,7 @@ def test_formats(run, library, style, home):
         ["--since", "soon"],
         ["--since", "2020-13-01"],
         ["--since", "2022", "--until", "2020"],
-        ["--planner", "hybird"],
+        ["--recipe", "hybird"],
         ["--format", "pdf"],
         ["--json", "--jsonl"],
         ["--limit", "many"],
@@ -356,9 +380,9 @@ def test_questions_that_mean_nothing(run, library, flags):
 def test_years_ago():
     from datetime import UTC, datetime
 
-    from aspectra.app.options.reading import year_of
+    from aspectra.app.preferences import parse_year
 
-    assert year_of("3y", "--since") == datetime.now(UTC).year - 3
+    assert parse_year("3y", "since") == datetime.now(UTC).year - 3
 
 
 def test_an_empty_question(run, library):
@@ -605,8 +629,8 @@ def test_export_says_when_keys_had_to_change(run, library, home):
     target = home / "all.bib"
     assert "1 id changed to be valid keys" in run("export", "--all", "-o", target)[2]
     assert "@misc{a-key-2," in target.read_text("utf-8")
-    assert "ids kept" in run("export", "graphs", "-o", target)[2]
-    assert "ids kept" in run("export", "--all", "-o", home / "all.ris")[2]
+    assert "ids unchanged" in run("export", "graphs", "-o", target)[2]
+    assert "ids unchanged" in run("export", "--all", "-o", home / "all.ris")[2]
 
 
 def test_sentences_of_a_paper_without_abstract(run, library, home):

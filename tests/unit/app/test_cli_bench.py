@@ -166,7 +166,7 @@ def test_run_eval_compare_show_export(run, home, cube):
 def test_compare_of_two_directories(run, home, owls):
     recipe = put(
         home / "short.toml",
-        'name = "short"\nplanner = "bm25"\ntop = 2\n[first]\nname = "f"\nplanner = "bm25"\n',
+        'name = "short"\nsteps = ["bm25", "top(2)", "bm25"]\n',
     )
     assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--no-encoder", "--output", "a")[0] == 0
     assert run("bench", "run", f"beir={owls}", "-r", recipe, "--no-encoder", "--output", "b")[0] == 0
@@ -213,7 +213,7 @@ def test_modes_and_options_of_one_benchmark(run, home, modes, cube):
         ((), "no benchmark is named"),
         (("{owls}",), "is not a benchmark and its folder"),
         (("beir={owls}",), "no recipe is named"),
-        (("beir={owls}", "-r", "bm26"), "no planner called 'bm26'"),
+        (("beir={owls}", "-r", "bm26"), "no step called 'bm26'"),
         (("beir={owls}", "-r", "bm25", "--option", "x"), "it is not key=value"),
         (("beir={owls}", "-r", "bm25", "--option", "csfcube.facet=x"), "for none of 1 benchmarks"),
         (("beir={owls}", "-r", "bm25", "-m", "Best@5"), "no measure called 'Best'"),

@@ -5,25 +5,28 @@ import json
 import pytest
 
 from aspectra.app.main import main
-from aspectra.app.settings import KEYS
-from aspectra.base.config import Config, Key, find_project_file, read_file
+from aspectra.app.settings import Settings
+from aspectra.base.config import Config, find_project_file, keys_of, read_file
 from aspectra.base.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("home")
 
+KEYS = {key.name: key for key in keys_of(Settings)}
+
 
 def test_layers_and_origins(tmp_path):
     user, project = tmp_path / "user.toml", tmp_path / "project.toml"
-    user.write_text('library = "mine"\n[search]\nlimit = 5\nevidence = 5\nplanner = "bm25"\n')
+    user.write_text('library = "mine"\n[search]\nlimit = 5\nevidence = 5\nrecipe = "bm25"\n')
     project.write_text("[search]\nlimit = 6\nevidence = 6\n")
     environ = {"ASPECTRA_SEARCH_LIMIT": "7"}
-    config = Config(KEYS, flags={"search.format": "json"}, environ=environ, project=project, user=user)
-    assert (config["search.limit"], config.origin("search.limit")) == (7, "environment ASPECTRA_SEARCH_LIMIT")
-    assert (config["search.evidence"], config.origin("search.evidence")) == (6, str(project))
-    assert (config["search.planner"], config.origin("search.planner")) == ("bm25", str(user))
-    assert (config["search.format"], config.origin("search.format")) == ("json", "flag")
-    assert (config["offline"], config.origin("offline")) == (False, "default")
-    assert config["library"] == str(tmp_path / "mine")
+    config = Config(Settings, flags={"search.format": "json"}, environ=environ, project=project, user=user)
+    settings, origin = config.settings, config.origin
+    assert (settings.search.limit, origin("search.limit")) == (7, "environment ASPECTRA_SEARCH_LIMIT")
+    assert (settings.search.evidence, origin("search.evidence")) == (6, str(project))
+    assert (settings.search.recipe, origin("search.recipe")) == ("bm25", str(user))
+    assert (settings.search.format, origin("search.format")) == ("json", "flag")
+    assert (settings.offline, origin("offline")) == (False, "default")
+    assert settings.library == str(tmp_path / "mine")
 
 
 @pytest.mark.parametrize(
@@ -60,8 +63,8 @@ def test_the_nearest_project_file_wins(tmp_path):
 
 
 def test_variables_are_named_after_keys():
-    assert Key("search.limit", int, 1, "").variable == "ASPECTRA_SEARCH_LIMIT"
-    assert {key.variable for key in KEYS} >= {"ASPECTRA_LIBRARY", "ASPECTRA_OFFLINE"}
+    assert KEYS["search.limit"].variable == "ASPECTRA_SEARCH_LIMIT"
+    assert {key.variable for key in KEYS.values()} >= {"ASPECTRA_LIBRARY", "ASPECTRA_OFFLINE"}
 
 
 def test_show_path_and_set(capsys, home):
@@ -73,7 +76,7 @@ def test_show_path_and_set(capsys, home):
     assert file.read_text() == "# mine\n[search]\n# few\nlimit = 20\n\n[add]\npdf_seconds = 60.0\n"
     capsys.readouterr()
     assert main(["config", "show", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(capsys.readouterr().out)["settings"]
     assert shown["search.limit"] == {"value": 20, "origin": str(file)}
     assert main(["config", "show", "--origin"]) == 0
     assert str(file) in capsys.readouterr().out

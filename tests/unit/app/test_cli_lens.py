@@ -30,7 +30,7 @@ def world(home, run, monkeypatch):
     with server.in_thread() as url:
 
         def call(*words, model=False):
-            more = ["--model", "loopback", "--base-url", url] if model else []
+            more = ["--set", "llm.model=loopback", "--set", f"llm.base_url={url}"] if model else []
             return run(*words, *more)
 
         call.server, call.home = server, home
@@ -68,13 +68,13 @@ def test_a_text_lens_is_searched_and_its_simulation_is_said(world):
     code, _, err = world("search", "text", "--lens", "failure-mode")
     assert code == 0, err
     assert "*simulated*" in err
-    _, out, _ = world("plan", "what goes wrong with owls", "-p", "lensed")
+    _, out, _ = world("plan", "what goes wrong with owls", "-r", "lensed")
     assert "lens-failure_mode@bm25" in out
 
 
 def test_a_budget_that_ends_is_an_exit_code_and_the_rest_is_kept(world):
     world("lens", "add", "stance")
-    code, out, err = world("lens", "run", "stance", "--budget", "3calls", model=True)
+    code, out, err = world("lens", "run", "stance", "--set", "llm.budget=3calls", model=True)
     assert code == 5
     assert "3 new values" in out
     assert "1 paper not answered" in out
@@ -87,7 +87,7 @@ def test_a_budget_that_ends_is_an_exit_code_and_the_rest_is_kept(world):
 
 def test_money_needs_a_price_and_has_one_in_the_price_file(world):
     world("lens", "add", "stance")
-    code, _, err = world("lens", "run", "stance", "--budget", "1.5", model=True)
+    code, _, err = world("lens", "run", "stance", "--set", "llm.budget=1.5", model=True)
     assert code == 2
     assert "no price" in err
     prices = world.home / "config" / "aspectra" / "prices.toml"
@@ -97,7 +97,7 @@ def test_money_needs_a_price_and_has_one_in_the_price_file(world):
     assert code == 0
     assert json.loads(out)["cost"]["money"] > 0
     assert world.server.calls == 0  # an estimate asks nothing
-    code, out, _ = world("lens", "run", "stance", "--budget", "1.5", model=True)
+    code, out, _ = world("lens", "run", "stance", "--set", "llm.budget=1.5", model=True)
     assert code == 0
     assert " EUR" in out
 
@@ -106,7 +106,7 @@ def test_a_pilot_asks_about_a_few_and_keeps_them(world):
     world("lens", "add", "stance")
     code, out, err = world("lens", "estimate", "stance", "--pilot", "3", model=True)
     assert code == 0, err
-    assert "asked about 3 papers" in err
+    assert "pilot of 3 papers" in err
     assert world.server.calls == 2  # one of the three has only a title
     assert "2 papers to ask about" in out
 
@@ -125,7 +125,7 @@ def test_without_a_model_nothing_is_asked(world):
     code, _, err = world("lens", "run", "stance")
     assert code == 2
     assert "no language model is named" in err
-    assert "--model" in err
+    assert "llm.model" in err
 
 
 def test_a_changed_prompt_says_what_becomes_of_the_old_values(world):
@@ -163,7 +163,9 @@ def test_a_lens_that_cannot_be_used_is_said_by_status_and_list(world):
 def test_another_model_is_refused_unless_it_is_meant(world):
     world("lens", "add", "stance")
     assert world("lens", "run", "stance", model=True)[0] == 0
-    code, _, err = world("lens", "run", "stance", "--model", "other", "--base-url", "http://127.0.0.1:9/v1")
+    code, _, err = world(
+        "lens", "run", "stance", "--set", "llm.model=other", "--set", "llm.base_url=http://127.0.0.1:9/v1"
+    )
     assert code == 2
     assert "not mixed" in err
     assert "--switch-model" in err
@@ -175,7 +177,7 @@ def test_another_model_is_refused_unless_it_is_meant(world):
         (["lens", "add", "nonsense"], "no built-in prompt"),
         (["lens", "add", "stance", "--prompt", "missing.toml"], "cannot be read"),
         (["lens", "add", "language"], "something else is called so"),
-        (["lens", "run", "stance", "--model", "m"], "no prompted lens"),
+        (["lens", "run", "stance", "--set", "llm.model=m"], "no prompted lens"),
         (["lens", "status", "stance"], "no prompted lens"),
         (["lens", "estimate", "stance"], "no prompted lens"),
         (["lens", "remove", "stance"], "no prompted lens"),
@@ -207,13 +209,13 @@ def test_the_local_style_lens_is_added_applied_and_removed(world):
     assert "needs no model" in world("lens", "add", "style")[1]
     assert world("index", "--no-encoder", "-q")[0] == 0
     assert "in use" in world("lens", "list")[1]
-    code, out, err = world("search", PAPERS[0].abstract, "-p", "hand", "--json")
+    code, out, err = world("search", PAPERS[0].abstract, "-r", "hand", "--json")
     assert code == 0, err
     assert json.loads(out)["hits"][0]["id"] == "owl"
     assert world("search", "Owls listen. They strike.", "--lens", "style")[0] == 0
     assert world("lens", "remove", "style", "--values")[0] == 0
     world("index", "-q")
-    code, _, err = world("search", "owls", "-p", "hand")
+    code, _, err = world("search", "owls", "-r", "hand")
     assert code == 6
     assert "aspectra lens add style" in err
 

@@ -28,7 +28,7 @@ def test_commands_and_flags_exist():
             for verb, rest in _COMMAND.findall(block):
                 if verb not in helps:
                     out = subprocess.run(
-                        [sys.executable, "-m", "aspectra", *verb.split(), "--help"],
+                        [sys.executable, "-m", "aspectra", *verb.split(), "--help-all"],
                         capture_output=True,
                         text=True,
                         check=False,
@@ -102,7 +102,7 @@ def test_the_study_in_the_lab_page_works(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     beir(tmp_path / "data" / "owls")
     exec(compile(_code("from pathlib import Path"), "study", "exec"), {})
-    assert "| bm25>20>bm25 |" in capsys.readouterr().out
+    assert "| bm25 \\| top(20) \\| bm25 |" in capsys.readouterr().out
 
 
 def test_the_measures_in_the_lab_page_work(tmp_path, monkeypatch, capsys):

@@ -8,14 +8,23 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
+from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
-from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
+from aspectra.lab.experiments.experiment import (
+    Cell,
+    benchmark_library,
+    library_state,
+    run_cells,
+    topic_query,
+)
 from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
+from aspectra.search.instructions.understanding import understand
 from aspectra.search.recipe import Recipe
+from aspectra.search.scoring.engine import Engine
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
@@ -95,8 +104,15 @@ def test_the_key_changes_with_the_questions(beir):
     assert replace(cell, repeats=3).key == cell.key
 
 
+def test_topics_are_searched_as_they_were_written():
+    topic = Topic("t", "bees, only in German, not from a blog")
+    query = topic_query(topic, "original", 10)
+    assert understand(query).query.text == topic.text
+    assert understand(query).query.conditions == ()
+
+
 def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
-    cell = csfcube.cell("bm25>1>dense", "pool")
+    cell = csfcube.cell("bm25 | top(1) | dense", "pool")
     with csfcube.records() as records:
         run_cells([cell], csfcube.searchers, records)
         for record in records.of(cell.key):
@@ -106,7 +122,9 @@ def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
             assert record.missing == len(pool) - 1
             assert list(record.scores) == sorted(record.scores, reverse=True)
         outcome = score_cell(cell, records)
-    assert "did not rank, placed last: bm25>1>dense" in render(main_table("x", [outcome]), "markdown")
+    assert "did not rank, placed last: bm25 | top(1) | dense" in render(
+        main_table("x", [outcome]), "markdown"
+    )
 
 
 def test_an_empty_pool_is_not_the_collection(csfcube):
@@ -185,7 +203,7 @@ def test_incomplete_sets_are_not_averaged(beir):
         part = replace(beir.benchmark, topics=beir.benchmark.topics[:1])
         run_cells([replace(cell, benchmark=part)], beir.searchers, records)
         for record in list(records.of(replace(cell, benchmark=part).key)):
-            records.add(replace(record, cell=cell.key))
+            records.add(changed(record, cell=cell.key))
         with pytest.raises(BadInput, match="1 of 2 rankings are missing"):
             score_cell(cell, records)
         outcome = score_cell(cell, records, incomplete=True)
@@ -240,7 +258,7 @@ def test_repeats_of_what_varies_are_averaged(beir):
         for repeat, ids in enumerate((best, worst)):
             for topic, order in (("q0", ids), ("q1", ("b2",))):
                 scores = tuple(-float(n) for n in range(len(order)))
-                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0, {}))
+                records.add(Record(cell.key, topic, "original", repeat, order, scores, 0.0))
         outcome = score_cell(cell, records, measures=["MRR(rel=0.5)@10"])
     score = outcome.score("MRR(rel=0.5)@10")
     assert score.values["q0"] == pytest.approx((1 + 1 / 3) / 2)
@@ -251,7 +269,7 @@ def test_repeats_of_what_varies_are_averaged(beir):
 
 
 def test_equal_means_are_not_printed_bold(beir):
-    first, second = beir.cell("bm25"), replace(beir.cell("bm25"), recipe=Recipe("twin", planner="bm25"))
+    first, second = beir.cell("bm25"), replace(beir.cell("bm25"), recipe=Recipe("twin", ("bm25",)))
     with beir.records() as records:
         run_cells([first, second], beir.searchers, records)
         table = main_table("x", [score_cell(c, records) for c in (first, second)], baseline="bm25")
@@ -284,9 +302,14 @@ def test_a_library_serves_one_corpus(beir):
 
 def test_a_first_stage_is_run_once_for_all_recipes(beir, monkeypatch):
     asked = []
-    order = beir.searcher.order
-    monkeypatch.setattr(beir.searcher, "order", lambda plan: asked.append(plan.planner) or order(plan))
+    find = Engine.find
+
+    def spy(engine, plan, search, *given, **named):
+        asked.append(search.planner)
+        return find(engine, plan, search, *given, **named)
+
+    monkeypatch.setattr(Engine, "find", spy)
     with beir.records() as records:
-        cells = [beir.cell("bm25>3>dense"), beir.cell("bm25>3>hybrid")]
+        cells = [beir.cell("bm25 | top(3) | dense"), beir.cell("bm25 | top(3) | hybrid")]
         run_cells(cells, beir.searchers, records)
     assert asked.count("bm25") == len(beir.benchmark.topics)

@@ -52,7 +52,9 @@ def run(study, out, **more):
 
 
 def test_it_survives_json(folder):
-    study = study_of(folder, BM25, Recipe.parse("bm25>5>dense"), modes=("original",), encoders=("x",))
+    study = study_of(
+        folder, BM25, Recipe.parse("bm25 | top(5) | dense"), modes=("original",), encoders=("x",)
+    )
     assert Study.from_dict(json.loads(json.dumps(study.to_dict()))) == study
 
 

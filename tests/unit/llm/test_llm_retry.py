@@ -260,3 +260,11 @@ def test_run_from_anywhere():
 
 async def _fail():
     raise ZeroDivisionError
+
+
+def test_the_last_attempt_keeps_what_it_cost():
+    spent = [Transient("down", billable=True, usage=Usage(7, 3)) for _ in range(3)]
+    model, _, _ = retry(spent, tries=3)
+    (error,) = complete(model)
+    assert "after 3 attempts" in error.why
+    assert (error.billable, error.usage) == (True, Usage(7, 3))

@@ -8,7 +8,7 @@ import pytest
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Sentence, field_text
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.planning.defaults import CONTRAST_WEIGHT
 from aspectra.search.query import Query
@@ -82,9 +82,13 @@ def test_the_aspect_decides_which_paper_is_nearest(searcher, matching):
     for aspect, nearest in (("method", "same-method"), ("background", "same-topic")):
         plan = searcher.plan(Query(seeds=("seed",), same=(aspect,)))
         probes = tuple(
-            Probe.from_dict({**p.to_dict(), "matching": matching}) if p.matching else p for p in plan.probes
+            Probe.from_dict({**p.to_dict(), "matching": matching}) if p.matching else p
+            for p in plan.search.probes
         )
-        assert searcher.run(Plan(plan.planner, probes, exclude=plan.exclude)).ids[0] == nearest
+        assert (
+            searcher.run(Plan((Search(plan.search.planner, tuple(probes)),), exclude=plan.exclude)).ids[0]
+            == nearest
+        )
 
 
 def test_different_turns_away(searcher):
@@ -94,7 +98,7 @@ def test_different_turns_away(searcher):
 
 def test_the_plan_shows_roles_weights_and_reads_back(searcher):
     plan = searcher.plan(Query(seeds=("seed",), same=("method",), different=("result",)))
-    rest = [p for p in plan.probes if p.aspect == REST]
+    rest = [p for p in plan.search.probes if p.aspect == REST]
     assert sum(p.weight for p in rest) == pytest.approx(-CONTRAST_WEIGHT)
     assert rest[0].roles == ("background", "objective")  # result has a probe of its own
     assert "roles method" in plan.describe()
@@ -104,7 +108,7 @@ def test_the_plan_shows_roles_weights_and_reads_back(searcher):
 
 def test_without_aspects_the_default_is_the_hybrid(searcher):
     query = Query("birds in autumn")
-    assert searcher.plan(query).probes == searcher.plan(query, "hybrid").probes
+    assert searcher.plan(query).search.probes == searcher.plan(query, "hybrid").search.probes
 
 
 def test_quotes_come_from_the_seed_and_from_the_hit(searcher):

@@ -12,6 +12,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.grading import apply_conditions, conditions_mask
 from aspectra.views.build.run import build_index
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES
@@ -126,6 +127,26 @@ def test_the_same_again_in_any_order_and_alone(attribute: Attribute, index: Inde
         np.testing.assert_array_equal(attribute.grades(value, index, order), all_[order])
         alone = [attribute.grades(value, index, np.array([paper]))[0] for paper in everyone(index)]
         np.testing.assert_array_equal(np.array(alone, np.float32), all_)
+
+
+def test_require_exclude_and_unknown_cover_all_papers(attribute: Attribute, index: Index) -> None:
+    for value in VALUES[attribute.name][0]:
+        passed = {}
+        for relation in ("require", "exclude"):
+            asked = [Condition(attribute.name, value, relation)]
+            passed[relation] = apply_conditions(index, asked, everyone(index), 1.0).passed
+            mask = conditions_mask(index, asked)
+            assert mask is None or mask[passed[relation]].all(), value
+        unknown = np.isnan(attribute.grades(value, index, everyone(index)))
+        assert (passed["require"] ^ passed["exclude"]).all(), value
+        assert not (passed["require"] & unknown).any(), value
+
+
+def test_its_words_are_of_its_values(attribute: Attribute) -> None:
+    for language in ("en", "de", "zh"):
+        lines = [li for li in attribute.words(language).splitlines() if li[:1].strip() and li[0] != "#"]
+        for line in lines:
+            attribute.check(line.partition(" =")[0].partition(":")[0].strip())
 
 
 def test_what_is_impossible_has_grade_zero(attribute: Attribute, index: Index) -> None:

@@ -7,6 +7,9 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.search.scoring.chain import Chain, Node, Ranked, fold, promote
+from aspectra.search.stages.protocol import read_stages
+
+IDS = np.arange(10, dtype=np.int32)[::-1].copy()  # the first position has the greatest id
 
 
 def _node(*papers, leaf=False, children=()):
@@ -17,7 +20,7 @@ def test_lists_are_folded_from_the_deepest_up():
     # The root list [1, 2] promoted 1, which found [3] and [2, 3].
     root = _node(1, 2, children=[_node(3), _node(2, 3)])
     abstract = _node(2, leaf=True)
-    found = fold([root, abstract], Chain(2), 5, 60)
+    found = fold([root, abstract], Chain(2, parent=1.0), IDS[:5], 60)
     # Children: 3 has 1/61 + 1/62, 2 has 1/61. Merged [3, 2]; with [1, 2]: 2 has 2/62, 1 and 3 have 1/61 each.
     merged = {3: 1 / 61, 2: 1 / 62 + 1 / 62, 1: 1 / 61}
     order = sorted(merged, key=lambda p: (-merged[p], p))
@@ -30,15 +33,15 @@ def test_lists_are_folded_from_the_deepest_up():
 
 def test_a_heavy_parent_keeps_its_order():
     root = _node(1, 2, children=[_node(3, 2), _node(3, 2)])
-    light = fold([root], Chain(2), 4, 60)
-    heavy = fold([root], Chain(2, parent=100.0), 4, 60)
+    light = fold([root], Chain(2, parent=1.0), IDS[:4], 60)
+    heavy = fold([root], Chain(2, parent=100.0), IDS[:4], 60)
     assert light.argmax() == 2
     assert heavy.argmax() == 1
     assert heavy[1] > heavy[2] > heavy[3]
 
 
 def test_every_chunk_counts_where_a_list_repeats():
-    total = fold([_node(7, 7, 1)], Chain(pool="sum"), 8, 60)
+    total = fold([_node(7, 7, 1)], Chain(pool="sum"), IDS[:8], 60)
     assert total[7] == pytest.approx(1 / 61 + 1 / 62)
 
 
@@ -67,8 +70,13 @@ def test_options_out_of_range_are_refused(wrong):
         Chain(**wrong)
 
 
-def test_a_chain_is_written_and_read():
-    chain = Chain(2, parent=3.0, pool="sum")
-    assert Chain.from_dict(chain.to_dict()) == chain
-    with pytest.raises(UsageError, match="unknown field"):
-        Chain.from_dict({"width": 2})
+def test_a_chain_is_a_step_that_is_written_and_read():
+    assert read_stages(["chain(depth=2, parent=3,pool=sum)"]) == ("chain(depth=2,parent=3.0,pool=sum)",)
+    with pytest.raises(UsageError, match="unknown option"):
+        read_stages(["chain(width=2)"])
+
+
+def test_equal_papers_are_in_order_of_their_ids():
+    found = fold([_node(1, children=[_node(4), _node(2)])], Chain(2, parent=1.0, keep=2), IDS[:5], 60)
+    # 1, 2 and 4 have one vote each; of the equal ones 1 and 2 have the greater ids.
+    assert found[1] > found[2] > found[4] == 0

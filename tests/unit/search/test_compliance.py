@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, conditions_mask, lead
 from aspectra.search.evidence.why_not import why_not
@@ -25,11 +24,10 @@ from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
 
-class Given:
+class Given(Attribute):
     """An attribute whose grades are said by the test."""
 
     name = "given"
-    every = False
 
     def __init__(self, cheap: bool = True) -> None:
         self.cheap = cheap
@@ -41,9 +39,6 @@ class Given:
 
     def grades(self, value, index, papers):
         return np.array(self.table[value], dtype=np.float32)[papers]
-
-    def possible(self, value, index):
-        return None
 
     def span(self, value, paper, index):
         return TextSpan("title", 0, 4)
@@ -168,7 +163,7 @@ def small(tmp_path) -> Searcher:
 def test_a_ranking_says_what_each_condition_found(small, attribute):
     attribute.table["v"] = [0.0, 1.0, 1.0]
     wish = Condition("given", "v", "prefer", "please")
-    plain = small.search("alpha beta gamma", planner="bm25")
+    plain = small.search("alpha beta gamma", recipe="bm25")
     made = small.plan(Query("alpha beta gamma", conditions=(wish,)), "bm25")
     ranking = small.run(replace(made, compliance=2.0))
     assert plain.ids[0] == "first"

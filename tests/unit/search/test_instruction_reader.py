@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aspectra.search.conditions.attributes._language_names import LANGUAGE_NAMES
 from aspectra.search.instructions.grammar.bounds import read_bound
-from aspectra.search.instructions.grammar.languages import LANGUAGE_NAMES
 from aspectra.search.instructions.grammar.lexicon import expand
 from aspectra.search.instructions.grammar.names import read_name
 from aspectra.search.instructions.grammar.spelling import corrected

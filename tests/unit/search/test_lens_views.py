@@ -72,7 +72,7 @@ def test_a_query_finds_what_no_text_says(lensed):
     assert "menace" not in " ".join(p.abstract for p in lensed.library.papers())
     found = lensed.search("silent menace", lenses=["mood"], limit=2)
     assert set(ids(found)) == {"owl", "mice"}
-    assert {p.view for p in found.plan.probes} == {"lens-mood@bm25", "lens-mood@fake"}
+    assert {p.view for p in found.plan.search.probes} == {"lens-mood@bm25", "lens-mood@fake"}
     assert any("*simulated*" in warning for warning in found.warnings)
     assert found.hits[0].evidence  # quoted is the paper's own text
     assert "menace" not in found.hits[0].evidence[0].quote
@@ -82,7 +82,7 @@ def test_a_seed_asks_with_what_the_lens_saw_of_it(lensed):
     found = lensed.similar("owl", lenses=["mood"], limit=1)
     assert ids(found) == ["mice"]
     lexical = lensed.index.view("lens-mood@bm25")
-    assert lexical.query_text(found.plan.probes[0]) == "silent menace from above"
+    assert lexical.query_text(found.plan.search.probes[0]) == "silent menace from above"
 
 
 def test_a_seed_of_which_the_lens_saw_nothing_is_no_error(lensed):
@@ -124,16 +124,16 @@ def test_wrong_values_say_which_there_are(lensed):
 
 def test_words_of_the_query_choose_the_lens(lensed):
     plan = lensed.plan(Query("what feels like silent menace"), "lensed")
-    assert [p.view for p in plan.probes] == [
+    assert [p.view for p in plan.search.probes] == [
         "lens-mood@fake",
         "lens-mood@bm25",
         "abstract@fake",
         "abstract@bm25",
     ]
-    assert [p.weight for p in plan.probes] == [1.0, 0.3, 0.5, 0.15]
+    assert [p.weight for p in plan.search.probes] == [1.0, 0.3, 0.5, 0.15]
     plain = lensed.plan(Query("owls at night"), "lensed")
-    assert {p.view for p in plain.probes} == {"abstract@fake", "abstract@bm25"}
-    assert any(p.view == "lens-mood@fake" for p in lensed.plan(Query(seeds=("owl",)), "lensed").probes)
+    assert {p.view for p in plain.search.probes} == {"abstract@fake", "abstract@bm25"}
+    assert any(p.view == "lens-mood@fake" for p in lensed.plan(Query(seeds=("owl",)), "lensed").search.probes)
 
 
 def test_cues_count_as_whole_words():
@@ -150,8 +150,8 @@ def test_a_lens_that_is_not_there_is_said(lensed):
     assert "mood" in error.value.why
     with pytest.raises(UsageError, match="has no texts to search"):
         lensed.search("owls", lenses=["tone"])
-    with pytest.raises(UsageError, match="looks through no lens"):
-        lensed.search("owls", lenses=["mood"], planner="bm25")
+    with pytest.raises(UsageError, match="does not use lenses"):
+        lensed.search("owls", lenses=["mood"], recipe="bm25")
     with pytest.raises(ViewMismatch) as error:
         lensed.index.view("lens-stance@bm25")
     assert "aspectra lens run stance" in error.value.hint
@@ -161,7 +161,7 @@ def test_plans_with_lenses_are_saved_and_recipes_use_them(lensed):
     plan = lensed.plan(Query("menace", conditions=(Condition.parse("tone=dark"),), lenses=("mood",)))
     assert Plan.loads(plan.to_toml()) == plan
     assert (
-        Recipe.parse("lensed").plan(Query("the mood of it"), lensed.view_names).probes[0].view
+        Recipe.parse("lensed").plan(Query("the mood of it"), lensed.view_names).search.probes[0].view
         == "lens-mood@fake"
     )
 
@@ -189,7 +189,7 @@ def test_values_of_another_prompt_are_in_no_index(library, tmp_path, encoder, se
     look(library, tmp_path, changed, seen={"mood": {"owl": "merry"}})
     build_index(library, settings, load=lambda _: encoder)
     searcher = Searcher(library, load=lambda _: encoder)
-    assert ids(searcher.search("silent menace", planner="lensed", lenses=["mood"], limit=1)) != []
+    assert ids(searcher.search("silent menace", recipe="lensed", lenses=["mood"], limit=1)) != []
     view = searcher.index.view("lens-mood@bm25")
     assert view.terms("menace merry") == view.terms("merry")
 

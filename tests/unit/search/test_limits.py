@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
@@ -12,8 +14,9 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.evidence.why_not import why_not
 from aspectra.search.instructions.understanding import understand
-from aspectra.search.planning.planners.protocol import plan_with
+from aspectra.search.plan import Plan
 from aspectra.search.query import Query
+from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
@@ -59,6 +62,40 @@ def test_a_limit_is_the_condition_of_that_name(searcher, made, written, expected
     assert set(searcher.search("weather", limit=9, conditions=made).ids) == expected
 
 
+FLAGS = {"venue": "venues", "author": "authors", "language": "languages"}
+NAMES = st.one_of(
+    st.sampled_from(["ACL", "acl", "Nature", "*a*", "Li", "li, ada", "en", "de", "zh-Hant", "Findings of *"]),
+    st.text("abcil* ", min_size=1, max_size=8).filter(lambda name: name.strip(" *")),
+)
+
+
+@given(st.sampled_from(sorted(FLAGS)), NAMES)
+def test_a_limit_and_its_condition_give_the_same_papers(searcher, attribute, name):
+    try:
+        asked = Condition.parse(f"require {attribute}={name}")
+    except UsageError:
+        with pytest.raises(UsageError):
+            limits(**{FLAGS[attribute]: name})
+        return
+    made = limits(**{FLAGS[attribute]: name})
+    assert (
+        searcher.search("weather", conditions=made).ids == searcher.search("weather", conditions=[asked]).ids
+    )
+
+
+@given(st.integers(2015, 2025), st.integers(2015, 2025))
+def test_years_within_both_bounds_are_the_range(searcher, since, until):
+    if since > until:
+        with pytest.raises(UsageError, match="no year"):
+            limits(since, until)
+        return
+    asked = [Condition("year", f"{since}..{until}", "require")]
+    assert (
+        searcher.search("weather", conditions=limits(since, until)).ids
+        == searcher.search("weather", conditions=asked).ids
+    )
+
+
 def test_one_of_several_names_is_enough_and_bounds_must_both_hold(searcher):
     either = limits(authors=("Ada Li", "Cy Young"))
     assert set(searcher.search("weather", conditions=either).ids) == {"a", "c", "e"}
@@ -70,6 +107,11 @@ def test_one_of_several_names_is_enough_and_bounds_must_both_hold(searcher):
     assert sum(reason.drops for reason in found.reasons) == 2
 
 
+def test_every_required_term_must_occur(searcher):
+    terms = [Condition("keyword", term, "require") for term in ("weather", "again")]
+    assert searcher.search("weather", conditions=terms).ids == ["c"]
+
+
 def test_a_condition_given_twice_counts_once(searcher):
     once = Condition("language", "de", words="in German")
     twice = (once, Condition("language", "de"))
@@ -77,6 +119,8 @@ def test_a_condition_given_twice_counts_once(searcher):
     plans = [searcher.plan(Query("weather", conditions=c, versions="all")) for c in ((once,), twice)]
     one, two = (searcher.run(plan) for plan in plans)
     assert [(h.id, h.score) for h in one] == [(h.id, h.score) for h in two]
+    edited = Plan.from_dict({**plans[0].to_dict(), "conditions": [c.to_dict() for c in twice]})
+    assert edited.conditions == (once,)
     other = Condition("language", "de", "require")
     assert Query("weather", conditions=(*twice, other)).conditions == (once, other)
 
@@ -97,6 +141,23 @@ def test_a_query_refuses_what_it_cannot_mean(bad):
         Query.from_dict(bad)
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"exclude": "id"},
+        {"versions": "nonsense"},
+        {"limit": "ten"},
+        {"conditions": [{"attribute": "language", "value": ["de"]}]},
+        {"conditions": ["require language=de"]},
+    ],
+)
+def test_a_plan_refuses_wrong_types(searcher, bad):
+    plan = searcher.plan(Query("weather")).to_dict()
+    assert Plan.from_dict(plan)
+    with pytest.raises(UsageError):
+        Plan.from_dict({**plan, **bad})
+
+
 def test_a_query_reads_back():
     query = Query("weather", ("a",), conditions=limits(2020), same="method", direction="both", literal=True)
     assert Query.from_dict(query.to_dict()) == query
@@ -107,12 +168,16 @@ def test_every_way_to_plan_reads_the_text_the_same(searcher):
     query = Query("the weather, only in German")
     plan = searcher.plan(query)
     assert [c.spelling for c in plan.conditions] == ["require language=de"]
-    assert plan_with("guided", query, searcher.view_names) == plan
+    assert Recipe.parse("guided").plan(query, searcher.view_names) == plan
+    probes = searcher.plan(query, "hybrid").search.probes
+    assert (
+        Recipe.parse("hybrid").plan(query, searcher.view_names).search.probes == probes == plan.search.probes
+    )
     assert searcher.search(query.text).ids == ["b"]
     assert searcher.similar("a", text=query.text).ids == ["b"]
     literal = searcher.plan(Query(query.text, literal=True))
     assert literal.conditions == ()
-    assert literal.probes[0].text == query.text
+    assert literal.search.probes[0].text == query.text
     assert len(searcher.search(query.text, literal=True)) == 5
 
 

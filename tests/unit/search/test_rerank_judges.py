@@ -8,6 +8,7 @@ import math
 import pytest
 
 from aspectra.base.errors import UsageError
+from aspectra.llm.budget import Cost
 from aspectra.llm.chat import Reply, Usage
 from aspectra.llm.failures import ContextExceeded, Refused, Transient
 from aspectra.llm.scripted import Scripted
@@ -209,11 +210,11 @@ def test_an_unreadable_answer_is_asked_for_anew_as_another_request():
     assert answer is False
     assert [request.repeat for request in asked] == [0, 1]
     assert asked[0].key != asked[1].key
-    assert (asker.questions, asker.calls, asker.bad) == (1, 2, 0)
+    assert (asker.questions, asker.cost.calls, asker.bad) == (1, 2, 0)
     assert asker.defects == {"asked-anew": 1}
     answer, _, asker = ask(Pairwise(), ["hm", "hm", "B"], again=1)
     assert answer is None
-    assert (asker.questions, asker.calls, asker.bad, asker.unanswered) == (1, 2, 1, 1)
+    assert (asker.questions, asker.cost.calls, asker.bad, asker.unanswered) == (1, 2, 1, 1)
 
 
 def test_a_context_that_is_too_small_gets_less_text():
@@ -248,10 +249,11 @@ def test_what_it_cost_is_the_sum_of_all_calls():
         Reply("B", usage=Usage(20, 2)),
     ]
     _, _, asker = ask(Pairwise(), replies, again=1)
-    assert asker.usage == Usage(15, 1)
+    assert asker.cost == Cost(2, 15, 1, unpriced=2)
     replies = [Reply("B", usage=Usage(20, 2), finish="length", recorded=True)]
     _, _, asker = ask(Pairwise(), replies)
-    assert (asker.usage, asker.recorded, asker.defects) == (Usage(20, 2), 1, {"cut-off": 1})
+    assert asker.cost == Cost(recorded=1, recorded_tokens=22)
+    assert asker.defects == {"cut-off": 1}
 
 
 def test_a_prompt_of_ones_own(tmp_path):
@@ -284,8 +286,13 @@ def test_a_function_as_a_judge():
     assert seen == [("owls at night\nonly field studies\navoid language=zh", ["A\n\nproof", "B", "C"])]
     assert result.order == ("c", "b", "a")
     assert result.scores == (3.0, None, 1.0)
-    assert (result.calls, result.questions, result.repairs, result.degraded) == (0, 3, 1, True)
-    assert not result.simulated
+    assert (result.tally.cost.calls, result.tally.questions, result.tally.repairs, result.tally.degraded) == (
+        0,
+        3,
+        1,
+        True,
+    )
+    assert not result.tally.simulated
     assert result.method == "cross+single"
     assert Method(Local(function), Single()).calls(3).high == 0
     with pytest.raises(UsageError, match="2 scores for 3"):

@@ -40,13 +40,13 @@ def test_transport_gives_the_scores_of_the_scorer(encoder):
     result = _run("transport(encoder=fake)", papers)
     assert result.order[0] == "owls"
     assert set(result.order) == set(TEXTS)
-    assert not result.simulated
+    assert not result.tally.simulated
     sentences = ["Owls hunt at night.", "They hear mice."]
     vectors = encoder.encode(sentences).vectors
     rows = encoder.encode(["Mice hide.", "Owls hunt at night."]).vectors
     expected = float(transport(vectors, rows, np.array([0, 2])).scores[0])
     assert result.scores[result.order.index("mice")] == pytest.approx(expected, abs=1e-5)
-    assert result.repairs == 1  # the text without a sentence has no score
+    assert result.tally.repairs == 1  # the text without a sentence has no score
 
 
 def test_a_cross_encoder_is_named_or_refused():

@@ -175,7 +175,7 @@ def test_a_gullible_model_loses_and_invents_no_paper(family):
             model = Scripted(gullible, cut=False)
             result = asyncio.run(rerank(Question("owls"), papers, Method.parse(spelling), model))
             assert sorted(result.order) == ids
-            assert result.simulated
+            assert result.tally.simulated
             obeyed += sum(bool(gullible(request).strip()) for request in model.asked)
     # The test means something: the model did see the words, but where they were hidden.
     assert (obeyed > 0) == (family not in ("nobody", "hidden tags", "right to left"))

@@ -113,11 +113,11 @@ def test_a_judge_without_mistakes_gives_what_the_sorter_guarantees(spelling):
         assert certain >= 1
         assert result.order[:certain] == right(100)[:certain]
         assert sorted(result.order) == sorted(right(100))
-        assert result.defects == {}
-        assert result.simulated
-        assert not result.degraded
+        assert result.tally.defects == {}
+        assert result.tally.simulated
+        assert not result.tally.degraded
         calls = method.calls(100)
-        assert calls.low <= result.calls <= calls.high
+        assert calls.low <= result.tally.cost.calls <= calls.high
         if method.sorter.name in FIXED:
             assert calls.low == calls.high
 
@@ -141,9 +141,9 @@ def test_a_thousand_papers(spelling, calls, certain):
     assert method.certain(1000) == certain
     assert result.order[:certain] == right(1000)[:certain]
     bounds = method.calls(1000)
-    assert bounds.low <= result.calls <= bounds.high
+    assert bounds.low <= result.tally.cost.calls <= bounds.high
     if calls is not None:
-        assert result.calls == bounds.low == bounds.high == calls
+        assert result.tally.cost.calls == bounds.low == bounds.high == calls
 
 
 def test_all_pairs_of_a_thousand():
@@ -297,8 +297,8 @@ def test_a_judge_that_prefers_a_place_changes_nothing_by_pairs():
     for spelling in ("pairwise+all-pairs", "pairwise+heapsort", "pairwise+bubble", "pairwise+merge"):
         result = run(spelling, papers, Oracle(grades(40), bias=1.0))
         assert result.order == ids
-        assert result.defects["conflict"] == result.questions / 2
-        assert not result.degraded
+        assert result.tally.defects["conflict"] == result.tally.questions / 2
+        assert not result.tally.degraded
     rates = run("pairwise+all-pairs", papers, Oracle(grades(40), bias=1.0)).scores
     assert set(rates) == {0.5}
 
@@ -320,17 +320,17 @@ def test_without_answers_the_first_stage_order_stands(spelling, error):
     model = Scripted(lambda request: error)
     result = run(spelling, papers, model, concurrency=1)
     assert result.order == tuple(p.id for p in papers)
-    assert result.degraded
-    assert result.repairs == result.questions > 0
+    assert result.tally.degraded
+    assert result.tally.repairs == result.tally.questions > 0
     assert result.error is error
     if error.fatal:
         assert len(model.asked) == 1
-        assert result.calls == 0
+        assert result.tally.cost.calls == 0
         assert result.stopped is error
-        assert result.defects.get("not-asked", 0) == result.questions - 1
+        assert result.tally.defects.get("not-asked", 0) == result.tally.questions - 1
     else:
         assert result.stopped is None
-        assert result.defects == {"failed": result.questions}
+        assert result.tally.defects == {"failed": result.tally.questions}
 
 
 @pytest.mark.parametrize("spelling", METHODS)
@@ -348,8 +348,8 @@ def test_a_budget_reached_on_the_way_leaves_the_first_stage_order(spelling, afte
     assert sorted(result.order) == sorted(right(50))
     if count > after:
         assert result.order == tuple(p.id for p in papers)
-        assert (result.calls, count) == (after, after + 1)
-        assert result.degraded
+        assert (result.tally.cost.calls, count) == (after, after + 1)
+        assert result.tally.degraded
         assert result.stopped.exit_code == 5
 
 
@@ -368,9 +368,9 @@ def test_a_bad_judge_loses_no_paper_and_is_the_same_at_any_concurrency(spelling,
     results = [run(spelling, papers, Oracle(grades(45), **rates), concurrency=n) for n in (1, 7)]
     assert sorted(results[0].order) == sorted(right(45))
     assert results[0] == results[1]
-    assert results[0].degraded == (results[0].repair_rate > 0.2)
+    assert results[0].tally.degraded == (results[0].repair_rate > 0.2)
     if rates == {"malformed": 1.0}:
-        assert results[0].degraded
+        assert results[0].tally.degraded
 
 
 def test_depth_leaves_the_rest_behind():
@@ -379,7 +379,7 @@ def test_depth_leaves_the_rest_behind():
     head = sorted((p.id for p in papers[:10]), key=int)
     assert result.order == (*head, *(p.id for p in papers[10:]))
     assert result.scores[10:] == (None,) * 20
-    assert result.calls == 10
+    assert result.tally.cost.calls == 10
     assert run("points", papers, Oracle(grades(30)), depth=0).order == tuple(p.id for p in papers)
 
 

@@ -14,7 +14,7 @@ from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMi
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.condition import limits
-from aspectra.search.plan import Fusion, Plan
+from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.planning.planners.protocol import PLANNERS
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -27,7 +27,7 @@ from fake_encoder import FakeEncoder
 
 @pytest.mark.parametrize("planner", ["guided", "hybrid", "bm25", "dense", "fulltext"])
 def test_every_planner_finds_the_right_paper(searcher, planner):
-    ranking = searcher.search("owls in the dark", planner=planner)
+    ranking = searcher.search("owls in the dark", recipe=planner)
     assert ranking.ids[0] == "owl"
     assert [h.rank for h in ranking] == list(range(1, len(ranking) + 1))
     assert list(PLANNERS)
@@ -88,7 +88,7 @@ def test_seed_search_encodes_nothing(searcher, encoder):
 )
 @pytest.mark.parametrize("planner", ["hybrid", "dense", "fulltext"])
 def test_limits_are_hard(searcher, conditions, expected, planner):
-    found = searcher.search("documents mice owls text", limit=10, conditions=conditions, planner=planner)
+    found = searcher.search("documents mice owls text", limit=10, conditions=conditions, recipe=planner)
     ids = set(found.ids)
     assert ids <= expected
     if planner != "fulltext":
@@ -107,7 +107,7 @@ def test_limit_zero_and_beyond(searcher):
 
 
 def test_query_without_known_words_still_answers(searcher):
-    assert searcher.search("zzzz qqqq", planner="bm25").ids == []
+    assert searcher.search("zzzz qqqq", recipe="bm25").ids == []
     assert len(searcher.search("zzzz qqqq", limit=3)) == 3
 
 
@@ -117,9 +117,9 @@ def test_ties_fall_by_id_descending(library, settings, encoder):
     build_index(library, settings, load=lambda _: encoder)
     searcher = Searcher(library, load=lambda _: encoder)
     for planner in ("bm25", "dense", "hybrid"):
-        ids = searcher.search("twin text", planner=planner, versions="all").ids
+        ids = searcher.search("twin text", recipe=planner, versions="all").ids
         assert ids[:3] == ["t3", "t2", "t1"]
-        assert searcher.search("twin text", planner=planner, limit=2, versions="all").ids == ["t3", "t2"]
+        assert searcher.search("twin text", recipe=planner, limit=2, versions="all").ids == ["t3", "t2"]
 
 
 def test_indexing_again_does_nothing_and_only_new_papers_are_encoded(library, settings, encoder):
@@ -202,7 +202,7 @@ def test_lexical_only_library(library):
     assert ranking.ids[0] == "owl"
     assert ranking[0].evidence[0].quote
     with pytest.raises(ViewMismatch, match="dense view"):
-        searcher.search("owls", planner="dense")
+        searcher.search("owls", recipe="dense")
 
 
 def test_no_index_and_empty_library(tmp_path, library):
@@ -216,7 +216,7 @@ def test_no_index_and_empty_library(tmp_path, library):
 
 def test_unknown_planner_and_seed(searcher):
     with pytest.raises(UsageError, match="hybird"):
-        searcher.search("owls", planner="hybird")
+        searcher.search("owls", recipe="hybird")
     with pytest.raises(NoSuchPaper):
         searcher.similar("nobody at all")
 
@@ -238,12 +238,16 @@ def test_plans_round_trip_and_rerun_bit_equal(searcher):
     [
         "{",
         "probes = 3",
-        '{"probes": []}',
-        '{"probes": [{"view": "abstract@bm25"}]}',
-        '{"probes": [{"view": "abstract@bm25", "text": "x", "colour": "red"}]}',
-        '{"probes": [{"view": "abstract@bm25", "text": "x"}], "fusion": {"kind": "magic"}}',
-        '{"probes": [{"view": "abstract@bm25", "text": "x"}], "limit": -2}',
-        '{"probes": [{"view": "abstract@bm25", "text": "x", "pooling": "median"}]}',
+        "steps = 3",
+        '{"steps": ["rerank"]}',
+        '{"steps": [{"probes": [{"view": "abstract@bm25", "text": "x"}]}], "exclude": "id"}',
+        '{"steps": [{"probes": [{"view": "abstract@bm25", "text": "x"}]}], "versions": "nonsense"}',
+        '{"steps": [{"probes": []}]}',
+        '{"steps": [{"probes": [{"view": "abstract@bm25"}]}]}',
+        '{"steps": [{"probes": [{"view": "abstract@bm25", "text": "x", "colour": "red"}]}]}',
+        '{"steps": [{"probes": [{"view": "abstract@bm25", "text": "x"}], "fusion": {"kind": "magic"}}]}',
+        '{"steps": [{"probes": [{"view": "abstract@bm25", "text": "x"}]}], "limit": -2}',
+        '{"steps": [{"probes": [{"view": "abstract@bm25", "text": "x", "pooling": "median"}]}]}',
     ],
 )
 def test_bad_plans_are_usage_errors(bad):
@@ -258,7 +262,7 @@ def test_edited_plans_can_ask_any_view(searcher):
         Probe("chunks-60w@fake", text="windows are pooled", pooling="mean3", weight=0.2),
     )
     for fusion in (Fusion(), Fusion(scan_limit=1), Fusion(kind="rrf")):
-        ranking = searcher.run(Plan("edited", probes, fusion, limit=5), explain=True)
+        ranking = searcher.run(Plan((Search("edited", probes, fusion),), limit=5), explain=True)
         assert ranking.ids
         if fusion.kind == "standardised":
             assert ranking.ids[0] == "mice"
@@ -270,16 +274,16 @@ def test_edited_plans_can_ask_any_view(searcher):
 
 def test_candidates_score_the_same_as_everything(searcher):
     probes = (Probe("abstract@fake", text="owls at night"), Probe("sentences@fake", text="owls at night"))
-    exact = searcher.run(Plan("edited", probes, limit=3))
-    staged = searcher.run(Plan("edited", probes, Fusion(scan_limit=1, candidates=5), limit=3))
+    exact = searcher.run(Plan((Search("edited", probes),), limit=3))
+    staged = searcher.run(Plan((Search("edited", probes, Fusion(scan_limit=1, candidates=5)),), limit=3))
     assert exact.ids == staged.ids
     assert [h.score for h in exact] == pytest.approx([h.score for h in staged], abs=1e-5)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "dot", "l2"])
 def test_metrics_agree_on_unit_vectors(searcher, metric):
-    plan = Plan("edited", (Probe("abstract@fake", text="owls at night", metric=metric),), limit=5)
-    assert searcher.run(plan).ids == searcher.search("owls at night", planner="dense", limit=5).ids
+    plan = Plan((Search("edited", (Probe("abstract@fake", text="owls at night", metric=metric),)),), limit=5)
+    assert searcher.run(plan).ids == searcher.search("owls at night", recipe="dense", limit=5).ids
 
 
 def test_outputs(searcher):
@@ -319,7 +323,7 @@ def test_damaged_generation_is_found(library, searcher):
     ]
     target.write_bytes(b"")
     with pytest.raises(LibraryCorrupt):
-        Searcher(library, load=lambda _: FakeEncoder()).search("owls", planner="dense")
+        Searcher(library, load=lambda _: FakeEncoder()).search("owls", recipe="dense")
     (folder / "manifest.json").unlink()
     with pytest.raises(LibraryCorrupt, match="missing"):
         library.generations.current()
@@ -352,14 +356,14 @@ def test_cosine_of_an_encoder_that_does_not_normalise(library, settings):
 
     long, plain = Long(), FakeEncoder()
     build_index(library, settings, load=lambda _: long)
-    found = Searcher(library, load=lambda _: long).search("mice in a maze", planner="dense")
+    found = Searcher(library, load=lambda _: long).search("mice in a maze", recipe="dense")
     build_index(library, settings, load=lambda _: plain, rebuild=True)
     assert found[0].id == "mice"
     assert max(h.score for h in found) <= 1.0001
 
 
 def test_full_text_plan_quotes_the_body(searcher):
-    ranking = searcher.search("windows of text are pooled", planner="fulltext")
+    ranking = searcher.search("windows of text are pooled", recipe="fulltext")
     assert ranking.ids[0] == "full"
     quote = ranking[0].evidence[0]
     assert (quote.field, quote.quote) == ("section:1", "Windows of text are pooled.")
@@ -392,24 +396,24 @@ def test_works_with_many_versions_do_not_take_the_places_of_others(library, enco
     build_index(library, settings, load=lambda _: encoder)
     searcher = Searcher(library, load=lambda _: encoder)
     for planner in ("bm25", "fulltext"):
-        found = searcher.search("ants", planner=planner, limit=12)
+        found = searcher.search("ants", recipe=planner, limit=12)
         assert len(found) == 12
         assert sum(i.startswith("copy") for i in found.ids) == 1
 
 
 def test_a_reader_keeps_the_generation_it_opened(library, searcher, encoder):
-    before = searcher.search("owls", planner="bm25").ids
+    before = searcher.search("owls", recipe="bm25").ids
     opened = searcher.index.folder
     for number in range(3):
         with library.writing("add") as writer:
             writer.add([Paper(f"new{number}", title=f"New owls {number}", abstract="owls owls")])
         build_index(library, load=lambda _: encoder)
     # Views and columns that were not asked before are still there.
-    assert searcher.search("owls", planner="bm25").ids == before
-    assert searcher.search("documents", planner="fulltext", conditions=limits(venues=("IR",))).ids
+    assert searcher.search("owls", recipe="bm25").ids == before
+    assert searcher.search("documents", recipe="fulltext", conditions=limits(venues=("IR",))).ids
     assert opened.is_dir()
     searcher.refresh()
-    assert "new2" in searcher.search("owls", planner="bm25").ids
+    assert "new2" in searcher.search("owls", recipe="bm25").ids
     with library.writing("add") as writer:
         writer.add([Paper("last", title="Last", abstract="owls")])
     gc.collect()  # the old generation goes with its last user
@@ -421,7 +425,7 @@ def test_full_text_that_changed_is_not_quoted_at_the_old_place(library, searcher
     full = next(p for p in PAPERS if p.id == "full")
 
     def quoted():
-        found = searcher.search("windows pooled cut off", planner="fulltext", evidence=100)
+        found = searcher.search("windows pooled cut off", recipe="fulltext", evidence=100)
         return {e.field for hit in found if hit.id == "full" for e in hit.evidence}
 
     assert "section:1" in quoted()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -55,7 +54,7 @@ def barn(tmp_path_factory):
 
 
 def _plan(searcher, *stages, text="the owl at night", limit=8, **given):
-    return searcher.plan(Query(text, limit=limit, **given), "bm25", stages=stages)
+    return searcher.plan(Query(text, limit=limit, **given), " | ".join(("bm25", *stages)))
 
 
 def _asking(searcher, model):
@@ -66,15 +65,15 @@ def test_a_plan_with_stages_prints_saves_and_has_its_own_hash(barn):
     plain, staged = _plan(barn), _plan(barn, "rerank( method=pairwise )", "feedback")
     assert staged.stages == ("rerank(method=pairwise)", "feedback")
     assert staged.hash != plain.hash
-    assert "then rerank(method=pairwise)" in staged.describe()
+    assert "2. rerank(method=pairwise)" in staged.describe()
     for text in (staged.to_json(), staged.to_toml()):
-        assert Plan.loads(text) == replace(staged, unread=())
+        assert Plan.loads(text) == staged
     assert Plan.loads(plain.to_json()).hash == plain.hash
 
 
 def test_every_stage_spells_itself():
     for name in STAGES:
-        assert read_stages([name]) == (name,)
+        assert read_stages([name]) == ("top(100)" if name == "top" else name,)
     assert needs_model(["agent"])
     assert needs_model(["citations", "rewrite"])
     assert not needs_model(["citations(seeds=3)", "feedback"])
@@ -96,7 +95,7 @@ def test_a_stage_that_needs_a_model_says_so_before_anything_is_searched(barn):
 
 
 def test_a_perfect_judge_puts_the_right_papers_first(barn):
-    found = barn.search("the owl at night", planner="bm25", limit=24).ids
+    found = barn.search("the owl at night", recipe="bm25", limit=24).ids
     wanted = found[::-1][:3]
     model = Oracle({paper: 3.0 - place for place, paper in enumerate(wanted)})
     ranking = _asking(barn, model).run(_plan(barn, "rerank(method=listwise+merge)"))
@@ -112,7 +111,7 @@ def test_a_perfect_judge_puts_the_right_papers_first(barn):
 
 
 def test_only_the_first_papers_are_reranked(barn):
-    before = barn.search("the owl at night", planner="bm25", limit=8).ids
+    before = barn.search("the owl at night", recipe="bm25", limit=8).ids
     model = Oracle({before[-1]: 1.0})
     ranking = _asking(barn, model).run(_plan(barn, "rerank(method=pairwise+all-pairs,depth=4)"))
     assert ranking.ids[4:] == before[4:]
@@ -123,8 +122,7 @@ def test_judges_are_told_the_question_as_it_was_asked(barn):
     model = Scripted(lambda _: json.dumps({"order": ["2", "1"]}))
     plan = barn.plan(
         Query("owls", limit=2, instruction="only papers after 2003, not a survey", conditions=()),
-        "bm25",
-        stages=["rerank(method=listwise,depth=2)"],
+        "bm25 | rerank(method=listwise,depth=2)",
     )
     _asking(barn, model).run(plan)
     shown = model.asked[0].messages[-1].content
@@ -134,7 +132,7 @@ def test_judges_are_told_the_question_as_it_was_asked(barn):
 
 
 def test_citations_follow_each_paper_in_the_published_order(barn):
-    first = barn.search("the owl at night", planner="bm25", limit=3).ids
+    first = barn.search("the owl at night", recipe="bm25", limit=3).ids
     ranking = barn.run(_plan(barn, "citations(seeds=3,most=6)", limit=6))
     expected = []
     for paper in first:
@@ -156,29 +154,29 @@ def test_what_is_cited_must_meet_the_limits_too(barn):
 def test_feedback_asks_with_what_was_found(barn):
     plan = _plan(barn, "feedback(papers=2,weight=0.25)")
     first = barn.run(_plan(barn, limit=2)).ids
-    staged = barn.staged(plan)
-    assert [probe.seeds for probe in staged.plan.probes] == [(), tuple(first)]
-    assert [probe.weight for probe in staged.plan.probes] == [1.0, 0.25]
-    assert not set(staged.plan.exclude) & set(first)
+    staged = barn.result(plan)
+    assert [probe.seeds for probe in staged.draft.search.probes] == [(), tuple(first)]
+    assert [probe.weight for probe in staged.draft.search.probes] == [1.0, 0.25]
+    assert not set(plan.exclude) & set(first)
 
 
 def test_a_new_wording_is_searched_instead_or_beside(barn):
     model = Scripted(lambda _: '<think>hm</think> {"reason": "r", "query": "maze  wing"}')
-    staged = _asking(barn, model).staged(_plan(barn, "rewrite"))
-    assert [probe.text for probe in staged.plan.probes] == ["maze wing"]
-    assert list(staged.ids) == barn.search("maze wing", planner="bm25", limit=8).ids
-    both = _asking(barn, model).staged(_plan(barn, "rewrite(keep=yes)"))
-    assert [probe.text for probe in both.plan.probes] == ["the owl at night", "maze wing"]
+    staged = _asking(barn, model).result(_plan(barn, "rewrite"))
+    assert [probe.text for probe in staged.draft.search.probes] == ["maze wing"]
+    assert list(staged.ids) == barn.search("maze wing", recipe="bm25", limit=8).ids
+    both = _asking(barn, model).result(_plan(barn, "rewrite(keep=yes)"))
+    assert [probe.text for probe in both.draft.search.probes] == ["the owl at night", "maze wing"]
 
 
 @pytest.mark.parametrize("answer", ["", "no JSON", '{"reason": "x"}', '{"query": 3}', "[]", '{"query": " "}'])
 def test_without_a_usable_wording_the_question_stays(barn, answer):
     ranking = _asking(barn, Scripted(lambda _: answer)).run(_plan(barn, "rewrite"))
-    assert ranking.ids == barn.search("the owl at night", planner="bm25", limit=8).ids
+    assert ranking.ids == barn.search("the owl at night", recipe="bm25", limit=8).ids
     step = ranking.steps[0]
-    assert step.degraded
-    assert step.repairs == 1
-    assert step.defects["unreadable"] == 1
+    assert step.tally.degraded
+    assert step.tally.repairs == 1
+    assert step.tally.defects["unreadable"] == 1
     assert any("degraded" in warning for warning in ranking.warnings)
 
 
@@ -202,14 +200,14 @@ def test_an_agent_puts_what_it_picked_first_then_what_it_read(barn):
     picks = {"p3", "p8", "p17"}
     model = Scripted(Reader(["owl night", "maze", "wing ear", "mouse"], picks))
     plan = _plan(barn, "agent(hops=4,each=6)", limit=24)
-    staged = _asking(barn, model).staged(plan)
+    staged = _asking(barn, model).result(plan)
     read = [paper for request in model.asked for paper in request.subjects]
     assert len(read) == len(set(read)) <= 24  # nothing is read twice
     chosen = [paper for paper in read if paper in picks]
     assert list(staged.ids[: len(chosen)]) == chosen
     assert list(staged.ids[len(chosen) : len(read)]) == [paper for paper in read if paper not in picks]
     assert len(model.asked) == 8
-    assert staged.steps[0].calls == 8
+    assert staged.steps[0].tally.cost.calls == 8
     notes = [request.messages[-1].content for request in model.asked if request.prompt.startswith("hop/")]
     assert "saw 6" in notes[1]
     assert "owl night" in notes[1]
@@ -218,7 +216,7 @@ def test_an_agent_puts_what_it_picked_first_then_what_it_read(barn):
 def test_an_agent_that_picks_nothing_leaves_the_first_order(barn):
     model = Scripted(Reader(["maze"] * 4, set()))
     ranking = _asking(barn, model).run(_plan(barn, "agent(each=5)"))
-    assert ranking.ids == barn.search("the owl at night", planner="bm25", limit=8).ids
+    assert ranking.ids == barn.search("the owl at night", recipe="bm25", limit=8).ids
 
 
 def test_labels_that_were_never_shown_are_dropped_and_counted(barn):
@@ -227,9 +225,9 @@ def test_labels_that_were_never_shown_are_dropped_and_counted(barn):
             return json.dumps({"reason": "", "query": "maze"})
         return json.dumps({"picked": ["1", "99", "p4", "2", "2"], "notes": ""})
 
-    staged = _asking(barn, Scripted(answer)).staged(_plan(barn, "agent(hops=1,each=4)"))
-    assert staged.steps[0].defects["unknown"] == 2
-    assert staged.steps[0].repairs == 1
+    staged = _asking(barn, Scripted(answer)).result(_plan(barn, "agent(hops=1,each=4)"))
+    assert staged.steps[0].tally.defects["unknown"] == 2
+    assert staged.steps[0].tally.repairs == 1
     assert len(staged.ids) == len(set(staged.ids))
 
 
@@ -250,8 +248,8 @@ def test_when_the_model_fails_the_first_order_stands(barn, error, stage):
             searcher.run(plan)
         return
     ranking = searcher.run(plan)
-    assert ranking.ids == barn.search("the owl at night", planner="bm25", limit=8).ids
-    assert ranking.steps[0].degraded
+    assert ranking.ids == barn.search("the owl at night", recipe="bm25", limit=8).ids
+    assert ranking.steps[0].tally.degraded
     if error.fatal:
         assert ranking.steps[0].stopped is error
 
@@ -264,23 +262,22 @@ def test_when_the_model_fails_the_first_order_stands(barn, error, stage):
 def test_whatever_a_model_says_no_paper_is_lost_or_invented(barn, replies, stages):
     turn = iter(range(10**6))
     model = Scripted(lambda _: replies[next(turn) % len(replies)])
-    staged = _asking(barn, model).staged(_plan(barn, *stages.split("|"), limit=24))
+    staged = _asking(barn, model).result(_plan(barn, *stages.split("|"), limit=24))
     assert len(set(staged.ids)) == len(staged.ids)
     everything = set(barn.index.ids)
     assert set(staged.ids) <= everything
     if "rewrite" not in stages:  # another wording finds others
-        found = set(barn.search("the owl at night", planner="bm25", limit=24).ids)
+        found = set(barn.search("the owl at night", recipe="bm25", limit=24).ids)
         assert found <= set(staged.ids)
 
 
 def test_recipes_carry_stages(barn):
     recipe = Recipe.parse(
-        "bm25>10>bm25|rerank(method='listwise(labels=letters)+tournament',depth=5)|feedback"
+        "bm25 | top(10) | bm25 | rerank(method='listwise(labels=letters)+tournament',depth=5) | feedback"
     )
-    assert recipe.first is not None
-    assert recipe.top == 10
+    assert recipe.steps[:3] == ("bm25", "top(10)", "bm25")
     assert Recipe.from_dict(recipe.to_dict()) == recipe
-    assert recipe.hash != Recipe.parse("bm25>10>bm25").hash
+    assert recipe.hash != Recipe.parse("bm25 | top(10) | bm25").hash
     plan = recipe.plan(Query("owls"), barn.view_names)
     assert plan.stages == recipe.stages
     assert plan.text == "owls"

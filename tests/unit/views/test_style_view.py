@@ -54,12 +54,12 @@ def searcher(tmp_path_factory):
 
 @pytest.mark.parametrize("hand", HANDS)
 def test_a_passage_finds_its_writer_whatever_it_is_about(searcher, hand):
-    found = searcher.search(write(hand, 777), planner="hand", limit=6)
+    found = searcher.search(write(hand, 777), recipe="hand", limit=6)
     assert [hit.id[: len(hand)] for hit in found] == [hand] * 6
 
 
 def test_a_paper_of_the_library_finds_its_writer(searcher):
-    found = searcher.similar("dry0", planner="hand", limit=5)
+    found = searcher.similar("dry0", recipe="hand", limit=5)
     assert {hit.id[:3] for hit in found} == {"dry"}
     assert "dry0" not in {hit.id for hit in found}
 
@@ -120,7 +120,7 @@ def test_a_library_without_it_says_what_to_do(tmp_path):
         writer.add([Paper("a", "Owls", "Owls hunt.")])
     build_index(library, IndexSettings(encoders=()))
     with pytest.raises(ViewMismatch, match="style") as error:
-        Searcher(library).search("owls", planner="hand")
+        Searcher(library).search("owls", recipe="hand")
     assert "aspectra lens add style" in error.value.hint
 
 
@@ -139,7 +139,7 @@ def test_only_vector_lenses_become_views():
 def test_an_empty_library_builds(tmp_path):
     library = Store.create(tmp_path / "library")
     build_index(library, IndexSettings(encoders=(), lenses=("style",)))
-    assert not len(Searcher(library).search("owls; at night", planner="hand"))
+    assert not len(Searcher(library).search("owls; at night", recipe="hand"))
 
 
 def test_experiments_index_the_style_where_a_recipe_needs_it():
@@ -150,5 +150,5 @@ def test_experiments_index_the_style_where_a_recipe_needs_it():
         study = Study((Source("obliq", "nowhere"),), tuple(Recipe.parse(spec) for spec in recipes))
         return study.settings().lenses
 
-    assert "style" in lenses("bm25", "bm25>100>hand")
+    assert "style" in lenses("bm25", "bm25 | top(100) | hand")
     assert "style" not in lenses("hybrid", "lensed")

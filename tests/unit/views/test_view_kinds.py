@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.values import replace as changed
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
@@ -196,7 +197,7 @@ def test_probes_that_match_alike_are_looked_up_once(whole, monkeypatch):
     plain = view.look_up
     monkeypatch.setattr(view, "look_up", lambda probe: calls.append(probe) or plain(probe))
     one = Probe(view.name, seeds=("p00",), matching="maxsim", weight=0.5, aspect="method")
-    both = whole.index.look_up([one, replace(one, matching="centroid")])
+    both = whole.index.look_up([one, changed(one, matching="centroid")])
     assert len(calls) == 1
     assert [asked.probe.matching for asked in both] == ["maxsim", "centroid"]
 

@@ -1,4 +1,4 @@
-"""Taking lenses up into a library and out of it."""
+"""Adding lenses to a library and removing them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["add_lens", "remove_lens"]
 def add_lens(
     session: Session, name: str, prompt: Path | None, schema: Path | None, thinking: int | None
 ) -> None:
-    """Add a lens, or take up its changed prompt or schema.
+    """Add a lens, or update it from a changed prompt or schema.
 
     Args:
         session: of the command.
@@ -35,7 +35,8 @@ def add_lens(
     from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
     from aspectra.views.prompted.prompt import builtin_text
 
-    with session.open_library() as library:
+    with session.open_library() as opened:
+        library = opened.store
         if name in optional_lenses() and prompt is None:
             _add_local(session, library, name)
             return
@@ -59,7 +60,7 @@ def add_lens(
         if held is None:
             session.screen.line(f"Added the lens {plain}: a {kind} for each paper ({lens.prompt.stamp}).")
         elif held.text == lens.text and held.schema == lens.schema:
-            session.screen.line(f"The lens {plain} says what it said before ({lens.prompt.stamp}).")
+            session.screen.line(f"The lens {plain} is unchanged ({lens.prompt.stamp}).")
         elif not held.model or held.fingerprint == lens.fingerprint:
             session.screen.line(f"Changed the lens {plain}; its values stay ({lens.prompt.stamp}).")
         else:
@@ -70,7 +71,7 @@ def add_lens(
                 f"Changed the lens {plain} ({lens.prompt.stamp}): its {count(old, 'value')} "
                 "under the old prompt or schema will not be mixed in."
             )
-        session.screen.next(f"aspectra lens estimate {plain} --model NAME{session.library_words()}")
+        session.screen.next(f"aspectra lens estimate {plain}{session.library_words()}")
 
 
 def _add_local(session: Session, library: Store, name: str) -> None:
@@ -89,7 +90,7 @@ def _add_local(session: Session, library: Store, name: str) -> None:
 
 
 def remove_lens(session: Session, name: str, values: bool) -> None:
-    """Take a lens out of the library, and its values too where that is asked for.
+    """Remove a lens from the library, and its values too where ``values`` is True.
 
     Raises:
         UsageError: there is no such lens.
@@ -101,7 +102,8 @@ def remove_lens(session: Session, name: str, values: bool) -> None:
     from aspectra.views.prompted.definition import definition, undefine
     from aspectra.views.prompted.store import forget
 
-    with session.open_library() as library:
+    with session.open_library() as opened:
+        library = opened.store
         settings = settings_of(library)
         if name in optional_lenses() and name in settings.lenses:
             kept = tuple(one for one in settings.lenses if one != name)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.options.panels import option
 from aspectra.app.output.screen import count
-from aspectra.app.session import Degraded, Session, common
+from aspectra.app.session import Session, common
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
@@ -27,59 +28,47 @@ def add(
         list[Path], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)
     ],
     as_: Annotated[
-        str | None,
-        typer.Option(
-            "--as", metavar="NAME", help="The format, where it is not recognised.", show_default=False
-        ),
+        str | None, option("--as", metavar="NAME", about="The format, where it is not recognised.")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Read files even if they have not changed.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 4 when anything was skipped.")] = False,
+    again: Annotated[bool, option("--again", about="Read files even if they have not changed.")] = False,
+    strict: Annotated[bool, option("--strict", about="Exit with 4 when anything was skipped.")] = False,
 ) -> None:
     """Add papers from files and folders.
 
-    BibTeX, RIS, CSL-JSON, JSON Lines, PDF, XML and more, told by their content.
-    Adding the same file twice changes nothing. Bad records are reported and left out, the others kept.
+    BibTeX, RIS, CSL-JSON, JSON Lines, PDF, XML and more; the format is detected from the content.
+    Adding the same file twice changes nothing. Bad records are reported and skipped.
 
     Example:  aspectra add library.bib papers/
     """
-    from aspectra.app.ingest.files import Adding
-    from aspectra.app.output.progress import ProgressShown
-    from aspectra.papers.sources.protocol import SOURCES
-
-    if as_ is not None:
-        SOURCES.get(as_)  # a wrong name is an error before anything is read
     with session.open_library() as library:
-        with library.writing("add") as writer:
-            with ProgressShown(session.config["progress"] and not session.quiet) as shown:
+        with session.progress() as shown:
 
-                def tell(report: FileReport) -> None:
-                    shown.clear()
-                    _tell(session, report)
+            def tell(report: FileReport) -> None:
+                shown.clear()
+                _tell(session, report)
 
-                adding = Adding(
-                    library, writer, as_=as_, options=_options(session), again=again, progress=shown
-                )
-                reports = adding.run(paths, tell)
-            writer.checkpoint()
-        groups = library.summary()["version_groups"]
+            reports = library.add(
+                *paths, source=as_, again=again, options=_options(session), report=tell, progress=shown
+            )
+        groups = library.store.summary()["version_groups"]
     _sum_up(session, reports, groups)
     skipped = sum(r.skipped for r in reports)
     # A file that was named and could not be read is a failure, whatever became of the others.
     if not any(r.papers for r in reports) or any(r.named and r.error for r in reports):
-        raise Degraded(1)
+        raise typer.Exit(1)
     if skipped and strict:
-        raise Degraded(4)
+        raise typer.Exit(4)
 
 
 def _options(session: Session) -> ReadOptions:
     from aspectra.papers.sources.protocol import ReadOptions
 
-    config = session.config
+    limits = session.settings.add
     return ReadOptions(
-        max_text_chars=config["add.max_text_chars"],
-        pdf_seconds=config["add.pdf_seconds"],
-        pdf_pages=config["add.pdf_pages"],
-        pdf_memory_mb=config["add.pdf_memory_mb"],
+        max_text_chars=limits.max_text_chars,
+        pdf_seconds=limits.pdf_seconds,
+        pdf_pages=limits.pdf_pages,
+        pdf_memory_mb=limits.pdf_memory_mb,
     )
 
 
@@ -130,7 +119,7 @@ def _sum_up(session: Session, reports: Sequence[FileReport], groups: int) -> Non
     else:
         session.screen.line(f"Added nothing ({skipped:,} skipped).")
     passed = [r for r in reports if r.passed_over]
-    if passed and not session.verbose:
+    if passed and not session.options.verbose:
         names = ", ".join(r.path.name for r in passed[:_SHOWN])
         more = f" and {len(passed) - _SHOWN:,} more" if len(passed) > _SHOWN else ""
         session.screen.note(f"{count(len(passed), 'file')} passed over: {names}{more} (--verbose says why)")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from aspectra.app.options.lab import (
-    AsJson,
     Baseline,
     By,
     Correction,
@@ -18,22 +15,13 @@ from aspectra.app.options.lab import (
     Incomplete,
     LoaderOption,
     Measures,
-    Output,
     Preset,
     Test,
     argument,
     choice,
 )
-from aspectra.app.options.model import (
-    BaseUrl,
-    BudgetLimit,
-    JournalFile,
-    KeyVariable,
-    Lanes,
-    ModelName,
-    OracleRates,
-)
-from aspectra.app.options.stages import Asked, answering_model
+from aspectra.app.options.model import OracleRates, language_model
+from aspectra.app.options.panels import AsJson, CommandGroup, OutputFile, option
 from aspectra.app.output.experiments import RUN_FORMATS, write_tables
 from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
@@ -41,13 +29,7 @@ from aspectra.base.errors import UsageError
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Run experiments on benchmarks, score and compare them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = CommandGroup("Run experiments on benchmarks, score and compare them.")
 
 
 @app.command("list")
@@ -65,14 +47,10 @@ def list_(
     from aspectra.app.output.experiments import described, show_benchmarks
 
     if as_json:
-        _json(session, described())
+        session.screen.document("bench-list", {"benchmarks": described()})
         return
     show_benchmarks(session.screen)
     session.screen.next("aspectra bench audit NAME FOLDER")
-
-
-def _json(session: Session, value: Any) -> None:
-    session.screen.data(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 @app.command()
@@ -95,7 +73,7 @@ def audit(
     (source,) = sources_of([f"{name}={path}"], option)
     facts = source.open().facts()
     if as_json:
-        _json(session, facts)
+        session.screen.document("bench-audit", facts)
         return
     rows = [(label, str(facts[label])) for label in ("name", "revision", "licence", "source")]
     rows += [("documents", f"{facts['documents']:,}"), ("topics", f"{facts['topics']:,}")]
@@ -127,7 +105,7 @@ def fetch(
     from aspectra.lab.benchmarks._hub import fetch as download
 
     sets = hub_sets(name)
-    if session.config["offline"]:
+    if session.settings.offline:
         raise UsageError(f"{name} cannot be fetched offline", hint="download its files elsewhere")
     download(sets, folder)
     session.screen.line(f"{name} is in {folder}.")
@@ -142,7 +120,7 @@ def run(
         list[str] | None, argument("A benchmark and its files; see bench list.", metavar="NAME=FOLDER")
     ] = None,
     recipe: Annotated[
-        list[str] | None, choice("bm25, bm25>200>dense or FILE", "--recipe", "-r", metavar="SPEC")
+        list[str] | None, choice("bm25, 'bm25 | top(200) | dense' or FILE", "--recipe", "-r", metavar="SPEC")
     ] = None,
     protocol: Annotated[str | None, choice("pool, collection, both [the benchmark's].")] = None,
     depth: Annotated[int | None, choice("Papers kept of a ranking [1000].", metavar="N")] = None,
@@ -151,14 +129,8 @@ def run(
     preset: Preset = None,
     repeats: Annotated[int | None, choice("Runs of what varies [1].", metavar="N")] = None,
     encoder: Annotated[list[str] | None, choice("An encoder; again for several.", metavar="SPEC")] = None,
-    no_encoder: Annotated[bool, typer.Option("--no-encoder", help="Words only: no vectors.")] = False,
+    no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
     option: LoaderOption = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = None,
-    budget: BudgetLimit = None,
-    lanes: Lanes = 8,
-    journal: JournalFile = None,
     oracle: OracleRates = None,
     out: Annotated[
         Path | None, choice("The experiment's directory.", "--output", "-o", metavar="DIR")
@@ -176,7 +148,6 @@ def run(
     Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both -o exp/1
     """
     from aspectra.app.output.experiments import library_home, sources_of, study_of
-    from aspectra.app.output.progress import ProgressShown
     from aspectra.lab.experiments.execute import run_study
     from aspectra.lab.reports.recipe_tables import main_tables
 
@@ -197,10 +168,8 @@ def run(
     )
     folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
     session.screen.detail(f"libraries: {libraries or library_home()}")
-    asked = Asked(model, base_url, key_variable, budget, lanes, journal)
     needed = study.needs_model and study.oracle is None
-    progress = ProgressShown(session.config["progress"] and not session.quiet)
-    with answering_model(session, asked, needed=needed) as answering, progress as shown:
+    with language_model(session) if needed else nullcontext() as answering, session.progress() as shown:
         place = libraries or library_home()
         done = run_study(study, folder, place, incomplete=incomplete, progress=shown, model=answering)
     write_tables(session, list(main_tables(done.outcomes, baseline=baseline).values()), format)
@@ -228,7 +197,7 @@ def evaluate(
     baseline: Baseline = "",
     incomplete: Incomplete = False,
     format: Format = "markdown",  # noqa: A002
-    output: Output = None,
+    output: OutputFile = None,
 ) -> None:
     """Score an experiment's rankings again.
 
@@ -257,9 +226,9 @@ def compare(
     measure: Measures = None,
     test: Test = "t",
     correction: Correction = "none",
-    published: Annotated[bool, typer.Option("--published", help="The papers' numbers too.")] = False,
+    published: Annotated[bool, option("--published", about="The papers' numbers too.")] = False,
     format: Format = "markdown",  # noqa: A002
-    output: Output = None,
+    output: OutputFile = None,
 ) -> None:
     """Compare recipes by paired tests.
 
@@ -295,7 +264,7 @@ def compare(
 def show(
     session: Session,
     directory: Experiment,
-    as_json: Annotated[bool, typer.Option("--json", help="The manifest as it is.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What an experiment's numbers depend on.
 
@@ -308,7 +277,7 @@ def show(
 
     facts = open_study(directory).facts()
     if as_json:
-        _json(session, facts)
+        session.screen.document("bench-manifest", facts)
         return
     show_facts(session.screen, facts)
 
@@ -326,7 +295,7 @@ def export_run(
     format: Annotated[  # noqa: A002
         str, choice(", ".join(RUN_FORMATS) + " [trec].", "--format")
     ] = "trec",
-    output: Output = None,
+    output: OutputFile = None,
 ) -> None:
     """Write one recipe's rankings as a run.
 

@@ -2,53 +2,69 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from aspectra.app.options.panels import AsJson, CommandGroup, option
 from aspectra.app.output.screen import columns, safe
 from aspectra.app.session import Session, common
-from aspectra.app.settings import KEYS, user_file
-from aspectra.base.config import PROJECT_FILE, parse_value, read_file
+from aspectra.app.settings import Settings, user_file
+from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
 from aspectra.base.errors import UsageError
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Show and change settings.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = CommandGroup("Show and change settings.")
+
+
+@app.command("list")
+@common
+def list_(session: Session, as_json: AsJson = False) -> None:
+    """Every setting: what it is, what values it takes, its default and its environment variable.
+
+    Example:  aspectra config list
+    """
+    keys = list(keys_of(Settings))
+    if as_json:
+        rows = {
+            k.name: {"about": k.help, "values": k.in_words, "default": k.default, "variable": k.variable}
+            for k in keys
+        }
+        session.screen.document("config-list", {"settings": rows})
+        return
+    for key in keys:
+        default = json.dumps(key.default)
+        session.screen.line(key.name, style="bold")
+        session.screen.line(f"{key.help} ({key.in_words}; default {default}; {key.variable})", indent=2)
 
 
 @app.command()
 @common
 def show(
     session: Session,
-    origin: Annotated[bool, typer.Option("--origin", help="Say which layer set each value.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    origin: Annotated[bool, option("--origin", about="Name the layer that set each value.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Every setting with its value.
 
     Example:  aspectra config show --origin
     """
-    items = list(session.config.items())
+    config = session.config
     if as_json:
-        whole = {key.name: {"value": value.value, "origin": value.origin} for key, value in items}
-        session.screen.data(json.dumps(whole, ensure_ascii=False, indent=2) + "\n")
+        whole = {
+            key.name: {"value": value, "origin": config.origin(key.name)} for key, value in config.items()
+        }
+        session.screen.document("config", {"settings": whole})
         return
     rows = []
-    for key, value in items:
-        shown = json.dumps(value.value, ensure_ascii=False)
-        if key.name == "library" and not value.value:
-            shown = json.dumps(str(session.library_path), ensure_ascii=False)
-        rows.append((key.name, "=", safe(shown), f"# {value.origin if origin else key.help}"))
+    for key, value in config.items():
+        shown = value or str(session.library_path) if key.name == "library" else value
+        text = safe(json.dumps(shown, ensure_ascii=False))
+        rows.append((key.name, "=", text, f"# {config.origin(key.name) if origin else key.help}"))
     for line in columns(rows, gap=" "):
         session.screen.line(line)
 
@@ -74,13 +90,11 @@ def set_(
     session: Session,
     key: Annotated[str, typer.Argument(metavar="KEY", help="As search.limit.", show_default=False)],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.", show_default=False)],
-    project: Annotated[
-        bool, typer.Option("--project", help="In ./aspectra.toml, not in your own file.")
-    ] = False,
+    project: Annotated[bool, option("--project", about="In ./aspectra.toml, not in your own file.")] = False,
 ) -> None:
     """Set a value in your own file.
 
-    With --project in ./aspectra.toml. Comments in the file are kept.
+    With --project in ./aspectra.toml. Comments in the file stay.
 
     Example:  aspectra config set search.limit 20
     """
@@ -88,24 +102,17 @@ def set_(
 
     from aspectra.app.output.screen import write_file
 
-    known = {one.name: one for one in KEYS}
-    if key not in known:
-        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-        raise UsageError(
-            f"there is no setting {key!r}",
-            why="known: " + ", ".join(known),
-            hint=f"did you mean {near[0]}?" if near else "",
-        )
-    new = parse_value(known[key], value, "the command line")
+    known = {one.name: one for one in keys_of(Settings)}
+    new = parse_value(find_key(known, key), value, "the command line")
     if known[key].path and new:
         new = os.path.abspath(os.path.expanduser(new))
-    file = session.config_file or (Path(PROJECT_FILE) if project else user_file())
-    read_file(file, KEYS)  # a file that is wrong already is not made worse
+    file = session.options.config or (Path(PROJECT_FILE) if project else user_file())
+    read_file(file, known)  # a file that is wrong already is not made worse
     table = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
-    inner: dict[str, object] = table
+    inner: Any = table
     *above, last = key.split(".")
     for part in above:
-        inner = inner.setdefault(part, tomlkit.table())  # type: ignore[assignment]
+        inner = inner.setdefault(part, tomlkit.table())
     inner[last] = new
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

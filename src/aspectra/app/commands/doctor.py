@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from aspectra.app.session import Degraded, Session, common
+from aspectra.app.options.panels import AsJson, option
+from aspectra.app.session import Session, common
 
 __all__ = ["doctor"]
 
@@ -19,8 +19,8 @@ _DAMAGED = 6
 @common
 def doctor(
     session: Session,
-    verify: Annotated[bool, typer.Option("--verify", help="Read every byte of the library.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    verify: Annotated[bool, option("--verify", about="Read every byte of the library.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check installation and library.
 
@@ -33,8 +33,7 @@ def doctor(
     checks = examine(session.library_path, verify=verify)
     bad = [check for check in checks if check.state == "bad"]
     if as_json:
-        whole = {"ok": not bad, "checks": [check.to_dict() for check in checks]}
-        session.screen.data(json.dumps(whole, ensure_ascii=False, indent=2) + "\n")
+        session.screen.document("doctor", {"ok": not bad, "checks": [check.to_dict() for check in checks]})
     else:
         for check in checks:
             label = f"{_MARKS[check.state]}  {check.name}"
@@ -42,4 +41,4 @@ def doctor(
             if check.hint and check.state != "ok":
                 session.screen.line(f"next: {session.spell_out(check.hint)}", indent=16)
     if bad:
-        raise Degraded(_DAMAGED)
+        raise typer.Exit(_DAMAGED)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.options.panels import OUTPUT, AsJson, OutputFile, option
 from aspectra.app.output.screen import Screen, count, safe
 from aspectra.app.session import Session, common
+from aspectra.app.settings import EXPORT_FORMATS
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.papers.library.store import Store
+    from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 
 __all__ = ["export", "show"]
 
-_FORMATS = ("bibtex", "ris", "csl-json", "csv", "jsonl")
 _SUFFIXES = {
     ".bib": "bibtex",
     ".ris": "ris",
@@ -34,21 +34,21 @@ _KEYS = re.compile(r"^@\w+\{([^,\n]*),$", re.M)
 _LISTED = 20  # citing and cited papers shown
 
 
+FormatName = Annotated[
+    str | None, option("--format", metavar="NAME", about=", ".join(EXPORT_FORMATS) + ".", panel=OUTPUT)
+]
+
+
 @common
 def show(
     session: Session,
     paper_id: Annotated[
         str, typer.Argument(metavar="ID", help="An id, DOI, arXiv id or exact title.", show_default=False)
     ],
-    sentences: Annotated[
-        bool, typer.Option("--sentences", help="The abstract, sentence by sentence.")
-    ] = False,
-    full: Annotated[bool, typer.Option("--full", help="The full text too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
-    format: Annotated[  # noqa: A002
-        str | None,
-        typer.Option("--format", metavar="NAME", help=", ".join(_FORMATS) + ".", show_default=False),
-    ] = None,
+    sentences: Annotated[bool, option("--sentences", about="The abstract, sentence by sentence.")] = False,
+    full: Annotated[bool, option("--full", about="The full text too.")] = False,
+    as_json: AsJson = False,
+    format: FormatName = None,  # noqa: A002
 ) -> None:
     """Show one paper.
 
@@ -57,20 +57,16 @@ def show(
     Example:  aspectra show doi:10.1000/xyz --sentences
     """
     with session.open_library() as library:
-        paper = library.get(library.resolve(paper_id))
+        paper = library.show(paper_id)
         if format is not None:
-            session.screen.data(_written([paper], format))
+            session.screen.data(library.export([paper], format))
             return
-        links = {
-            "versions": library.versions([paper.id]).get(paper.id, []),
-            "cites": library.cites(paper.id),
-            "cited_by": library.cited_by(paper.id),
-        }
+        links = library.links(paper.id)
         if as_json:
             out = {**paper.to_dict(), "links": links}
             if sentences:
                 out["sentence_spans"] = _spans(paper)
-            session.screen.data(json.dumps(out, ensure_ascii=False, indent=2) + "\n")
+            session.screen.document("paper", out)
             return
         _show(session.screen, library, paper, links, sentences=sentences, full=full)
 
@@ -88,7 +84,7 @@ def _spans(paper: Paper) -> list[dict[str, object]]:
 
 def _show(
     screen: Screen,
-    library: Store,
+    library: Library,
     paper: Paper,
     links: dict[str, list[str]],
     *,
@@ -125,7 +121,7 @@ def _show(
         if links[name]:
             screen.line()
             screen.line(f"{label} ({len(links[name]):,} in the library)", style="bold")
-            titles = library.get_many(links[name][:_LISTED], full=False)
+            titles = library.store.get_many(links[name][:_LISTED], full=False)
             for one, other in titles.items():
                 year = f" ({other.year})" if other.year else ""
                 screen.line(f"{one}  {safe(other.title, one_line=True)}{year}", indent=2)
@@ -140,84 +136,51 @@ def export(
         list[str] | None,
         typer.Argument(metavar="last|ID", help="`last`: the last search.", show_default=False),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every paper of the library.")] = False,
-    format: Annotated[  # noqa: A002
-        str | None,
-        typer.Option(
-            "--format", metavar="NAME", help=", ".join((*_FORMATS, "trec")) + ".", show_default=False
-        ),
-    ] = None,
+    everything: Annotated[bool, option("--all", about="Every paper of the library.")] = False,
+    format: FormatName = None,  # noqa: A002
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", "-n", min=0, help="With last: so many papers.", show_default=False),
+        int | None, option("--limit", "-n", metavar="N", min=0, about="With last: so many papers.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
-    ] = None,
+    output: OutputFile = None,
 ) -> None:
     """Write papers for other programs.
 
-    BibTeX, RIS, CSL-JSON, CSV, JSON Lines, TREC runs; ids and citation keys are kept.
+    BibTeX, RIS, CSL-JSON, CSV, JSON Lines, TREC runs; ids and citation keys stay as they are.
     The format is taken from the name of the file where none is given.
 
     Example:  aspectra export last --format ris -o picks.ris
     """
     chosen = format or (_SUFFIXES.get(output.suffix.lower(), "") if output else "") or "bibtex"
-    if chosen not in (*_FORMATS, "trec"):
-        raise UsageError(
-            f"there is no export format {chosen!r}", why="known: " + ", ".join((*_FORMATS, "trec"))
-        )
-    last = ids == ["last"]
+    check_choice(chosen, EXPORT_FORMATS, "export format")
     if everything == bool(ids):
         raise UsageError("say which papers", hint="aspectra export last, aspectra export ID..., or --all")
-    if chosen == "trec" and not last:
-        raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
-    if last:
-        text, number, changed = _last(session, chosen, limit)
+    if ids == ["last"]:
+        text, found = _last(session, chosen, limit)
     else:
         with session.open_library() as library:
-            if everything:
-                text, number, changed = _exported(library.papers(), chosen)
-            else:
-                found = list(dict.fromkeys(library.resolve(one) for one in ids or ()))
-                text, number, changed = _exported(library.get_many(found).values(), chosen)
+            found = library.store.ids() if everything else library.resolve(*ids or ())
+            text = library.export(None if everything else found, chosen)
     session.screen.data(text, output)
     if output is not None:
-        kept = f"{count(changed, 'id')} changed to be valid keys" if changed else "ids kept"
-        session.screen.note(f"Wrote {count(number, 'record')} to {output} ({chosen}, {kept}).")
+        keys = _KEYS.findall(text) if chosen == "bibtex" else found
+        changed = sum(a != b for a, b in zip(keys, found, strict=False))
+        kept = f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged"
+        session.screen.note(f"Wrote {count(len(found), 'record')} to {output} ({chosen}, {kept}).")
 
 
-def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, int, int]:
+def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, list[str]]:
+    """The last search again, in a format; and its ids."""
+    from aspectra.app.library import open_library
+    from aspectra.app.options.model import language_model
     from aspectra.app.recent import recall
-    from aspectra.search.searcher import open_library
+    from aspectra.search.stages.protocol import needs_model
 
     recent = recall()
     plan = recent.plan if limit is None else recent.plan.with_limit(limit)
     named = session.config.origin("library") == "flag"
-    with open_library(session.library_path if named else recent.library) as searcher:
-        ranking = searcher.run(plan)
+    with open_library(session.library_path if named else recent.library) as library:
+        with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
+            ranking = library.run(plan)
         for warning in ranking.warnings:
             session.screen.warn(session.spell_out(warning))
-        if chosen == "trec":
-            return ranking.to_trec(), len(ranking), 0
-        return _exported(searcher.library.get_many(ranking.ids).values(), chosen)
-
-
-def _exported(papers: Iterable[Paper], name: str) -> tuple[str, int, int]:
-    """The text, the number of papers in it and how many ids the format could not keep."""
-    ids: list[str] = []
-
-    def noted() -> Iterator[Paper]:
-        for paper in papers:
-            ids.append(paper.id)
-            yield paper
-
-    text = _written(noted(), name)
-    keys = _KEYS.findall(text) if name == "bibtex" else ids
-    return text, len(ids), sum(a != b for a, b in zip(keys, ids, strict=False))
-
-
-def _written(papers: Iterable[Paper], name: str) -> str:
-    from aspectra.papers.export.protocol import WRITERS
-
-    return WRITERS.get(name).write(papers)
+        return library.export(ranking, chosen), ranking.ids

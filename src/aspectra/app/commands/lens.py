@@ -1,4 +1,4 @@
-"""``lens``: what is computed once for every paper, by a language model or without one, and then searched."""
+"""``lens``: something computed once for every paper, with a language model or without, and then searched."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aspectra.app.commands._lens_files import add_lens, remove_lens
-from aspectra.app.options.model import (
-    BaseUrl,
-    BudgetLimit,
-    JournalFile,
-    KeyVariable,
-    Lanes,
-    ModelName,
-    cost_in_words,
-    currency_of,
-    model_settings,
-)
+from aspectra.app.options.model import cost_in_words, currency_of, language_model, model_settings
+from aspectra.app.options.panels import OUTPUT, AsJson, CommandGroup, option
 from aspectra.app.output.lenses import (
     coverage,
     estimate_in_words,
@@ -39,17 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="See every paper through a lens once, and search what it saw.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = CommandGroup("Compute something once for every paper, and search it.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the lens.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-Again = Annotated[bool, typer.Option("--failed", help="Also papers that were asked about in vain.")]
+Failed = Annotated[bool, option("--failed", about="Also papers whose earlier request failed.")]
 
 
 @app.command()
@@ -57,28 +41,15 @@ Again = Annotated[bool, typer.Option("--failed", help="Also papers that were ask
 def add(
     session: Session,
     name: Name,
-    prompt: Annotated[
-        Path | None,
-        typer.Option("--prompt", metavar="FILE", help="A prompt file of your own.", show_default=False),
-    ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", metavar="FILE", help="JSON schema of the value.", show_default=False),
-    ] = None,
+    prompt: Annotated[Path | None, option(metavar="FILE", about="A prompt file of your own.")] = None,
+    schema: Annotated[Path | None, option(metavar="FILE", about="JSON schema of the value.")] = None,
     thinking: Annotated[
-        int | None,
-        typer.Option(
-            "--thinking",
-            metavar="N",
-            min=0,
-            help="Tokens a reasoning model may think with.",
-            show_default=False,
-        ),
+        int | None, option(metavar="N", min=0, about="Tokens a reasoning model may think with.")
     ] = None,
 ) -> None:
-    """Add a lens, or take up a changed prompt or schema.
+    """Add a lens, or update it from a changed prompt or schema.
 
-    Nothing is asked by this. Without --prompt it is one that comes with Aspectra: see lens list.
+    No model is used yet. Without --prompt the lens is one that comes with Aspectra: see lens list.
 
     Example:  aspectra lens add stance --prompt stance.toml
     """
@@ -98,13 +69,13 @@ def list_(session: Session, as_json: AsJson = False) -> None:
     from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
     with session.open_library() as library:
-        held, local = definitions(library), settings_of(library).lenses
+        held, local = definitions(library.store), settings_of(library.store).lenses
         rows: list[dict[str, Any]] = [
             {"lens": name, "gives": "local", "state": "in use", "about": LENSES.get(name).description}
             for name in local
         ]
         for name, lens in held.items():
-            rows.append({"lens": name, **_facts(lens), "state": coverage(library, lens)})
+            rows.append({"lens": name, **_facts(lens), "state": coverage(library.store, lens)})
     rows += [
         {"lens": name, "gives": "local", "state": "not added", "about": LENSES.get(name).description}
         for name in LENSES.names()
@@ -117,7 +88,7 @@ def list_(session: Session, as_json: AsJson = False) -> None:
                 {"lens": name, "gives": prompt.schema.kind, "state": "not added", "about": prompt.about}
             )
     if as_json:
-        session.screen.data(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
+        session.screen.document("lens-list", {"lenses": rows})
         return
     keys = ("lens", "gives", "state", "about")
     for line in columns([keys, *[[row[key] or "–" for key in keys] for row in rows]]):
@@ -136,61 +107,41 @@ def _facts(lens: PromptedLens) -> dict[str, str]:
 def estimate(
     session: Session,
     name: Name,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = None,
-    journal: JournalFile = None,
-    budget: BudgetLimit = None,
-    lanes: Lanes = 8,
     pilot: Annotated[
-        int, typer.Option("--pilot", metavar="N", min=0, help="First ask about N papers, and measure.")
+        int, option(metavar="N", min=0, about="First run N papers through the model, and measure.")
     ] = 0,
-    failed: Again = False,
+    failed: Failed = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a lens will cost: calls, tokens, and money where the price file knows the model.
+    """Estimate what a lens will cost: calls, tokens, and money where the price file lists the model.
 
-    Without --model money is not known. With --pilot N papers are really asked about; their values are kept.
+    Without a model (llm.model) money is unknown. With --pilot the model is used for N papers; their values
+    are stored.
 
-    Example:  aspectra lens estimate stance --model NAME --base-url URL --pilot 30
+    Example:  aspectra lens estimate stance --pilot 30
     """
-    from dataclasses import replace
-
     from aspectra.views.prompted.definition import definition
     from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
 
     with session.open_library() as library:
-        lens = definition(library, name)
-        named = bool(model or _configured(session))
-        if not named and not pilot:
-            _say_estimate(session, library, lens, None, as_json)
+        store = library.store
+        lens = definition(store, name)
+        if not session.settings.llm.model and not pilot:
+            _show_estimate(session, store, lens, None, as_json)
             return
-        settings = model_settings(
-            session,
-            model=model,
-            base_url=base_url,
-            key_variable=key_variable,
-            budget=budget,
-            lanes=lanes,
-            journal=journal,
-        )
-        with _model(replace(settings, offline=settings.offline or not pilot)) as asked:
-            lens = bound_to(lens, asked.name)
+        with language_model(session, connect=bool(pilot)) as model:
+            lens = bound_to(lens, model.name)
             if pilot:
-                report = run_lens(library, lens, asked, most=pilot, spread=True, failed=failed)
+                report = run_lens(store, lens, model, most=pilot, spread=True, failed=failed)
                 done = count(report.values + report.failed, "paper")
-                session.screen.note(f"asked about {done}: {cost_in_words(report.cost, currency_of())}")
+                session.screen.note(f"pilot of {done}: {cost_in_words(report.cost, currency_of())}")
                 if report.stopped is not None:
                     raise report.stopped
-            found = estimate_lens(library, lens, asked, failed=failed)
-            _say_estimate(session, library, lens, found, as_json, asked)
+            found = estimate_lens(store, lens, model, failed=failed)
+            _show_estimate(session, store, lens, found, as_json, model)
 
 
-def _configured(session: Session) -> str:
-    return str(session.config["llm.model"])
-
-
-def _say_estimate(
+def _show_estimate(
     session: Session,
     library: Store,
     lens: PromptedLens,
@@ -204,18 +155,12 @@ def _say_estimate(
 
     whole = found or estimate_lens(library, lens)
     if as_json:
-        session.screen.data(json.dumps({"lens": lens.name, **asdict(whole)}, indent=2) + "\n")
+        session.screen.document("lens-estimate", {"lens": lens.name, **asdict(whole)})
         return
     for line in estimate_in_words(lens, whole, model is not None):
         session.screen.line(line)
     if whole.papers:
-        session.screen.next(f"aspectra lens run {lens.name} --model NAME{session.library_words()}")
-
-
-def _model(settings: Any) -> Model:
-    from aspectra.llm.assemble import build_model
-
-    return build_model(settings)
+        session.screen.next(f"aspectra lens run {lens.name}{session.library_words()}")
 
 
 @app.command()
@@ -223,61 +168,36 @@ def _model(settings: Any) -> Model:
 def run(
     session: Session,
     name: Name,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = None,
-    budget: BudgetLimit = None,
-    lanes: Lanes = 8,
-    journal: JournalFile = None,
-    most: Annotated[
-        int | None,
-        typer.Option("--most", metavar="N", min=1, help="Papers at most, then stop.", show_default=False),
-    ] = None,
-    failed: Again = False,
+    most: Annotated[int | None, option(metavar="N", min=1, about="Papers at most, then stop.")] = None,
+    failed: Failed = False,
     switch: Annotated[
-        bool, typer.Option("--switch-model", help="Let this model compute the lens from now on.")
+        bool, option("--switch-model", about="Let this model compute the lens from now on.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a language model about every paper that the lens has not seen.
+    """Compute a lens with the language model, for every paper that has no value yet.
 
-    Interrupted or stopped by a budget, the same command goes on from there; nothing answered is paid for
-    twice.
+    The model is the one of the settings llm.*. If the run is interrupted, or stopped by llm.budget, run the
+    same command again: recorded answers are reused.
 
-    Example:  aspectra lens run stance --model NAME --base-url URL --budget 500calls
+    Example:  aspectra lens run stance --set llm.budget=500calls
     """
-    from aspectra.app.output.progress import ProgressShown
     from aspectra.views.prompted.definition import definition
     from aspectra.views.prompted.running import bound_to, run_lens
     from aspectra.views.prompted.store import tally
 
-    settings = model_settings(
-        session,
-        model=model,
-        base_url=base_url,
-        key_variable=key_variable,
-        budget=budget,
-        lanes=lanes,
-        journal=journal,
-    )
     with session.open_library() as library:
-        lens = definition(library, name)
-        lens.prompt  # noqa: B018 (what is wrong with it is said before a model is looked for)
-        with _model(settings) as asked:
-            lens = bound_to(lens, asked.name, switch=switch)
-            with ProgressShown(session.config["progress"] and not session.quiet) as shown:
-                report = run_lens(
-                    library,
-                    lens,
-                    asked,
-                    failed=failed,
-                    most=most,
-                    batch=max(64, 32 * lanes),
-                    progress=shown,
-                )
-        whole = tally(library, lens)
+        model_settings(session)
+        store = library.store
+        lens = definition(store, name)
+        lens.prompt  # noqa: B018 (errors in it are reported before a model is opened)
+        with language_model(session) as model, session.progress() as shown:
+            lens = bound_to(lens, model.name, switch=switch)
+            batch = max(64, 32 * session.settings.llm.lanes)
+            report = run_lens(store, lens, model, failed=failed, most=most, batch=batch, progress=shown)
+        whole = tally(store, lens)
     if as_json:
-        session.screen.data(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) + "\n")
+        session.screen.document("lens-run", report.to_dict())
     else:
         for line in report_in_words(lens, report, whole):
             session.screen.line(line)
@@ -296,17 +216,18 @@ def status(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far each prompted lens is, what it cost, and what went wrong.
+    """Show how far each prompted lens is, what it cost, and what failed.
 
     Example:  aspectra lens status stance
     """
     from aspectra.views.prompted.definition import definition, definitions
 
     with session.open_library() as library:
-        chosen = [definition(library, name)] if name else list(definitions(library).values())
-        found = [status_facts(library, lens) for lens in chosen]
+        store = library.store
+        chosen = [definition(store, name)] if name else list(definitions(store).values())
+        found = [status_facts(store, lens) for lens in chosen]
     if as_json:
-        session.screen.data(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
+        session.screen.document("lens-status", {"lenses": found})
         return
     if not found:
         session.screen.line("The library has no prompted lens.")
@@ -321,10 +242,10 @@ def status(
 def show(
     session: Session,
     name: Name,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, help="Papers at most.")] = 20,
-    as_lines: Annotated[bool, typer.Option("--jsonl", help="One JSON object a paper.")] = False,
+    limit: Annotated[int, option("--limit", "-n", metavar="N", min=0, about="Papers at most [20].")] = 20,
+    as_lines: Annotated[bool, option("--jsonl", about="One JSON object a paper.", panel=OUTPUT)] = False,
 ) -> None:
-    """What a lens saw, paper by paper.
+    """Show the values of a lens, paper by paper.
 
     Example:  aspectra lens show stance --limit 5
     """
@@ -334,9 +255,9 @@ def show(
     from aspectra.views.prompted.store import readings
 
     with session.open_library() as library:
-        lens = definition(library, name)
-        seen = ((paper_id, one) for paper_id, one in readings(library, lens) if one is not None)
-        found = list(islice(seen, limit))
+        lens = definition(library.store, name)
+        known = ((paper_id, one) for paper_id, one in readings(library.store, lens) if one is not None)
+        found = list(islice(known, limit))
     for paper_id, reading in found:
         if as_lines:
             row = {"id": paper_id, "value": reading.value, "failure": reading.failure}
@@ -348,7 +269,7 @@ def show(
         )
         session.screen.line(f"{paper_id}  {said}{' *simulated*' if reading.simulated else ''}", indent=2)
     if not found:
-        session.screen.note(f"The lens {lens.name} has seen nothing yet.")
+        session.screen.note(f"The lens {lens.name} has no values yet.")
 
 
 @app.command()
@@ -356,11 +277,9 @@ def show(
 def remove(
     session: Session,
     name: Name,
-    values: Annotated[
-        bool, typer.Option("--values", help="Its values too; answers stay in the journal.")
-    ] = False,
+    values: Annotated[bool, option("--values", about="Its values too; recorded answers stay.")] = False,
 ) -> None:
-    """Take a lens out of the library.
+    """Remove a lens from the library.
 
     Its values stay, for when it is added again, unless --values is given.
 

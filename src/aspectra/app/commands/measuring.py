@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from aspectra.app.options.lab import AsJson, By, Format, Measures, Output, Preset, argument, choice
+from aspectra.app.options.lab import By, Format, Measures, Preset, argument, choice
+from aspectra.app.options.panels import AsJson, OutputFile, option
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.base.errors import BadInput, UsageError
@@ -47,13 +45,11 @@ def measure(
     missing: Annotated[
         str, choice("Unranked topics: declared or skip [declared].", metavar="HOW")
     ] = "declared",
-    incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="Modes may cover different topics.")
-    ] = False,
-    per_query: Annotated[bool, typer.Option("--per-query", help="One row a topic.")] = False,
+    incomplete: Annotated[bool, option("--incomplete", about="Modes may cover different topics.")] = False,
+    per_query: Annotated[bool, option("--per-query", about="One row a topic.")] = False,
     format: Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
-    output: Output = None,
+    output: OutputFile = None,
 ) -> None:
     """Score a run against judgements, whichever engine made it.
 
@@ -114,8 +110,7 @@ def measure(
             continue
         notes += [f"{m}: {line}" if len(runs) > 1 else line for line in checks.lines()]
     if as_json or format == "json":
-        value = {**found.to_dict(per_unit=True), "checks": notes}
-        session.screen.data(json.dumps(value, ensure_ascii=False, indent=1) + "\n", output)
+        session.screen.document("measure", {**found.to_dict(per_unit=True), "checks": notes}, output)
         return
     tables = [_per_query(found) if per_query else _means(found, notes)]
     if by is not None:

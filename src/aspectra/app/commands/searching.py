@@ -2,311 +2,109 @@
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.options.limits import Limits
-from aspectra.app.options.model import (
-    BaseUrl,
-    BudgetLimit,
-    JournalFile,
-    KeyVariable,
-    Lanes,
-    ModelName,
-)
-from aspectra.app.options.question import (
-    AllVersions,
-    Author,
-    Different,
-    Direction,
-    EvidenceCount,
-    Explain,
-    FailEmpty,
-    Format,
-    Instruction,
-    Json,
-    JsonLines,
-    Lang,
-    LensNames,
-    Limit,
-    Literal,
-    Output,
-    PlanFile,
-    Planner,
-    PlanOnly,
-    Same,
-    Since,
-    Strict,
-    Until,
-    Venue,
-    WhyNot,
-    Wish,
-)
-from aspectra.app.options.stages import (
-    AgentFlag,
-    Asked,
-    Depth,
-    Expand,
-    FullText,
-    Kind,
-    RerankMethod,
-    RewriteFlag,
-    StageText,
-    stages_of,
-)
-from aspectra.app.output.answering import Way, answer, chosen_format, plan_text, run_file
+from aspectra.app.options.model import cost_in_words, language_model
+from aspectra.app.options.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
+from aspectra.app.options.question import QuestionOptions, ResultOptions
+from aspectra.app.output.screen import safe
 from aspectra.app.session import Session, common, read_stdin
 from aspectra.base.errors import LibraryNotFound, UsageError
 
 if TYPE_CHECKING:
-    pass
+    from aspectra.app.library import Library
+    from aspectra.search.plan import Plan
+    from aspectra.search.ranking import Ranking
 
 __all__ = ["plan", "search", "similar"]
 
+_EMPTY, _WARNED = 3, 4
 
-def _flags(session: Session, limit: int | None, planner: str | None, evidence: int | None) -> None:
-    """Hand the flags that are settings too to the configuration, before it is first read."""
-    session.flags.update(
-        {"search.limit": limit, "search.planner": planner or None, "search.evidence": evidence}
-    )
-
-
-def _words(parts: list[str] | None) -> str:
-    if parts == ["-"]:
-        text = read_stdin()
-        if not text.strip():
-            raise UsageError("standard input is empty", hint='aspectra search "what you look for"')
-        return text
-    return " ".join(parts or ())
+Direction = Annotated[
+    str, option(metavar="WAY", about="builds-on, built-on-by (the seed) or both.", panel=PREFERENCES)
+]
 
 
 @common
 def search(
     session: Session,
+    question: QuestionOptions,
+    result: ResultOptions,
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="What you look for; - reads standard input.", show_default=False),
+        typer.Argument(metavar="TEXT", help="The question; - reads standard input.", show_default=False),
     ] = None,
-    limit: Limit = None,
-    planner: Planner = None,
-    since: Since = None,
-    until: Until = None,
-    venue: Venue = None,
-    author: Author = None,
-    lang: Lang = None,
-    same: Same = None,
-    different: Different = None,
-    condition: Wish = None,
-    lens: LensNames = None,
-    instruction: Instruction = "",
-    literal: Literal = False,
-    why_not: WhyNot = None,
-    rerank: RerankMethod = None,
-    depth: Depth = None,
-    judge_full_text: FullText = False,
-    rewrite: RewriteFlag = False,
-    agent: AgentFlag = False,
-    expand: Expand = None,
-    kind: Kind = None,
-    stage: StageText = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = None,
-    budget: BudgetLimit = None,
-    lanes: Lanes = 8,
-    journal: JournalFile = None,
-    evidence: EvidenceCount = None,
-    all_versions: AllVersions = False,
-    explain: Explain = False,
-    plan: PlanOnly = False,
-    plan_file: PlanFile = None,
-    as_json: Json = False,
-    as_lines: JsonLines = False,
-    format: Format = None,  # noqa: A002
-    output: Output = None,
-    fail_empty: FailEmpty = False,
-    strict: Strict = False,
+    plan_file: Annotated[
+        Path | None,
+        option(metavar="FILE", about="Run the plan in FILE.", rare=True, panel=OUTPUT),
+    ] = None,
 ) -> None:
     """Find papers by a question.
 
-    Each comes with the sentence that speaks for it. Wishes in the question about the papers themselves are
-    read and obeyed, and said: those with must, only or never drop papers, all others move them.
+    Constraints in it are detected and listed: must, only and never filter papers, others re-rank them.
 
-    Example:  aspectra search "graph pretraining for molecules, but not a survey" --since 3y
+    Example:  aspectra search "graph pretraining, but not a survey" --since 3y
     """
-    _flags(session, limit, planner, evidence)
-    way = Way(
-        chosen_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
-    )
-    stages = stages_of(
-        rewrite=rewrite,
-        agent=agent,
-        expand=expand,
-        rerank=rerank,
-        depth=depth,
-        full=judge_full_text,
-        kind=kind,
-        stages=stage,
-    )
-    asked = Asked(model, base_url, key_variable, budget, lanes, journal)
-    wishes = (same, different, condition, instruction, literal, None, tuple(lens or ()), stages)
-    limits = Limits(since, until, venue, author, lang, all_versions, *wishes)
+    question.settle(session)
+    style = result.settle(session)
     if plan_file is not None:
         if text:
             raise UsageError("--plan-file brings its own question", hint="leave the words out")
-        held = {
-            "--planner": planner,
-            "--since": since,
-            "--until": until,
-            "--venue": venue,
-            "--author": author,
-            "--lang": lang,
-            "--same": same,
-            "--different": different,
-            "--condition": condition,
-            "--lens": lens,
-            "--instruction": instruction,
-            "--literal": literal,
-            "--evidence": evidence is not None,
-            "--all-versions": all_versions,
-            "--rerank and the like": stages,
-        }
-        if ignored := [flag for flag, value in held.items() if value]:
-            raise UsageError(
-                f"{', '.join(ignored)} cannot be given with --plan-file",
-                why="the plan says it itself; only --limit may differ",
-                hint=f"write it in {plan_file}",
-            )
-        run_file(session, plan_file, limit, way, asked)
-        return
-    words = _words(text)
-    with session.open_searcher() as searcher:  # it knows the lenses that conditions may name
-        query = limits.query(session, words, ())
-        answer(session, searcher, limits.plan(session, searcher, query), way, asked)
+        question.refuse_beside(plan_file)
+    words = _words(text) if plan_file is None else ""
+    with session.open_library() as library:
+        if plan_file is None:
+            made = library.plan(words, **question.given(session))
+        else:
+            made = _read_plan(library, plan_file, question.limit)
+        _answer(session, library, made, result, style)
 
 
 @common
 def similar(
     session: Session,
+    question: QuestionOptions,
+    result: ResultOptions,
     seeds: Annotated[
         list[str],
         typer.Argument(metavar="SEED", help="Ids, DOIs, arXiv ids, exact titles.", show_default=False),
     ],
-    text: Annotated[
-        str, typer.Option("--text", metavar="TEXT", help="Further words.", show_default=False)
-    ] = "",
-    limit: Limit = None,
-    planner: Planner = None,
-    since: Since = None,
-    until: Until = None,
-    venue: Venue = None,
-    author: Author = None,
-    lang: Lang = None,
-    same: Same = None,
-    different: Different = None,
-    direction: Direction = None,
-    condition: Wish = None,
-    lens: LensNames = None,
-    instruction: Instruction = "",
-    literal: Literal = False,
-    why_not: WhyNot = None,
-    rerank: RerankMethod = None,
-    depth: Depth = None,
-    judge_full_text: FullText = False,
-    rewrite: RewriteFlag = False,
-    agent: AgentFlag = False,
-    expand: Expand = None,
-    kind: Kind = None,
-    stage: StageText = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    key_variable: KeyVariable = None,
-    budget: BudgetLimit = None,
-    lanes: Lanes = 8,
-    journal: JournalFile = None,
-    evidence: EvidenceCount = None,
-    all_versions: AllVersions = False,
-    explain: Explain = False,
-    plan: PlanOnly = False,
-    as_json: Json = False,
-    as_lines: JsonLines = False,
-    format: Format = None,  # noqa: A002
-    output: Output = None,
-    fail_empty: FailEmpty = False,
-    strict: Strict = False,
+    direction: Direction = "",
+    text: Annotated[str, option(metavar="TEXT", about="Further words.", panel=PREFERENCES)] = "",
 ) -> None:
     """Find papers like other papers.
 
     Those themselves and their other versions are not shown.
 
     Example:  aspectra similar arXiv:2004.07180 --same method --different result
-
-    What it builds on:  aspectra similar arXiv:2004.07180 --direction builds-on
     """
-    _flags(session, limit, planner, evidence)
-    way = Way(
-        chosen_format(session, as_json, as_lines, format), explain, plan, output, fail_empty, strict, why_not
-    )
-    stages = stages_of(
-        rewrite=rewrite,
-        agent=agent,
-        expand=expand,
-        rerank=rerank,
-        depth=depth,
-        full=judge_full_text,
-        kind=kind,
-        stages=stage,
-    )
-    asked = Asked(model, base_url, key_variable, budget, lanes, journal)
-    wishes = (same, different, condition, instruction, literal, direction, tuple(lens or ()), stages)
-    limits = Limits(since, until, venue, author, lang, all_versions, *wishes)
-    with session.open_searcher() as searcher:
-        resolved = tuple(dict.fromkeys(searcher.library.resolve(seed) for seed in seeds))
-        query = limits.query(session, _words([text]) if text else "", resolved)
-        answer(session, searcher, limits.plan(session, searcher, query), way, asked)
+    question.settle(session)
+    style = result.settle(session)
+    words = _words([text]) if text else ""
+    with session.open_library() as library:
+        made = library.plan(words, seeds=seeds, **question.given(session, direction=direction))
+        _answer(session, library, made, result, style)
 
 
 @common
 def plan(
     session: Session,
+    question: QuestionOptions,
     text: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT", help="What you look for; `last` for the last search.", show_default=False
-        ),
+        typer.Argument(metavar="TEXT", help="The question; `last` for the last search.", show_default=False),
     ] = None,
     seed: Annotated[
-        list[str] | None, typer.Option("--seed", metavar="SEED", help="A seed paper.", show_default=False)
+        list[str] | None, option(metavar="SEED", about="A seed paper.", panel=PREFERENCES)
     ] = None,
-    limit: Limit = None,
-    planner: Planner = None,
-    since: Since = None,
-    until: Until = None,
-    venue: Venue = None,
-    author: Author = None,
-    lang: Lang = None,
-    same: Same = None,
-    different: Different = None,
-    direction: Direction = None,
-    condition: Wish = None,
-    lens: LensNames = None,
-    instruction: Instruction = "",
-    literal: Literal = False,
-    rerank: RerankMethod = None,
-    depth: Depth = None,
-    judge_full_text: FullText = False,
-    rewrite: RewriteFlag = False,
-    agent: AgentFlag = False,
-    expand: Expand = None,
-    kind: Kind = None,
-    stage: StageText = None,
-    evidence: EvidenceCount = None,
-    all_versions: AllVersions = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    as_toml: Annotated[bool, typer.Option("--toml", help="As TOML, to edit and run again.")] = False,
-    output: Output = None,
+    direction: Direction = "",
+    as_json: AsJson = False,
+    as_toml: Annotated[bool, option("--toml", about="As TOML, to edit and run again.", panel=OUTPUT)] = False,
+    output: OutputFile = None,
 ) -> None:
     """Print what a search would run.
 
@@ -319,32 +117,80 @@ def plan(
     if text == ["last"] and not seed:
         from aspectra.app.recent import recall
 
-        _know_lenses(session)
+        with suppress(LibraryNotFound), session.open_library() as library:
+            library.know_lenses()
         made = recall().plan
     else:
-        _flags(session, limit, planner, evidence)
-        stages = stages_of(
-            rewrite=rewrite,
-            agent=agent,
-            expand=expand,
-            rerank=rerank,
-            depth=depth,
-            full=judge_full_text,
-            kind=kind,
-            stages=stage,
-        )
-        wishes = (same, different, condition, instruction, literal, direction, tuple(lens or ()), stages)
-        limits = Limits(since, until, venue, author, lang, all_versions, *wishes)
-        with session.open_searcher() as searcher:
-            resolved = tuple(dict.fromkeys(searcher.library.resolve(one) for one in seed or ()))
-            query = limits.query(session, _words(text), resolved)
-            made = limits.plan(session, searcher, query)
-    session.screen.data(plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
+        question.settle(session)
+        with session.open_library() as library:
+            made = library.plan(
+                _words(text), seeds=seed or (), **question.given(session, direction=direction)
+            )
+    session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
 
 
-def _know_lenses(session: Session) -> None:
-    """Plans may hold conditions on lenses of the library; one that is not there has none."""
-    from aspectra.search.conditions.attributes.prompted import know_lenses
+def _words(parts: list[str] | None) -> str:
+    if parts == ["-"]:
+        text = read_stdin()
+        if not text.strip():
+            raise UsageError("standard input is empty", hint='aspectra search "what you look for"')
+        return text
+    return " ".join(parts or ())
 
-    with contextlib.suppress(LibraryNotFound), session.open_library() as library:
-        know_lenses(library)
+
+def _plan_text(made: Plan, style: str) -> str:
+    """A plan as JSON or TOML, or in words where ``style`` is neither."""
+    if style == "json":
+        return made.to_json() + "\n"
+    # TOML and JSON escape control characters themselves; the readable form does not.
+    return made.to_toml() if style == "toml" else safe(made.describe()) + "\n"
+
+
+def _read_plan(library: Library, path: Path, limit: int | None) -> Plan:
+    from aspectra.search.plan import Plan
+
+    library.know_lenses()
+    made = Plan.load(path)
+    return made if limit is None else made.with_limit(limit)
+
+
+def _answer(session: Session, library: Library, made: Plan, result: ResultOptions, style: str) -> None:
+    """Run a plan and write what came of it."""
+    from aspectra.app.output.rankings import write_ranking
+    from aspectra.app.recent import remember
+    from aspectra.search.stages.protocol import needs_model
+
+    if result.plan:
+        session.screen.data(_plan_text(made, style), result.output)
+        return
+    if result.why_not is not None:
+        from aspectra.search.evidence.why_not import why_not
+
+        reasons = why_not(library.searcher, made, library.store.resolve(result.why_not))
+        session.screen.data(safe(reasons.describe()) + "\n", result.output)
+        return
+    library.lanes = session.settings.llm.lanes
+    with language_model(session) if needs_model(made.stages) else nullcontext() as library.model:
+        ranking = library.run(made, explain=result.explain)
+    remember(session.library_path, made)
+    write_ranking(session.screen, library, ranking, style, result.output, explain=result.explain)
+    _show_steps(session, ranking)
+    if style != "json":
+        for warning in ranking.warnings:
+            session.screen.warn(session.spell_out(warning))
+    stopped = next((step.stopped for step in ranking.steps if step.stopped is not None), None)
+    if stopped is not None:  # the order before it was shown, and what was paid for is in the journal
+        raise typer.Exit(stopped.exit_code)
+    if not len(ranking) and result.fail_empty:
+        raise typer.Exit(_EMPTY)
+    if ranking.warnings and result.strict:
+        raise typer.Exit(_WARNED)
+
+
+def _show_steps(session: Session, ranking: Ranking) -> None:
+    """What the stages did and cost, a line each, beside the results."""
+    for step in ranking.steps:
+        for note in step.notes:
+            session.screen.note(safe(f"{step.name}: {note}", one_line=True))
+        if step.tally.questions:
+            session.screen.note(f"{step.name}: {cost_in_words(step.tally.cost)}, {step.seconds:.1f} s")

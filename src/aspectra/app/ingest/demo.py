@@ -20,7 +20,7 @@ def fill(library: Store, session: Session) -> None:
     Raises:
         UsageError: the library holds other papers.
     """
-    from aspectra.app.output.progress import ProgressShown, duration
+    from aspectra.app.output.progress import duration
     from aspectra.base.errors import UsageError
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.detection import read_papers
@@ -37,7 +37,7 @@ def fill(library: Store, session: Session) -> None:
         )
     with library.writing("init") as writer:
         report = writer.add(records, path="demo.jsonl", source="jsonl")
-    with ProgressShown(session.config["progress"] and not session.quiet) as shown:
+    with session.progress() as shown:
         built = build_index(library, progress=shown)
     if not session.quiet:
         took = duration(sum(built.seconds.values()))

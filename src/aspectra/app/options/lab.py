@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from aspectra.app.options.panels import option
 from aspectra.app.output.experiments import TABLE_FORMATS
 
 __all__ = [
-    "AsJson",
     "Baseline",
     "By",
     "Correction",
@@ -19,7 +19,6 @@ __all__ = [
     "Incomplete",
     "LoaderOption",
     "Measures",
-    "Output",
     "Preset",
     "Test",
     "argument",
@@ -29,7 +28,7 @@ __all__ = [
 
 def choice(about: str, *flags: str, metavar: str = "NAME") -> Any:
     """An option with its help; without flags, named like its parameter."""
-    return typer.Option(*flags, metavar=metavar, help=about, show_default=False)
+    return option(*flags, metavar=metavar, about=about)
 
 
 def argument(about: str, metavar: str) -> Any:
@@ -42,12 +41,10 @@ LoaderOption = Annotated[
 ]
 Measures = Annotated[list[str] | None, choice("As nDCG@10; again for more.", "--measure", "-m")]
 Preset = Annotated[str | None, choice("Which reference implementation to follow [paper].", "--preset")]
-Incomplete = Annotated[bool, typer.Option("--incomplete", help="Average although topics are missing.")]
+Incomplete = Annotated[bool, option("--incomplete", about="Average although topics are missing.")]
 Format = Annotated[str, choice(", ".join(TABLE_FORMATS) + ".", "--format")]
-Output = Annotated[Path | None, choice("Write to FILE.", "--output", "-o", metavar="FILE")]
 Experiment = Annotated[Path, argument("Directory of an experiment.", "DIR")]
 Test = Annotated[str, choice("t, wilcoxon, randomisation [t].", "--test")]
 Correction = Annotated[str, choice("none, holm, bonferroni [none].", "--correction")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 By = Annotated[str | None, choice("Means by the values of a label.", "--by", metavar="LABEL")]
 Baseline = Annotated[str, choice("Recipe to test others against.", "--baseline")]

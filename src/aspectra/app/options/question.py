@@ -1,132 +1,186 @@
-"""The options that ``search``, ``similar`` and ``plan`` share."""
+"""The options of ``search``, ``similar`` and ``plan``, declared once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from aspectra.app.options.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
 from aspectra.app.settings import FORMATS
+from aspectra.base.errors import UsageError
 
-__all__ = [
-    "AllVersions",
-    "Author",
-    "Different",
-    "Direction",
-    "EvidenceCount",
-    "Explain",
-    "FailEmpty",
-    "Format",
-    "Instruction",
-    "Json",
-    "JsonLines",
-    "Lang",
-    "LensNames",
-    "Limit",
-    "Literal",
-    "Output",
-    "PlanFile",
-    "PlanOnly",
-    "Planner",
-    "Same",
-    "Since",
-    "Strict",
-    "Until",
-    "Venue",
-    "WhyNot",
-    "Wish",
-]
+if TYPE_CHECKING:
+    from aspectra.app.session import Session
+    from aspectra.search.recipe import Recipe
 
-Limit = Annotated[
-    int | None, typer.Option("--limit", "-n", metavar="N", help="Papers wanted [10].", show_default=False)
-]
-Planner = Annotated[
-    str | None,
-    typer.Option(
-        "--planner",
-        "-p",
-        metavar="NAME",
-        help="guided, hybrid, bm25, dense, fulltext, directional, prism, chain, hand, lensed.",
-        show_default=False,
-    ),
-]
-Since = Annotated[
-    str | None, typer.Option(metavar="WHEN", help="Earliest year: 2020, or 3y (ago).", show_default=False)
-]
-Until = Annotated[str | None, typer.Option(metavar="WHEN", help="Latest year.", show_default=False)]
-Venue = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Only this venue; * matches anything, as *SIGIR*.", show_default=False),
-]
-Author = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Only this author; again for more.", show_default=False),
-]
-Lang = Annotated[
-    list[str] | None, typer.Option(metavar="TAG", help="Only this language, as en.", show_default=False)
-]
-LensNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--lens", metavar="NAME", help="Look through this lens; again for more.", show_default=False
-    ),
-]
-Same = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ASPECT",
-        help="Alike in this: background, method, result, or words; a,b for two.",
-        show_default=False,
-    ),
-]
-Different = Annotated[
-    list[str] | None, typer.Option(metavar="ASPECT", help="Unlike in this.", show_default=False)
-]
-Direction = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WAY",
-        help="builds-on (what the seed builds on), built-on-by (what builds on it) or both.",
-        show_default=False,
-    ),
-]
-Wish = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--condition",
-        "-c",
-        metavar="CHIP",
-        help="As: avoid source=blog. Again for more.",
-        show_default=False,
-    ),
-]
-Instruction = Annotated[
-    str, typer.Option(metavar="TEXT", help="What papers should be like, in words.", show_default=False)
-]
-Literal = Annotated[bool, typer.Option("--literal", help="Read no wishes out of TEXT.")]
-WhyNot = Annotated[
-    str | None,
-    typer.Option("--why-not", metavar="ID", help="Why this paper is not among them.", show_default=False),
-]
-EvidenceCount = Annotated[
-    int | None, typer.Option("--evidence", metavar="N", help="Sentences quoted [1].", show_default=False)
-]
-AllVersions = Annotated[bool, typer.Option("--all-versions", help="Rank preprint and journal version apart.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Say what each view thought of each paper.")]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")]
-PlanFile = Annotated[
-    Path | None,
-    typer.Option("--plan-file", metavar="FILE", help="Run this (edited) plan.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-JsonLines = Annotated[bool, typer.Option("--jsonl", help="One JSON object a paper.")]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", metavar="NAME", help=", ".join(FORMATS) + ".", show_default=False),
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE.", show_default=False)
-]
-FailEmpty = Annotated[bool, typer.Option("--fail-empty", help="Exit with 3 when nothing is found.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 when there are warnings.")]
+__all__ = ["QuestionOptions", "ResultOptions"]
+
+Names = list[str] | None
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What is asked, beside words and seeds, and how it is searched."""
+
+    same: Annotated[
+        Names,
+        option(metavar="ASPECT", about="Alike in background, method, result or words.", panel=PREFERENCES),
+    ] = None
+    different: Annotated[Names, option(metavar="ASPECT", about="Unlike in this.", panel=PREFERENCES)] = None
+    condition: Annotated[
+        Names,
+        option(
+            "--condition",
+            "-c",
+            metavar="TEXT",
+            about="As: avoid source=blog, require language=de.",
+            panel=PREFERENCES,
+        ),
+    ] = None
+    instruction: Annotated[
+        str, option(metavar="TEXT", about="What papers should be like, in words.", panel=PREFERENCES)
+    ] = ""
+    literal: Annotated[
+        bool, option("--literal", about="Detect no constraints in TEXT.", rare=True, panel=PREFERENCES)
+    ] = False
+    since: Annotated[
+        str | None, option(metavar="WHEN", about="First year: 2020, or 3y (years ago).", panel=FILTERS)
+    ] = None
+    until: Annotated[str | None, option(metavar="WHEN", about="Last year.", panel=FILTERS)] = None
+    venue: Annotated[
+        Names, option(metavar="NAME", about="Only this venue; * matches anything.", panel=FILTERS)
+    ] = None
+    author: Annotated[Names, option(metavar="NAME", about="Only this author.", panel=FILTERS)] = None
+    language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = (
+        None
+    )
+    recipe: Annotated[
+        str | None,
+        option(
+            "--recipe",
+            "-r",
+            metavar="STEPS",
+            about="As guided, bm25, 'bm25 | top(200) | dense' or FILE.",
+            panel=SEARCH,
+        ),
+    ] = None
+    stage: Annotated[
+        Names, option(metavar="STEP", about="A further step, as 'citations(seeds=10)'.", panel=SEARCH)
+    ] = None
+    rerank: Annotated[
+        str | None, option(metavar="METHOD", about="Last step, as listwise+tournament.", panel=SEARCH)
+    ] = None
+    lens: Annotated[Names, option(metavar="NAME", about="Search this lens.", rare=True, panel=SEARCH)] = None
+    all_versions: Annotated[
+        bool,
+        option("--all-versions", about="Rank preprint and journal version apart.", rare=True, panel=SEARCH),
+    ] = False
+    limit: Annotated[
+        int | None, option("--limit", "-n", metavar="N", about="Papers shown [10].", panel=OUTPUT)
+    ] = None
+    evidence: Annotated[
+        int | None, option(metavar="N", about="Sentences quoted per paper [1].", rare=True, panel=OUTPUT)
+    ] = None
+
+    def settle(self, session: Session) -> None:
+        """Give the options that are settings too to the session."""
+        session.override(search__limit=self.limit, search__recipe=self.recipe, search__evidence=self.evidence)
+
+    def given(self, session: Session, **more: Any) -> dict[str, Any]:
+        """The arguments that they, and ``more``, are to :meth:`aspectra.app.library.Library.plan`."""
+        settings = session.settings.search
+        return {
+            "recipe": self._recipe(settings.recipe),
+            "same": _split(self.same),
+            "different": _split(self.different),
+            "conditions": tuple(self.condition or ()),
+            "instruction": self.instruction,
+            "literal": self.literal,
+            "since": self.since,
+            "until": self.until,
+            "venues": tuple(self.venue or ()),
+            "authors": tuple(self.author or ()),
+            "languages": tuple(self.language or ()),
+            "lenses": tuple(self.lens or ()),
+            "versions": "all" if self.all_versions else "best",
+            "limit": settings.limit,
+            "evidence": settings.evidence,
+            **more,
+        }
+
+    def _recipe(self, first: str) -> Recipe | str:
+        """The recipe, with the further steps."""
+        further = list(self.stage or ())
+        if self.rerank is not None:
+            sign = "'" if '"' in self.rerank else '"'
+            further.append(f"rerank(method={sign}{self.rerank}{sign})")
+        if not first.endswith(".toml"):
+            return " | ".join((first, *further))
+        from aspectra.base.values import replace
+        from aspectra.search.recipe import Recipe
+
+        made = Recipe.parse(first)
+        return replace(made, steps=(*made.steps, *further))
+
+    def refuse_beside(self, plan_file: Path) -> None:
+        """Refuse options that a plan from a file would overrule.
+
+        Raises:
+            UsageError: one was given, other than ``--limit``.
+        """
+        given = [
+            f"--{one.name.replace('_', '-')}"
+            for one in fields(self)
+            if one.name != "limit" and getattr(self, one.name) != one.default
+        ]
+        if given:
+            raise UsageError(
+                f"{', '.join(given)} cannot be given with --plan-file",
+                why="the plan decides it; only --limit may differ",
+                hint=f"write it in {plan_file}",
+            )
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What is written of a ranking, and where."""
+
+    format: Annotated[str | None, option(metavar="NAME", about=", ".join(FORMATS) + ".", panel=OUTPUT)] = None
+    json: Annotated[
+        bool, option("--json", about="One JSON document (aspectra schema search).", rare=True, panel=OUTPUT)
+    ] = False
+    jsonl: Annotated[bool, option("--jsonl", about="One JSON object a paper.", rare=True, panel=OUTPUT)] = (
+        False
+    )
+    output: OutputFile = None
+    explain: Annotated[bool, option("--explain", about="Show the score of each view.", panel=OUTPUT)] = False
+    why_not: Annotated[
+        str | None, option(metavar="ID", about="Why this paper is not listed.", panel=OUTPUT)
+    ] = None
+    plan: Annotated[bool, option("--plan", about="Print the plan and stop.", rare=True, panel=OUTPUT)] = False
+    fail_empty: Annotated[
+        bool, option("--fail-empty", about="Exit with 3 when nothing is found.", rare=True, panel=OUTPUT)
+    ] = False
+    strict: Annotated[
+        bool, option("--strict", about="Exit with 4 when there are warnings.", rare=True, panel=OUTPUT)
+    ] = False
+
+    def settle(self, session: Session) -> str:
+        """The format that the options or the settings name.
+
+        Raises:
+            UsageError: two are named, or there is none of that name.
+        """
+        named = {"json": self.json, "jsonl": self.jsonl, self.format or "": bool(self.format)}
+        chosen = [name for name, wanted in named.items() if wanted]
+        if len(chosen) > 1:
+            raise UsageError(f"two formats at once: {' and '.join(chosen)}")
+        session.override(search__format=chosen[0] if chosen else None)
+        return session.settings.search.format
+
+
+def _split(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Aspects of one or several flags, separated by commas too."""
+    return tuple(part.strip() for one in given or () for part in one.split(",") if part.strip())

@@ -52,7 +52,7 @@ def estimate_in_words(lens: PromptedLens, found: LensEstimate, priced: bool) -> 
         if found.simulated:
             lines.append(f"measured on what is {SIMULATED}")
         if not priced:
-            lines.append("--model NAME says what it costs in money, where the price file knows the model")
+            lines.append("money is estimated where llm.model is set and the price file lists that model")
     return lines
 
 

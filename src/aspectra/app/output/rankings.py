@@ -1,21 +1,32 @@
-"""A ranking for people: one block a paper, its proof below it; and for programs: JSON and exports."""
+"""A ranking for people: one block a paper, its evidence below it; and for programs: JSON and exports."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.output.screen import Screen, count, safe
+from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
-    from aspectra.search.ranking import Hit, Kept, Ranking
+    from aspectra.search.plan import Plan
+    from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["by_line", "document", "hit_lines", "show_ranking"]
+__all__ = ["by_line", "plan_in_words", "write_ranking"]
 
 _AUTHORS = 3
 _LONGEST_VENUE = 60
 _LONGEST_QUOTE = 700
+_LONGEST_TEXT = 100
+_DIRECTION_WORDS = {
+    "": "like {}",
+    "builds-on": "what {} builds on",
+    "built-on-by": "what builds on {}",
+    "both": "what {} builds on, or what builds on it",
+}
 
 
 def by_line(paper: Paper) -> str:
@@ -35,28 +46,25 @@ def _score(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.4f}"
 
 
-def show_ranking(
-    screen: Screen, ranking: Ranking, asked: str, searched: str, footer: str, *, explain: bool = False
-) -> None:
-    """The table of ``--format table``.
-
-    Args:
-        screen: where to.
-        ranking: what.
-        asked: the question and its limits in words.
-        searched: among how many papers.
-        footer: how to see the plan.
-        explain: also what each view said.
-    """
+def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain: bool) -> None:
+    """The table of ``--format table``; ``explain`` adds what each view gave."""
     if not screen.quiet:
-        screen.line(asked, style="dim")
+        screen.line(plan_in_words(ranking.plan), style="dim")
         screen.line()
     places = len(str(len(ranking)))
     for hit in ranking:
         _show_hit(screen, hit, places, explain=explain)
     if not screen.quiet:
+        from aspectra.search.conditions.grading import conditions_mask
+
+        index = library.searcher.index
+        mask = conditions_mask(index, ranking.plan.conditions)
+        searched = f"{len(index):,}"
+        if mask is not None:
+            searched = f"{int(mask.sum()):,} left by the filters (of {len(index):,})"
         shown = count(len(ranking), "paper") if len(ranking) else "no paper"
-        screen.line(f"{shown} of {searched} · {ranking.seconds:.2f} s · {footer}", style="dim")
+        plan = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
+        screen.line(f"{shown} of {searched} · {ranking.seconds:.2f} s · {plan}", style="dim")
 
 
 def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
@@ -80,15 +88,12 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
             screen.line(
                 f"  as in {of}: “{_short(quote.seed_quote, _LONGEST_QUOTE)}”", style="dim", indent=indent
             )
-    for kept in hit.conditions:
-        if kept.condition.filters and not (explain or kept.quote):
-            continue  # every paper shown passed it, and no sentence says why
-        screen.line(_condition_line(kept, explain=explain), indent=indent)
     if explain:
-        for probe in hit.probes:
-            screen.line(_probe_line(probe), indent=indent)
-        for stage, before, after in hit.moves:
-            screen.line(f"{stage}: {'new' if before is None else before} → {after}", indent=indent)
+        for line in hit.reasons():
+            screen.line(safe(line, one_line=True), indent=indent)
+    for found in hit.conditions:
+        if found.quote or not (explain or found.condition.filters):  # every paper shown passed the filters
+            screen.line(_condition_line(found), indent=indent)
     screen.line()
 
 
@@ -98,28 +103,9 @@ def _move(hit: Hit) -> str:
     return f"brought by {stages}" if first is None else f"was {first} before {stages}"
 
 
-def _condition_line(kept: Kept, *, explain: bool) -> str:
-    mark = "✓" if kept.met else "✗"
-    said = f" “{_short(kept.quote, 120)}”" if kept.quote else ""
-    if not explain:
-        return f"{mark} {safe(kept.condition.spelling, one_line=True)}{said}"
-    grade = "unknown" if kept.grade is None else f"grade {kept.grade:.2f}"
-    moved = "" if kept.condition.filters else f", {kept.moved:+.3f}"
-    return f"{mark} {safe(kept.condition.spelling, one_line=True)}: {grade}{moved}{said}"
-
-
-def _probe_line(probe: Any) -> str:
-    parts = [f"{probe.weight:+.2f} × {probe.name}:"]
-    if probe.score is None:
-        parts.append("not ranked")
-    elif probe.standardised is not None:
-        share = probe.weight * probe.standardised
-        parts.append(f"{share:+.3f} ({probe.standardised:+.2f} deviations, raw {probe.score:.4f})")
-    else:
-        parts.append(f"raw {probe.score:.4f}")
-    if probe.rank is not None:
-        parts.append(f"rank {probe.rank:,}")
-    return " ".join(parts)
+def _condition_line(found: ConditionResult) -> str:
+    said = f" “{_short(found.quote, 120)}”" if found.quote else ""
+    return f"{'✓' if found.met else '✗'} {safe(found.condition.spelling, one_line=True)}{said}"
 
 
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
@@ -139,14 +125,55 @@ def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
     return out
 
 
-def document(ranking: Ranking, *, explain: bool = False) -> str:
-    """The one JSON document of ``--json``; ``explain`` adds ``probes`` to each hit."""
-    whole = ranking.to_dict()
-    if explain:
-        whole["hits"] = [_hit(hit, explain=True) for hit in ranking]
-    return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+def write_ranking(
+    screen: Screen, library: Library, ranking: Ranking, style: str, output: Path | None, *, explain: bool
+) -> None:
+    """Write a ranking in any format, to standard output or a file.
+
+    Args:
+        screen: where to.
+        library: that was searched.
+        ranking: what.
+        style: one of :data:`~aspectra.app.settings.FORMATS`.
+        output: a file, or None.
+        explain: also what each view gave.
+
+    Raises:
+        UsageError: a table cannot be written to a file.
+    """
+    if style == "table":
+        if output is not None:
+            raise UsageError(
+                "a table is for the screen", hint=f"--format bibtex -o {output}, or: aspectra ... > {output}"
+            )
+        _show_ranking(screen, library, ranking, explain=explain)
+        return
+    if style == "json":
+        whole = ranking.to_dict()
+        if explain:
+            whole["hits"] = [_hit(hit, explain=True) for hit in ranking]
+        screen.document("search", whole, output)
+    elif style == "jsonl":
+        lines = (json.dumps(_hit(hit, explain=explain), ensure_ascii=False) for hit in ranking)
+        screen.data("".join(f"{line}\n" for line in lines), output)
+    else:
+        screen.data(ranking.to_trec() if style == "trec" else ranking.export(style), output)
+    if output is not None:
+        screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({style}).")
 
 
-def hit_lines(ranking: Ranking, *, explain: bool = False) -> str:
-    """The stream of ``--jsonl``: one hit a line."""
-    return "".join(json.dumps(_hit(h, explain=explain), ensure_ascii=False) + "\n" for h in ranking)
+def plan_in_words(plan: Plan) -> str:
+    """What a plan asks, in one line: words or seeds, the conditions as they were understood, the steps."""
+    from aspectra.search.planning.aspects import aspects_asked
+
+    texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.search.probes if p.text.strip()))
+    seeds = list(dict.fromkeys(seed for p in plan.search.probes for seed in p.seeds))
+    parts = [f"“{t[:_LONGEST_TEXT]}{'…' if len(t) > _LONGEST_TEXT else ''}”" for t in texts]
+    if seeds:
+        parts.append(_DIRECTION_WORDS.get(plan.search.direction, "like {}").format(", ".join(seeds)))
+    for sign, word in ((1, "same"), (-1, "different")):
+        if named := aspects_asked(plan.search.probes, sign):
+            parts.append(f"{word} " + ", ".join(named))
+    parts += [f"[{condition.spelling}]" for condition in plan.conditions]
+    steps = " | ".join(step if isinstance(step, str) else step.planner for step in plan.steps)
+    return safe(" · ".join([*parts, steps]), one_line=True)

@@ -1,40 +1,50 @@
 """The two streams: results on standard output, everything else on standard error.
 
-Texts of papers come from anybody's files, so nothing reaches a terminal before :func:`safe` took out what a
-terminal would obey.
+Texts of papers come from anybody's files, so nothing reaches a terminal before :func:`safe` removed what a
+terminal would execute.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aspectra.base.errors import AspectraError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Screen", "count", "safe", "size", "write_file"]
+__all__ = ["Screen", "columns", "count", "safe", "schema_of", "size", "write_file"]
 
 # Control characters (escape sequences begin with one), and the marks that reverse the direction of a line.
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _ESCAPES = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 _UNWRAPPED = 1_000_000
 
 
 def safe(text: str, *, one_line: bool = False) -> str:
-    r"""``text`` without anything a terminal would obey; optionally on one line.
+    r"""``text`` without anything a terminal would execute; optionally on one line.
 
     >>> safe("a \x1b[31mred\x1b[0m title\x07")
     'a red title'
     """
-    plain = _OBEYED.sub("", _ESCAPES.sub("", text.replace("\r", "\n")))
+    plain = _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r", "\n")))
     return " ".join(plain.split()) if one_line else plain
+
+
+def schema_of(name: str) -> str:
+    """What the field ``schema`` of a command's JSON holds; the number changes with the meaning of a field.
+
+    >>> schema_of("search")
+    'aspectra.search/1'
+    """
+    return f"aspectra.{name}/1"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -119,11 +129,16 @@ class Screen:
             write_file(target, text)
             return
         raw = text.encode("utf-8", "replace")
-        if self.terminal:  # a person is looking: still nothing that the terminal would obey
+        if self.terminal:  # a person reads it: no control characters either
             raw = safe(text).encode("utf-8", "replace")
         sys.stdout.flush()
         sys.stdout.buffer.write(raw)
         sys.stdout.buffer.flush()
+
+    def document(self, name: str, value: Mapping[str, Any], target: Path | None = None) -> None:
+        """The one JSON document of a command, which names its schema (:mod:`aspectra.app.output.schemas`)."""
+        whole = {"schema": schema_of(name), **value}
+        self.data(json.dumps(whole, ensure_ascii=False, indent=2) + "\n", target)
 
     def note(self, text: str) -> None:
         """Something good to know; not with ``--quiet``."""

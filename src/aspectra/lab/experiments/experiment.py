@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -11,16 +11,17 @@ from typing import Literal
 
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.records import Record, Records
-from aspectra.llm.budget import Cost
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
-from aspectra.search.plan import Plan
+from aspectra.search.planning.planners.protocol import PLANNERS, Planner
 from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.search.stages.protocol import Step
+from aspectra.search.stages.running import Prefixes
+from aspectra.search.step import Tally
 from aspectra.views.build.run import build_index
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
@@ -109,42 +110,42 @@ def _asked(benchmark: Benchmark, protocol: Protocol) -> str:
 
 
 def needs_vectors(recipe: Recipe) -> bool:
-    """Whether the recipe, or a first stage of it, looks at more than words; True where it is not known.
+    """Whether a search of the recipe uses more than words.
 
-    >>> needs_vectors(Recipe.parse("bm25")), needs_vectors(Recipe.parse("dense>200>bm25"))
+    >>> needs_vectors(Recipe.parse("bm25")), needs_vectors(Recipe.parse("dense | top(200) | bm25"))
     (False, True)
     """
-    if recipe.probes:
-        own = any(not probe.view.endswith("@bm25") for probe in recipe.probes)
-    else:
-        own = recipe.planner not in ("bm25", "hand")
-    return own or (recipe.first is not None and needs_vectors(recipe.first))
+    return _some_search(recipe, lambda view: not view.endswith("@bm25"), lambda made: bool(made.vectors))
 
 
 def needs_full_text(recipe: Recipe) -> bool:
-    """Whether the recipe, or a first stage of it, looks at chunks of full text; True where it is not known.
+    """Whether a search of the recipe uses chunks of full text.
 
     >>> needs_full_text(Recipe.parse("hybrid")), needs_full_text(Recipe.parse("fulltext"))
     (False, True)
     """
-    if recipe.probes:
-        own = any(probe.view.startswith("chunks") for probe in recipe.probes)
-    else:
-        own = recipe.planner not in ("bm25", "dense", "guided", "hand", "hybrid", "lensed")
-    return own or (recipe.first is not None and needs_full_text(recipe.first))
+    return _some_search(recipe, lambda view: view.startswith("chunks"), lambda made: bool(made.full_text))
 
 
 def needs_style(recipe: Recipe) -> bool:
-    """Whether the recipe, or a first stage of it, looks at how texts are written.
+    """Whether a search of the recipe compares how texts are written.
 
-    >>> needs_style(Recipe.parse("hybrid")), needs_style(Recipe.parse("bm25>200>hand"))
+    >>> needs_style(Recipe.parse("hybrid")), needs_style(Recipe.parse("bm25 | top(200) | hand"))
     (False, True)
     """
-    if recipe.probes:
-        own = any(probe.view.startswith("lens-style@") for probe in recipe.probes)
-    else:
-        own = recipe.planner == "hand"
-    return own or (recipe.first is not None and needs_style(recipe.first))
+    return _some_search(
+        recipe, lambda view: view.startswith("lens-style@"), lambda made: "style" in made.lenses
+    )
+
+
+def _some_search(recipe: Recipe, view: Callable[[str], bool], planner: Callable[[Planner], bool]) -> bool:
+    """Whether a search of the recipe has such a planner, or a probe of its own on such a view."""
+    return any(
+        planner(PLANNERS.get(search.partition("(")[0]))
+        if isinstance(search, str)
+        else any(view(probe.view) for probe in search.probes)
+        for search in recipe.searches
+    )
 
 
 def _quiet(stage: str, done: int, total: int) -> None:
@@ -210,8 +211,8 @@ def run_cells(
 ) -> int:
     """Make every ranking that is not yet recorded; returns how many were made.
 
-    Topics are the outer loop: the query is encoded once, and a first stage shared by several recipes is run
-    once.
+    Topics are the outer loop: the query is encoded once, and what recipes have in common up to a ``top`` is
+    run once.
 
     Args:
         cells: what to run.
@@ -240,7 +241,7 @@ def run_cells(
         total = len(benchmark.topics)
         for number, topic in enumerate(benchmark.topics):
             progress(f"ranking {name}", number, total)
-            shared: dict[tuple[str, int], list[str]] = {}
+            begun: Prefixes = {}
             for mode in modes_of(topic, _known_modes(benchmark, modes)):
                 for cell, repeat in [(one, n) for one in here for n in range(one.runs)]:
                     if records.get(cell.key, topic.id, mode, repeat) is not None:
@@ -248,7 +249,7 @@ def run_cells(
                     if model is not None:
                         searcher.model = model(benchmark, topic, mode)
                     try:
-                        record = _rank(cell, topic, mode, repeat, searcher, shared)
+                        record = _rank(cell, topic, mode, repeat, searcher, begun)
                     except (BadInput, NoSuchPaper) as error:
                         if failures is None:
                             raise
@@ -289,88 +290,33 @@ def topic_query(topic: Topic, mode: str, limit: int) -> Query:
     )
 
 
-def _rank(
-    cell: Cell,
-    topic: Topic,
-    mode: str,
-    repeat: int,
-    searcher: Searcher,
-    shared: dict[tuple[str, int], list[str]],
-) -> Record:
+def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, begun: Prefixes) -> Record:
     benchmark = cell.benchmark
     dropped = benchmark.excluded.get(topic.id, frozenset())
-    pool: tuple[str, ...] = ()
+    pool: tuple[str, ...] | None = None
     if cell.protocol == "pool":
         held = (benchmark.pools or {}).get(topic.id, ())
         pool = tuple(i for i in held if i not in dropped and i != topic.seed)
-        if not pool:  # no pool must not mean the whole collection
-            return Record(cell.key, topic.id, mode, repeat, (), (), 0.0, {})
-    depth = len(pool) or cell.depth
+        if not pool:  # nothing to rank, so nothing to ask
+            return Record(cell.key, topic.id, mode, repeat, (), (), 0.0)
     clock = perf_counter()
-
-    def narrowed(plan: Plan) -> Plan:
-        hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
-        return replace(plan, exclude=hidden)
-
-    steps: list[Step] = []
-
-    def first(plan: Plan) -> list[str]:
-        plan = narrowed(plan)
-        key = (plan.hash, repeat)
-        if key not in shared:
-            shared[key] = _ordered(searcher, plan, repeat, steps)[0]
-        return shared[key]
-
     try:
-        query = topic_query(topic, mode, depth)
+        query = topic_query(topic, mode, cell.depth if pool is None else len(pool))
     except UsageError as error:
         raise BadInput(f"topic {topic.id} cannot be asked: {error.what}", why=error.why) from error
-    plan = narrowed(cell.recipe.order(query, searcher.view_names, first, pool))
-    ids, values = _ordered(searcher, plan, repeat, steps)
-    missing = 0
-    if pool:
-        # Everything in the pool must have a place: what was not ranked follows, in the one order.
-        rest = sorted(set(pool) - set(ids), reverse=True)
-        missing = len(rest)
-        lowest = min(values, default=0.0)
-        values += [lowest - 1.0 - n for n in range(missing)]
-        ids += rest
-    seconds = perf_counter() - clock
-    cost, facts = _spent(steps)
-    return Record(
-        cell.key, topic.id, mode, repeat, tuple(ids), tuple(values), seconds, cost, missing, facts or None
-    )
-
-
-def _ordered(searcher: Searcher, plan: Plan, repeat: int, steps: list[Step]) -> tuple[list[str], list[float]]:
-    """Ids and scores of a plan's papers, best first; what its stages did is added to ``steps``."""
-    if not plan.stages:
-        positions, scores = searcher.order(plan)
-        return [searcher.index.ids[p] for p in positions], [float(s) for s in scores]
-    staged = searcher.staged(plan, salt=str(repeat) if repeat else "")
-    for step in staged.steps:
+    plan = searcher.plan(query, cell.recipe)
+    hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
+    plan = replace(plan, exclude=hidden, within=pool)
+    result = searcher.result(plan, salt=str(repeat) if repeat else "", prefixes=begun)
+    for step in result.steps:
         if step.stopped is not None:
             raise step.stopped
-    steps += staged.steps
-    return list(staged.ids), [float(len(staged.ids) - place) for place in range(len(staged.ids))]
-
-
-def _spent(steps: Sequence[Step]) -> tuple[dict[str, float], dict[str, float]]:
-    """What stages cost, and counts of what they did; empty where no model was asked."""
-    if not any(step.questions for step in steps):
-        return {}, {}
-    total = sum((step.cost for step in steps), Cost())
-    # An answer from the journal was paid for once; a result's cost is what making it takes.
-    cost = {
-        "calls": float(total.calls + total.recorded),
-        "tokens": float(total.tokens + total.recorded_tokens),
-    }
-    if not total.unpriced and total.calls:
-        cost["money"] = total.money
-    facts = {
-        "questions": sum(step.questions for step in steps),
-        "repairs": sum(step.repairs for step in steps),
-        "degraded": sum(step.degraded for step in steps),
-        "simulated": sum(step.simulated for step in steps),
-    }
-    return cost, {name: float(value) for name, value in facts.items()}
+    ids, values = list(result.ids), list(result.scores)
+    # Everything in the pool must have a place: what was not ranked follows, in the one order.
+    rest = sorted(set(pool or ()) - set(ids), reverse=True)
+    lowest = min(values, default=0.0)
+    values += [lowest - 1.0 - n for n in range(len(rest))]
+    tally = sum((step.tally for step in result.steps), Tally())
+    seconds = perf_counter() - clock
+    ranked = tuple(ids + rest), tuple(values)
+    return Record(cell.key, topic.id, mode, repeat, *ranked, seconds, tally, len(rest))

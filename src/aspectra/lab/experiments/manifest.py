@@ -65,7 +65,7 @@ def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
         "seconds": round(sum(r.seconds for r in records.of(cell.key)), 3),
         "cost": dict(outcome.cost),
         "model": cell.model,
-        "simulated": outcome.simulated,
+        "simulated": outcome.tally.simulated,
     }
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+import msgspec
 
 from aspectra.base.errors import AspectraError, BadInput
+from aspectra.base.values import Value
+from aspectra.search.step import Tally
 
 __all__ = ["Record", "Records"]
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Value, frozen=True):
     """One ranking.
 
     Attributes:
@@ -23,9 +24,8 @@ class Record:
         topic, mode, repeat: which one.
         ids, scores: best first, tie-free order.
         seconds: time of this ranking.
-        cost: what it cost beside time: calls, tokens, money; empty where nothing is paid for.
+        tally: what its stages asked of a model, and what that cost.
         missing: judged or pooled documents that the recipe did not rank, appended or not.
-        facts: counts worth keeping: repairs, truncations.
     """
 
     cell: str
@@ -35,9 +35,8 @@ class Record:
     ids: tuple[str, ...]
     scores: tuple[float, ...]
     seconds: float
-    cost: dict[str, float]
+    tally: Tally = Tally()
     missing: int = 0
-    facts: dict[str, float] | None = None
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -84,8 +83,8 @@ class Records:
                 try:
                     if not line.endswith(b"\n"):
                         raise ValueError("cut off")
-                    record = _load(json.loads(line))
-                except (ValueError, KeyError, TypeError) as error:
+                    record = msgspec.json.decode(line, type=Record)
+                except ValueError as error:
                     if stream.read(1):
                         raise BadInput(
                             f"line {number} of {self.path} is damaged",
@@ -117,8 +116,7 @@ class Records:
         """Keep a record; it is on disk when this returns."""
         if self._stream is None:
             raise AspectraError(f"{self.path} was opened for reading only")
-        line = json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":")) + "\n"
-        self._stream.write(line.encode())
+        self._stream.write(msgspec.json.encode(record) + b"\n")
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._keep(record)
@@ -135,10 +133,3 @@ class Records:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _load(data: dict[str, Any]) -> Record:
-    values = dict(data)
-    values["ids"] = tuple(values["ids"])
-    values["scores"] = tuple(values["scores"])
-    return Record(**values)

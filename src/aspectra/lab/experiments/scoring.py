@@ -18,6 +18,7 @@ from aspectra.lab.experiments.experiment import BASE_MODE, Cell, modes_of
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.measures.protocol import Arity, Measure
+from aspectra.search.step import Tally
 
 __all__ = ["Outcome", "labels_of", "runs_of", "score_cell"]
 
@@ -34,12 +35,11 @@ class Outcome:
         topics, ranked: topics of the benchmark, and those with a recorded ranking.
         seconds: median time of one ranking.
         appended: documents of pools that the recipe did not rank and that follow behind.
-        cost: sums over all rankings.
+        tally: sum over all rankings.
         deviations: (judgement set, measure, mode) -> standard deviation of the means of the runs, where
             there were to be several runs: 0 for a deterministic recipe, which is run once. Values and means
             are then means over the runs.
         notes: measures that were left out, each one sentence.
-        simulated: whether any answer of a model came from no language model.
     """
 
     cell: Cell
@@ -49,15 +49,29 @@ class Outcome:
     ranked: int
     seconds: float
     appended: int
-    cost: Mapping[str, float]
+    tally: Tally = Tally()
     deviations: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    simulated: bool = False
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """What making the rankings takes: calls, tokens, money; empty where no model was asked.
+
+        An answer from a journal was paid for once, so it counts too; money is what was paid now.
+        """
+        if not self.tally.questions:
+            return {}
+        paid = self.tally.cost
+        out = {
+            "calls": float(paid.calls + paid.recorded),
+            "tokens": float(paid.tokens + paid.recorded_tokens),
+        }
+        return {**out, "money": paid.money} if paid.calls and not paid.unpriced else out
 
     @property
     def name(self) -> str:
         """The recipe's name in tables, with ``[simulated]`` where a model was simulated."""
-        return f"{self.cell.recipe.name} [simulated]" if self.simulated else self.cell.recipe.name
+        return f"{self.cell.recipe.name} [simulated]" if self.tally.simulated else self.cell.recipe.name
 
     def scores(self) -> list[tuple[str, Score]]:
         """(judgement set, score), in order."""
@@ -134,10 +148,6 @@ def score_cell(
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
     scored = [_score_run(benchmark, run, asked, chosen, incomplete=incomplete) for run in runs if run]
     evaluations, deviations = _over_runs(scored, cell.repeats)
-    costs: dict[str, float] = {}
-    for record in held:
-        for name, value in record.cost.items():
-            costs[name] = costs.get(name, 0.0) + value
     return Outcome(
         cell=cell,
         preset=preset,
@@ -146,20 +156,18 @@ def score_cell(
         ranked=len({topic for run in found for topic, _ in run}),
         seconds=statistics.median(r.seconds for r in held) if held else 0.0,
         appended=sum(r.missing for r in held),
-        cost=costs,
+        tally=sum((r.tally for r in held), Tally()),
         deviations=deviations,
         notes=(*notes, *_degraded(held)),
-        simulated=any((r.facts or {}).get("simulated") for r in held),
     )
 
 
 def _degraded(held: Sequence[Record]) -> list[str]:
-    facts = [r.facts for r in held if r.facts]
-    bad = sum(bool(f.get("degraded")) for f in facts)
+    bad = sum(bool(r.tally.degraded) for r in held)
     if not bad:
         return []
-    repairs, questions = (int(sum(f.get(name, 0) for f in facts)) for name in ("repairs", "questions"))
-    said = f"{repairs:,} of {questions:,} answers were missing or repaired"
+    total = sum((r.tally for r in held), Tally())
+    said = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
     return [f"{bad:,} of {len(held):,} rankings are degraded: {said}"]
 
 

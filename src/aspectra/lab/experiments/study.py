@@ -173,12 +173,12 @@ class Study(Value, frozen=True):
 
 
 def asks_model(recipe: Recipe) -> bool:
-    """Whether the recipe, or a first stage of it, calls a language model.
+    """Whether a step of the recipe calls a language model.
 
     >>> asks_model(Recipe.parse("bm25|rerank")), asks_model(Recipe.parse("bm25|citations"))
     (True, False)
     """
-    return needs_model(recipe.stages) or (recipe.first is not None and asks_model(recipe.first))
+    return needs_model(recipe.stages)
 
 
 def read_oracle(rates: str) -> Oracle:

@@ -1,1 +1,1 @@
-"""Conditions: what papers should be like, how they are graded, filters."""
+"""Conditions: what papers should be like, and how they are graded."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, cast, get_args
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
@@ -39,9 +40,7 @@ class Condition(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
-            raise UsageError(
-                f"unknown relation {self.relation!r}", why="known: " + ", ".join(get_args(Relation))
-            )
+            raise unknown_name(f"unknown relation {self.relation!r}", self.relation, get_args(Relation))
         force_setattr(self, "value", self.value.strip())
         ATTRIBUTES.get(self.attribute).check(self.value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aspectra.papers.paper import Paper, field_text
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.index import Index
 from aspectra.views.kinds.protocol import UnitView
@@ -15,18 +15,18 @@ __all__ = ["aspect_quotes"]
 
 
 def aspect_quotes(
-    index: Index, plan: Plan, positions: Positions, papers: Sequence[Paper]
+    index: Index, search: Search, positions: Positions, papers: Sequence[Paper]
 ) -> list[tuple[Evidence, ...]]:
-    """Per hit one quote for each aspect that the plan wants alike, () where it wants none.
+    """Per hit one quote for each aspect that the search wants alike, () where it wants none.
 
     Args:
         index: the generation searched.
-        plan: whose probes name aspects.
+        search: whose probes name aspects.
         positions: of the hits.
         papers: the hits; those whose text changed since they were indexed are not quoted.
     """
     asked: dict[str, Probe] = {}  # one probe speaks for an aspect, however many ways of matching it has
-    for probe in plan.probes:
+    for probe in search.probes:
         if probe.matching and probe.weight > 0 and index.facts(probe.view).units == "sentences":
             asked.setdefault(probe.aspect, probe)
     out: list[list[Evidence]] = [[] for _ in papers]

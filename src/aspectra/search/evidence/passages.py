@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.text.sentences import lead_field, split_sentences
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.index import Index
 
@@ -18,18 +18,18 @@ _SHORTEST, _LONGEST = 6, 80  # words: shorter ones are headings, longer ones tab
 
 
 def with_passages(
-    index: Index, plan: Plan, papers: Sequence[Paper], quotes: Sequence[tuple[Evidence, ...] | None]
+    index: Index, search: Search, papers: Sequence[Paper], quotes: Sequence[tuple[Evidence, ...] | None]
 ) -> list[tuple[Evidence, ...] | None]:
     """Each hit's first quote beside the sentence of a seed that shares most rare words with the hit.
 
     Args:
         index: the generation searched.
-        plan: only where its direction asks what the seeds build on.
+        search: only where its direction asks what the seeds build on.
         papers: the hits.
         quotes: found for them.
     """
-    seeds = list(dict.fromkeys(seed for probe in plan.probes if probe.reverse for seed in probe.seeds))
-    if plan.direction not in ("builds-on", "both") or not seeds:
+    seeds = list(dict.fromkeys(seed for probe in search.probes if probe.reverse for seed in probe.seeds))
+    if search.direction not in ("builds-on", "both") or not seeds:
         return list(quotes)
     words = index.word_view()
     held = index.library.get_many(seeds)

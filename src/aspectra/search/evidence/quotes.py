@@ -10,7 +10,7 @@ import numpy as np
 from aspectra.papers.library.rows import full_hash, text_hash
 from aspectra.papers.paper import Paper, field_text
 from aspectra.papers.text.sentences import split_sentences
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.chunks import chunk_spans
 from aspectra.views.index import Index
@@ -38,20 +38,21 @@ class _Candidate:
 
 
 class Quoter:
-    """Finds the best-matching sentences of hits under one plan.
+    """Finds the best-matching sentences of hits of one search.
 
     Sentences of the abstract have stored vectors. Where the plan asks chunks of full text, the sentences of
     each hit's best chunk compete too; those are encoded on the spot.
 
     Args:
         index: the generation searched.
-        plan: whose probes say what is looked for.
+        search: whose probes say what is looked for.
+        count: sentences quoted per hit.
     """
 
-    def __init__(self, index: Index, plan: Plan) -> None:
+    def __init__(self, index: Index, search: Search, count: int) -> None:
         self._index = index
-        self._count = plan.evidence
-        positive = [p for p in plan.probes if p.weight > 0]
+        self._count = count
+        positive = [p for p in search.probes if p.weight > 0]
         self._dense = _strongest(index, positive, "dense")
         self._lexical = _strongest(index, positive, "lexical")
         self._chunk = next((p for p in positive if index.facts(p.view).chunks and not p.reverse), None)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.conditions.grading import alternatives, passes
 from aspectra.search.plan import Plan
-from aspectra.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    from aspectra.search.searcher import Searcher
 
 __all__ = ["Reason", "WhyNot", "why_not"]
 
@@ -83,7 +87,7 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
     reasons: list[Reason] = []
     if paper_id in plan.exclude:
         reasons.append(Reason("it is a seed of the search, or was hidden by hand", drops=True))
-    if plan.within and paper_id not in plan.within:
+    if plan.within is not None and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
     here = np.array([position])
     for group in alternatives(plan.conditions):
@@ -93,12 +97,16 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
             span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
             quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
             reasons.append(_judge(condition, float(grade[0]), quote, drops))
-    free = replace(plan, conditions=tuple(c for c in plan.conditions if not c.filters), versions="all")
-    free = replace(free, exclude=tuple(e for e in plan.exclude if e != paper_id), limit=len(index))
-    order, _ = searcher.order(free)
-    at = np.flatnonzero(order == position)
+    free = replace(
+        plan,
+        conditions=tuple(c for c in plan.conditions if not c.filters),
+        exclude=tuple(e for e in plan.exclude if e != paper_id),
+        versions="all",
+        limit=len(index),
+    )
+    ids = searcher.result(free).ids
     reasons.sort(key=lambda r: not r.drops)
-    return WhyNot(paper, int(at[0]) + 1 if len(at) else 0, plan.limit, tuple(reasons))
+    return WhyNot(paper, ids.index(paper_id) + 1 if paper_id in ids else 0, plan.limit, tuple(reasons))
 
 
 def _judge(condition: Condition, grade: float, quote: str, drops: bool) -> Reason:

@@ -36,7 +36,7 @@ class Reading:
         conditions: what papers should be like, in the order of the text.
         same, different: aspects in which they should be like the seeds, or unlike them.
         rest: what the query keeps: one piece of the text, without outer punctuation.
-        unread: parts that look like wishes about documents and were not understood.
+        unread: parts that look like requests about documents and were not understood.
     """
 
     conditions: tuple[Condition, ...] = ()
@@ -100,11 +100,11 @@ def _subject(clauses: Clauses, whole_query: bool) -> list[Part]:
         chains = _chains(clauses, (*kinds, "unread"))
         chains = [[p for p in chain if not _denied(clauses, p)] for chain in chains]
         return max(filter(None, chains), key=lambda chain: _length(clauses, chain), default=[])
-    wished = any(
+    requested = any(
         p.kind == "unread" or (p.kind == "wish" and any(q.carries for q in clauses.pieces[p.first : p.last]))
         for p in clauses.parts
     )
-    if not wished:  # nothing to tell apart: from the first word that matters to the last
+    if not requested:  # nothing to tell apart: from the first word that matters to the last
         content = [p for p in clauses.parts if p.kind in (*kinds, "chatter")]
         return [content[0], content[-1]] if content else []
     chains = _chains(clauses, kinds) or _chains(clauses, ("unread",))
@@ -117,17 +117,17 @@ def _length(clauses: Clauses, parts: Sequence[Part]) -> int:
     return end - start
 
 
-def _only_names(clauses: Clauses, wishes: Sequence[Wish]) -> bool:
-    """Whether the whole text is a kind or a language and nothing says that it is wished: *theory*."""
+def _only_names(clauses: Clauses, requests: Sequence[Wish]) -> bool:
+    """Whether the whole text is a kind or a language and nothing says that it is requested: *theory*."""
     parts = [p for p in clauses.parts if p.kind != "nothing"]
-    if len(parts) != 1 or parts[0].kind != "wish" or not wishes:
+    if len(parts) != 1 or parts[0].kind != "wish" or not requests:
         return False
     pieces = clauses.pieces[parts[0].first : parts[0].last]
     return all(p.category == "mention" and p.attribute != "year" for p in pieces) and len(pieces) <= 2
 
 
-def _supported(clauses: Clauses, wishes: Sequence[Wish]) -> list[Wish]:
-    """Without wishes that rest on a word of many meanings alone (*code*), where nothing else is wished."""
+def _supported(clauses: Clauses, requests: Sequence[Wish]) -> list[Wish]:
+    """Without requests that rest on a word of many meanings alone (*code*), where there is no other."""
     asked = any(
         any(
             clauses.pieces[i].value == "back" or clauses.pieces[i].low == "that's"
@@ -137,7 +137,7 @@ def _supported(clauses: Clauses, wishes: Sequence[Wish]) -> list[Wish]:
         for p in clauses.parts
         if p.kind == "wish"
     )
-    return list(wishes) if asked or any(not w.alone for w in wishes) else []
+    return list(requests) if asked or any(not w.alone for w in requests) else []
 
 
 def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
@@ -155,23 +155,25 @@ def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
     if len(text) > _MOST_CHARACTERS:
         return Reading(rest=text[slice(*_trim(text, 0, len(text)))])
     clauses = divide(pieces_of(text), whole_query)
-    wishes = wishes_of(clauses)
+    requests = wishes_of(clauses)
     asked = any(p.kind in ("wish", "unread", "nothing") for p in clauses.parts)
-    if whole_query and wishes:
-        wishes = [] if _only_names(clauses, wishes) else _supported(clauses, wishes)
-        asked = bool(wishes)
+    if whole_query and requests:
+        requests = [] if _only_names(clauses, requests) else _supported(clauses, requests)
+        asked = bool(requests)
     unread = [_span(clauses, [p]) for p in clauses.parts if _is_unread(clauses, p, whole_query)]
     conditions: list[Condition] = []
     aspects: dict[str, list[str]] = {"same": [], "different": []}
-    for wish in wishes:
-        if wish.attribute == "aspect":
-            aspects[wish.relation].append(wish.value)
+    for request in requests:
+        if request.attribute == "aspect":
+            aspects[request.relation].append(request.value)
             continue
         try:
-            relation = cast(Relation, wish.relation)
-            conditions.append(Condition(wish.attribute, wish.value, relation, text[wish.start : wish.end]))
+            relation = cast(Relation, request.relation)
+            conditions.append(
+                Condition(request.attribute, request.value, relation, text[request.start : request.end])
+            )
         except UsageError:  # a value that its attribute cannot mean: better said than lost
-            unread.append((wish.start, wish.end))
+            unread.append((request.start, request.end))
     subject = _subject(clauses, whole_query)
     kept = _span(clauses, subject) if subject else (0, 0)
     if whole_query and not asked:  # a text in which nothing asks for anything is its own subject

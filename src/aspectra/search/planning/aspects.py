@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.views.view import ROLE_GROUPS, Probe
 
@@ -12,6 +14,9 @@ __all__ = ["ASPECT_ROLES", "REST", "Aspect", "aspects_asked", "other_roles"]
 
 # Roles of each aspect, named by their first one; the role other belongs to none.
 ASPECT_ROLES: dict[str, tuple[str, ...]] = {group[0]: group for group in ROLE_GROUPS if group[0] != "other"}
+
+# One word this similar to the name of an aspect is taken for a typing error, not for free words.
+_TYPO = 0.82
 
 # What a probe on the roles that were not asked for calls its aspect.
 REST = "the rest"
@@ -49,13 +54,15 @@ class Aspect:
         'evaluation protocol'
 
         Raises:
-            UsageError: nothing was said.
+            UsageError: the text is empty, or one word that is nearly the name of an aspect.
         """
         said = " ".join(text.split())
         if not said:
             raise UsageError("an aspect is empty", hint="--same method, or --same 'evaluation protocol'")
         plain = said.casefold()
         name = _NAMES.get(plain) or _NAMES.get(plain.removesuffix("s"))
+        if name is None and " " not in plain and difflib.get_close_matches(plain, ASPECT_ROLES, 1, _TYPO):
+            raise unknown_name(f"there is no aspect {said!r}", plain, ASPECT_ROLES)
         if name is None:
             return cls(said, focus=said)
         return cls(name, ASPECT_ROLES[name])

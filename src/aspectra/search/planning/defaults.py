@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aspectra.search.planning.directions import Directed
-from aspectra.search.scoring.chain import Chain
 from aspectra.views.view import Matching
 
 __all__ = [
     "ASPECT_CANDIDATES",
     "ASPECT_MATCHINGS",
     "ASPECT_WEIGHT",
-    "CHAIN",
     "COMPLIANCE_WEIGHT",
     "CONTRAST_WEIGHT",
     "DIFFERENT_WEIGHT",
@@ -51,11 +49,8 @@ ASPECT_CANDIDATES = 300
 # paper's own words decide between papers of which it saw much the same. Set by hand, not tuned.
 UNLENSED_WEIGHT = 0.5
 
-# What wholly meeting one wish is worth, as a share of the best paper's lead over the field.
+# What wholly meeting one preference is worth, as a share of the best paper's lead over the field.
 COMPLIANCE_WEIGHT = 0.6
-
-# The chain, where it is asked for. A list itself weighs ten times what grew from it.
-CHAIN = Chain(parent=10.0)
 
 # Further words beside a seed with a direction.
 TEXT_WEIGHT = 1.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.views.view import Matching, Pooling
 
@@ -39,7 +40,7 @@ def check_direction(direction: str, seeds: tuple[str, ...]) -> None:
         UsageError: it is unknown, or there is no seed paper it could start from.
     """
     if direction and direction not in DIRECTIONS:
-        raise UsageError(f"unknown direction {direction!r}", why="known: " + ", ".join(DIRECTIONS))
+        raise unknown_name(f"unknown direction {direction!r}", direction, DIRECTIONS)
     if direction and not seeds:
         raise UsageError(
             f"a direction ({direction}) needs a seed paper",

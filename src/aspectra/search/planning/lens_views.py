@@ -1,16 +1,14 @@
-"""Which lens views a query looks at, and what is to be said about those it did look at."""
+"""Which lens views a query searches, and what people should know of those it did search."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
-from aspectra.base.errors import UsageError
 from aspectra.search.plan import Plan
-from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER
 from aspectra.views.index import Index
 
-__all__ = ["fitting", "lens_warnings", "looks_through"]
+__all__ = ["fitting", "lens_warnings"]
 
 
 def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -32,34 +30,13 @@ def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]
     return tuple(sorted(kept, key=lambda name: (-found[name], name)))
 
 
-_BLIND = ("bm25", "dense", "fulltext", "hand", "hybrid")  # planners of ours that look through no chosen lens
-
-
-def looks_through(lenses: Sequence[str], planner: str) -> str:
-    """The planner that a query with these lenses is for: the default one looks through none.
-
-    Raises:
-        UsageError: lenses are named, and a planner that would not heed them.
-
-    >>> looks_through(("stance",), "guided"), looks_through((), "guided")
-    ('lensed', 'guided')
-    """
-    if lenses and planner in _BLIND:
-        raise UsageError(
-            f"the planner {planner} looks through no lens",
-            why=f"asked for: {', '.join(lenses)}",
-            hint="-p lensed",
-        )
-    return "lensed" if lenses and planner == DEFAULT_PLANNER else planner
-
-
 def lens_warnings(index: Index, plan: Plan) -> list[str]:
-    """What is to be said about the prompted lenses that a plan looks through.
+    """What people should know of the prompted lenses that a plan uses, each one sentence.
 
-    That no language model stands behind one, and that one did not come to all papers.
+    That no language model stands behind one, and that one was not run on all papers.
     """
     views, lenses = index.manifest["views"], index.manifest.get("lenses", {})
-    facts = [views.get(probe.view, {}) for probe in plan.probes]
+    facts = [views.get(probe.view, {}) for search in plan.searches for probe in search.probes]
     facts += [lenses.get(condition.attribute, {}) for condition in plan.conditions]
     out = []
     for name, one in {str(one["lens"]): one for one in facts if "stamp" in one}.items():

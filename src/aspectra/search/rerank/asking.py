@@ -13,9 +13,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.chat import ChatModel, Reply, Request, Usage
+from aspectra.llm.budget import Cost, call_cost
+from aspectra.llm.chat import ChatModel, Reply, Request
 from aspectra.llm.failures import ContextExceeded, ModelError, Refused
+from aspectra.llm.prices import Price
 from aspectra.search.rerank.showing import Shelf
+from aspectra.search.step import Tally
 
 __all__ = ["Asker", "in_parallel"]
 
@@ -34,14 +37,10 @@ class Asker:
         again: how often a question is asked anew when nothing can be read from its answer.
 
     Attributes:
-        questions: asked by the sorter, answered or not; a pair in both orders is two.
-        calls: requests handed to the model, those asked anew included.
-        recorded: of these, answered from a journal.
+        questions, unanswered, simulated: as in :class:`~aspectra.search.step.Tally`.
         bad: questions whose answer had to be repaired, or that got none.
-        unanswered: questions that got none.
         defects: kind -> count, see ``docs/reranking.md``.
-        usage: tokens of all calls.
-        simulated: whether any answer came from no language model.
+        cost: of all calls, at the model's price; those from a journal apart.
         stopped: the error that ended the asking, or None.
         last_error: of the last call that failed, or None.
     """
@@ -53,15 +52,32 @@ class Asker:
             raise UsageError(f"cannot ask {concurrency} at a time, {again} times anew")
         self.shelf = shelf
         self.concurrency = concurrency
-        self.questions = self.calls = self.recorded = self.bad = self.unanswered = 0
+        self.questions = self.bad = self.unanswered = 0
         self.defects: Counter[str] = Counter()
-        self.usage = Usage()
+        self.cost = Cost()
         self.simulated = False
         self.stopped: ModelError | None = None
         self.last_error: ModelError | None = None
         self._model = model
         self._again = again
+        self._price: Price | None = getattr(model, "price", None)
         self._free = asyncio.Semaphore(concurrency)
+
+    def tally(self, *, degraded: bool = False) -> Tally:
+        """What was counted so far.
+
+        Args:
+            degraded: whether the result is worth less than promised; it is where the asking was stopped.
+        """
+        return Tally(
+            self.questions,
+            self.bad,
+            self.unanswered,
+            int(degraded or self.stopped is not None),
+            self.simulated,
+            self.cost,
+            {kind: count for kind, count in sorted(self.defects.items()) if count},
+        )
 
     @property
     def model(self) -> str:
@@ -78,7 +94,8 @@ class Asker:
         """
         if self._model is None:
             raise UsageError(
-                "this judge asks a model, and none was named", hint="--model NAME --base-url URL"
+                "this judge asks a model, and none was named",
+                hint="aspectra config set llm.model NAME, then llm.base_url URL (docs/models.md)",
             )
         self.questions += 1
         async with self._free:
@@ -128,21 +145,11 @@ class Asker:
         try:
             reply = await model.complete(request)
         except ModelError as error:
-            self._count(error.usage)
-            # A call that a budget or an offline journal held back was never made.
-            self.calls += not error.fatal or error.billable
+            self.cost += call_cost(request, error, self._price)
             raise
-        self.calls += 1
-        self.recorded += reply.recorded
+        self.cost += call_cost(request, reply, self._price)
         self.simulated |= reply.simulated or model.simulated
-        self._count(reply.usage)
         return reply
-
-    def _count(self, usage: Usage) -> None:
-        self.usage = Usage(
-            self.usage.prompt_tokens + usage.prompt_tokens,
-            self.usage.completion_tokens + usage.completion_tokens,
-        )
 
     def _failed(self, error: ModelError) -> None:
         self.defects["refused" if isinstance(error, Refused) else "failed"] += 1

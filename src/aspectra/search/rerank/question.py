@@ -29,7 +29,7 @@ class Question:
     Attributes:
         text: the query, or the text of the seed papers.
         instruction: what the person said about how to search, or "".
-        conditions: chips as in ``avoid language=zh``.
+        conditions: as in ``avoid language=zh``.
         criterion: what makes a paper fit: a name in the file of criteria (``relevance``, ``technique`` ...),
             or a sentence of one's own.
         judge_text: of the query, for judges only (the solution of a problem, say); "" where there is none.

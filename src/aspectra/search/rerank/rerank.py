@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.chat import ChatModel, Usage
+from aspectra.llm.chat import ChatModel
 from aspectra.llm.failures import ModelError
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.fitting import Fit, Nearness
@@ -14,6 +14,7 @@ from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.showing import Shelf
 from aspectra.search.rerank.sorters.protocol import Desk, Sorted
+from aspectra.search.step import Tally
 
 __all__ = ["DEGRADED_ABOVE", "RerankResult", "rerank"]
 
@@ -30,17 +31,11 @@ class RerankResult:
         scores: by rank, higher is better, None inside for a paper without an answer or below ``depth``; None
             where the method gives no scores.
         method: its spelling.
-        questions: that the sorter asked.
-        calls: requests that went to the model, those asked anew included.
-        recorded: of these, answered from a journal.
-        repairs: questions whose answer had to be repaired, or that got none.
-        defects: kind -> count: ``unknown``, ``repeated`` and ``missing`` labels; replies ``unreadable``,
-            ``refused``, ``failed``, ``cut-off``, without log-probabilities (``no-logprobs``); questions
-            ``asked-anew``, with less text because of the ``context``, or ``not-asked`` after the asking was
-            stopped; pairs in ``conflict``.
-        degraded: whether more than the stated share of questions needed repair, or the asking was stopped.
-        simulated: whether any answer came from no language model.
-        usage: tokens of all calls.
+        tally: what was asked and what that cost; its defects are ``unknown``, ``repeated`` and ``missing``
+            labels; replies ``unreadable``, ``refused``, ``failed``, ``cut-off``, without log-probabilities
+            (``no-logprobs``); questions ``asked-anew``, with less text because of the ``context``, or
+            ``not-asked`` after the asking was stopped; pairs in ``conflict``. It is degraded where more than
+            the stated share of questions needed repair, or the asking was stopped.
         cut: papers shown only in part at least once.
         query_cut: whether the query was shown only in part.
         hidden: id -> hidden characters taken out of a paper before it was shown.
@@ -52,14 +47,7 @@ class RerankResult:
     order: tuple[str, ...]
     scores: tuple[float | None, ...] | None = None
     method: str = ""
-    questions: int = 0
-    calls: int = 0
-    recorded: int = 0
-    repairs: int = 0
-    defects: Mapping[str, int] = field(default_factory=dict)
-    degraded: bool = False
-    simulated: bool = False
-    usage: Usage = Usage()
+    tally: Tally = Tally()
     cut: tuple[str, ...] = ()
     query_cut: bool = False
     hidden: Mapping[str, int] = field(default_factory=dict)
@@ -69,7 +57,7 @@ class RerankResult:
     @property
     def repair_rate(self) -> float:
         """Share of questions whose answer was repaired or missing, 0 to 1."""
-        return self.repairs / self.questions if self.questions else 0.0
+        return self.tally.repairs / self.tally.questions if self.tally.questions else 0.0
 
 
 async def rerank(
@@ -134,14 +122,7 @@ async def rerank(
         order=(*(head[place].id for place in result.order), *tail),
         scores=by_rank,
         method=str(method),
-        questions=asker.questions,
-        calls=asker.calls,
-        recorded=asker.recorded,
-        repairs=asker.bad,
-        defects={kind: count for kind, count in sorted(asker.defects.items()) if count},
-        degraded=asker.stopped is not None or share > degraded_above,
-        simulated=asker.simulated,
-        usage=asker.usage,
+        tally=asker.tally(degraded=share > degraded_above),
         cut=tuple(sorted(shelf.cut)),
         query_cut=shelf.query_cut,
         hidden=dict(sorted(shelf.hidden.items())),

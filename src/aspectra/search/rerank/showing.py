@@ -113,7 +113,7 @@ class Shelf:
             if self.question.instruction:
                 asked["instruction"] = self._fit_query(self.question.instruction, limit)
             if self.question.conditions:
-                asked["conditions"] = [without_hidden(chip)[0] for chip in self.question.conditions]
+                asked["conditions"] = [without_hidden(one)[0] for one in self.question.conditions]
             self._asked[share] = as_data(asked)
         return self._asked[share]
 

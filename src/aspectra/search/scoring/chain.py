@@ -13,14 +13,14 @@ project's options.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.views.view import top_positions
 
 __all__ = ["Chain", "Node", "Ranked", "fold", "promote"]
 
@@ -35,7 +35,7 @@ class Chain:
 
     Attributes:
         depth: rounds, the first included; 1 is one round, which is no chain.
-        parent: weight of a list itself beside what grew from it.
+        parent: weight of a list itself beside what grew from it; 1 is the published method.
         keep: papers kept of every list.
         start: how many of a list's first papers are passed over when one is promoted. (The method skips one,
             since the query paper may be in the corpus; here seeds are never on a list.)
@@ -45,7 +45,7 @@ class Chain:
     """
 
     depth: int = 3
-    parent: float = 1.0
+    parent: float = 10.0
     keep: int = 300
     start: int = 0
     agree: int = 1
@@ -62,19 +62,6 @@ class Chain:
             )
         if self.pool not in get_args(Pool):
             raise UsageError(f"unknown pool {self.pool!r}", why="known: first, sum")
-
-    def __str__(self) -> str:
-        return f"chain of {self.depth} rounds, parents weigh {self.parent:g}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Chain:
-        """Inverse of :meth:`to_dict`."""
-        refuse_unknown(data, (f.name for f in fields(cls)), "field in a chain")
-        return cls(**data)
 
 
 @dataclass(frozen=True)
@@ -129,35 +116,28 @@ def promote(
     return None
 
 
-def fold(roots: Sequence[Node], chain: Chain, papers: int, k: int) -> Floats:
+def fold(roots: Sequence[Node], chain: Chain, id_order: NDArray[np.int32], k: int) -> Floats:
     """(papers,) fused scores, from the deepest lists up; 0 for a paper on no list.
 
     Args:
         roots: the lists of the seed paper.
         chain: the options.
-        papers: number of papers.
+        id_order: (papers,) rank of each paper's id, for ties.
         k: the constant of reciprocal rank fusion.
     """
 
     def own(node: Node) -> Ranked:
         if not node.children:
             return node.ranked
-        merged = np.zeros(papers)
+        merged = np.zeros(len(id_order))
         for child in node.children:
             own(child).fused(1.0, k, merged)
-        both = np.zeros(papers)
-        _best(merged, chain.keep).fused(1.0, k, both)
+        both = np.zeros(len(id_order))
+        Ranked(top_positions(merged, chain.keep, id_order, merged > 0)).fused(1.0, k, both)
         node.ranked.fused(chain.parent, k, both)
-        return _best(both, chain.keep)
+        return Ranked(top_positions(both, chain.keep, id_order, both > 0))
 
-    total = np.zeros(papers)
+    total = np.zeros(len(id_order))
     for root in roots:
         own(root).fused(1.0, k, total)
     return total
-
-
-def _best(scores: Floats, keep: int) -> Ranked:
-    """The papers with the highest scores above 0; equal ones in order of position."""
-    found = np.flatnonzero(scores)
-    order = np.argsort(-scores[found], kind="stable")[:keep]
-    return Ranked(found[order].astype(np.int64))

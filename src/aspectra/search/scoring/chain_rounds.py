@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.plan import Plan
+from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
+from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import Chain, Node, Ranked, fold, promote
 from aspectra.views.index import Index
 from aspectra.views.view import Probe
@@ -18,12 +19,23 @@ __all__ = ["run_chain"]
 Allowed = NDArray[np.bool_] | None
 
 
-def run_chain(index: Index, plan: Plan, chain: Chain, allowed: Allowed) -> NDArray[np.float64]:
-    """(papers,) fused scores of a plan whose lists promote papers; 0 for a paper on no list."""
-    seeds = {index.position(seed) for probe in plan.probes for seed in probe.seeds}
+def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> NDArray[np.float64]:
+    """(papers,) fused scores of a search whose lists promote papers; 0 for a paper on no list.
+
+    Raises:
+        UsageError: no probe of the search could be asked again with a paper that was found.
+    """
+    probes = search.probes
+    if len(probes) < 2 or not any(probe.asking for probe in probes):
+        raise UsageError(
+            f"a chain cannot follow the search by {search.planner}",
+            why="it needs several probes, some of which ask with a reading of the paper",
+            hint="prism | chain",
+        )
+    seeds = {index.position(seed) for seed in search.seeds}
     able = np.ones(len(index), dtype=np.bool_) if allowed is None else allowed.copy()
     able[list(seeds)] = False
-    roots = _lists(index, plan.probes, chain, able)
+    roots = _lists(index, probes, chain, able)
     for number, root in enumerate(roots):
         root.branch = number
     gone = {number: set(seeds) for number in range(len(roots))}
@@ -41,17 +53,15 @@ def run_chain(index: Index, plan: Plan, chain: Chain, allowed: Allowed) -> NDArr
                     grown += [] if paper is None else [(node, paper)]
         if not grown:
             break
-        asked = [
-            replace(probe, seeds=(index.ids[paper],), text="") for _, paper in grown for probe in plan.probes
-        ]
+        asked = [replace(probe, seeds=(index.ids[paper],), text="") for _, paper in grown for probe in probes]
         found = _lists(index, asked, chain, able)
         level = []
         for number, (node, _) in enumerate(grown):
-            node.children = found[number * len(plan.probes) : (number + 1) * len(plan.probes)]
+            node.children = found[number * len(probes) : (number + 1) * len(probes)]
             for child in node.children:
                 child.branch = node.branch
             level.append(node.children)
-    return fold(roots, chain, len(index), plan.fusion.k)
+    return fold(roots, chain, index.id_order, search.fusion.k)
 
 
 def _lists(index: Index, probes: Sequence[Probe], chain: Chain, able: NDArray[np.bool_]) -> list[Node]:
@@ -74,5 +84,5 @@ def _by_unit(
         return Ranked(np.zeros(0, np.int64))
     owner = np.repeat(np.arange(len(index)), np.diff(units.offsets))
     values = np.where(able[owner], scores, np.float32(-np.inf))
-    order = np.argsort(-values, kind="stable")[: chain.keep]
+    order = np.lexsort((-index.id_order[owner], -values))[: chain.keep]
     return Ranked(owner[order][np.isfinite(values[order])])

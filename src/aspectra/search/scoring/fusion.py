@@ -3,50 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.view import Floats
 
-__all__ = ["reciprocal_ranks", "standardise"]
+__all__ = ["Scale", "highest", "reciprocal_ranks", "scale"]
 
 # A rare word matches nothing in the sample, whose deviation would then be 0: scores are never stretched
 # beyond this many deviations for the best paper.
 _MOST_DEVIATIONS = 20.0
 
 
-def standardise(
-    scores: Floats, sample: Floats, allowed: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
-    """Scores in deviations from the mean of a fixed random sample of papers.
+class Scale(NamedTuple):
+    """What a probe's scores are compared with, for one query.
+
+    Attributes:
+        mean: score of the sample.
+        deviation: of the sample; 0 where every score is the same.
+    """
+
+    mean: float
+    deviation: float
+
+    def apply(self, scores: Floats) -> NDArray[np.float64]:
+        """(n,) scores in deviations from the mean; 0, the middle, for a NaN, of which nothing is known."""
+        if self.deviation <= 1e-12:
+            return np.zeros(len(scores))
+        values = (scores.astype(np.float64) - self.mean) / self.deviation
+        return np.where(np.isnan(scores), 0.0, values)
+
+
+def highest(scores: Floats, allowed: NDArray[np.bool_] | None = None) -> float | None:
+    """The highest known score of the papers that may be ranked: a seed's likeness to itself says nothing.
+
+    Args:
+        scores: (n,) of the papers in question.
+        allowed: (n,) True for those that may be ranked.
+    """
+    known = ~np.isnan(scores) if allowed is None else allowed & ~np.isnan(scores)
+    return float(scores[known].max()) if known.any() else None
+
+
+def scale(sample: Floats, best: float | None) -> Scale:
+    """The scale of a probe's scores.
 
     The sample is the same whether all papers are scored or only candidates, so the result means the same.
 
     Args:
-        scores: (n,) scores of the papers in question.
-        sample: (s,) scores of the sample under the same probe.
-        allowed: (n,) True for the papers that may be ranked; a seed's likeness to itself tells nothing.
+        sample: (s,) scores of a fixed random sample of papers under the probe.
+        best: the highest score that may be ranked; None where there is none.
 
-    Returns:
-        (n,) standardised scores; zeros when every score is the same, and 0, the middle, for a NaN: a paper of
-        which nothing is known neither rises nor falls.
-
-    >>> standardise(np.array([3, 1], "f4"), np.array([0, 2], "f4")).tolist()
+    >>> scale(np.array([0, 2], "f4"), 3.0).apply(np.array([3, 1], "f4")).tolist()
     [2.0, 0.0]
     """
-    if len(scores) == 0:
-        return np.zeros(0)
-    unknown = np.isnan(scores)
     sample = sample[~np.isnan(sample)]
     mean = float(sample.mean()) if len(sample) else 0.0
     deviation = float(sample.std()) if len(sample) else 0.0
-    able = scores[~unknown] if allowed is None else scores[allowed & ~unknown]
-    highest = float(able.max()) if len(able) else mean
-    deviation = max(deviation, (highest - mean) / _MOST_DEVIATIONS)
-    if deviation <= 1e-12:
-        return np.zeros(len(scores))
-    return np.where(unknown, 0.0, (scores.astype(np.float64) - mean) / deviation)
+    return Scale(mean, max(deviation, ((mean if best is None else best) - mean) / _MOST_DEVIATIONS))
 
 
 def reciprocal_ranks(

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, lead
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Search
+from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.chain_rounds import run_chain
-from aspectra.search.scoring.fusion import reciprocal_ranks, standardise
+from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
 from aspectra.views.index import Index
 from aspectra.views.kinds.protocol import Asked
 from aspectra.views.view import Floats, Positions, top_positions
 
-__all__ = ["Fused", "score_papers"]
+__all__ = ["Fused", "Scoring", "score_exactly", "score_papers"]
 
 
 _BATCH = 40  # candidates graded at a time by conditions that read texts
@@ -33,6 +35,7 @@ class Fused:
         scores: (n,) fused scores, with what the conditions add.
         raw: per probe (n,) scores as the view gave them, NaN where it did not rank a paper; None if unknown.
         standardised: per probe (n,) scores in deviations, or None where ranks were fused.
+        scales: per probe what turned the one into the other, or None.
         grades: per condition (n,) how far each paper has its value.
         moves: per condition (n,) what it added to the score.
     """
@@ -41,6 +44,7 @@ class Fused:
     scores: NDArray[Any]
     raw: list[Floats | None]
     standardised: list[NDArray[np.float64] | None]
+    scales: list[Scale | None]
     grades: list[Floats] = field(default_factory=list)
     moves: list[NDArray[np.float64]] = field(default_factory=list)
 
@@ -57,32 +61,62 @@ class Fused:
         )
 
 
-def score_papers(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
+@dataclass(frozen=True)
+class Scoring:
+    """What the papers of one search are scored by.
+
+    Attributes:
+        search: probes and fusion.
+        conditions: that grade them: they drop papers and move them.
+        compliance: what meeting one is worth.
+        sample: (s,) positions of the papers that scores are standardised against.
+        scales: per probe, where they are known already (of a whole that this index is a part of); () computes
+            them from the sample and the papers that may be ranked.
+        asked: the probes with what their seeds bring, where that is known already: a shard may not hold the
+            seeds; () looks it up.
+        chain: further rounds, or None.
+    """
+
+    search: Search
+    conditions: Sequence[Condition]
+    compliance: float
+    sample: Positions
+    scales: Sequence[Scale | None] = ()
+    asked: Sequence[Asked] = ()
+    chain: Chain | None = None
+
+    def scale(self, number: int, sample: Floats, best: float | None) -> Scale:
+        """The scale of a probe: the one that was given, else from the sample's scores and the best one."""
+        given = self.scales[number] if self.scales else None
+        return scale(sample, best) if given is None else given
+
+
+def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
     """Fused scores with what the conditions add, without the papers they drop.
 
     Where a condition reads texts, only papers that may be among the ``depth`` best are graded and returned.
     """
-    if not plan.conditions:
-        return _fuse(index, plan, allowed, depth)
-    count = max(plan.fusion.candidates, depth)
-    fused = _fuse(index, plan, allowed, count)
-    slow = [n for n, c in enumerate(plan.conditions) if not ATTRIBUTES.get(c.attribute).cheap]
+    if not how.conditions:
+        return _fuse(index, how, allowed, depth)
+    count = max(how.search.fusion.candidates, depth)
+    fused = _fuse(index, how, allowed, count)
+    slow = [n for n, c in enumerate(how.conditions) if not ATTRIBUTES.get(c.attribute).cheap]
     if slow and len(fused.papers) > count:
         fused = fused.take(top_positions(fused.scores, count, index.id_order[fused.papers]))
     blank = np.zeros(len(fused.papers))
     fused = replace(
         fused,
-        grades=[blank.astype(np.float32) for _ in plan.conditions],
-        moves=[blank for _ in plan.conditions],
+        grades=[blank.astype(np.float32) for _ in how.conditions],
+        moves=[blank for _ in how.conditions],
     )
-    worth = plan.compliance * lead(fused.scores)
-    quick = [n for n in range(len(plan.conditions)) if n not in slow]
-    fused = _with_conditions(index, plan, quick, fused, worth)
+    worth = how.compliance * lead(fused.scores)
+    quick = [n for n in range(len(how.conditions)) if n not in slow]
+    fused = _with_conditions(index, how, quick, fused, worth)
     if not slow:
         return fused
     # Best first, until no paper left can pass the last of the best any more.
     order = top_positions(fused.scores, len(fused.papers), index.id_order[fused.papers])
-    reach = worth * sum(not plan.conditions[n].filters for n in slow)
+    reach = worth * sum(not how.conditions[n].filters for n in slow)
     done: list[Fused] = []
     settled = np.zeros(0)
     first, size = 0, max(_BATCH, 2 * depth)
@@ -91,15 +125,15 @@ def score_papers(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, de
             last = np.partition(settled, len(settled) - depth)[len(settled) - depth]
             if fused.scores[order[first]] + reach < last:
                 break
-        done.append(_with_conditions(index, plan, slow, fused.take(order[first : first + size]), worth))
+        done.append(_with_conditions(index, how, slow, fused.take(order[first : first + size]), worth))
         settled = np.concatenate((settled, done[-1].scores))
         first += size
     return _join(done) if done else fused
 
 
-def _with_conditions(index: Index, plan: Plan, numbers: list[int], fused: Fused, worth: float) -> Fused:
+def _with_conditions(index: Index, how: Scoring, numbers: list[int], fused: Fused, worth: float) -> Fused:
     """Scores with what some of the plan's conditions add, without the papers they drop."""
-    found = apply_conditions(index, [plan.conditions[n] for n in numbers], fused.papers, worth)
+    found = apply_conditions(index, [how.conditions[n] for n in numbers], fused.papers, worth)
     grades, moves = list(fused.grades), list(fused.moves)
     for number, grade, move in zip(numbers, found.grades, found.moves, strict=True):
         grades[number], moves[number] = grade, move
@@ -117,68 +151,100 @@ def _join(parts: Sequence[Fused]) -> Fused:
     return Fused(
         np.concatenate([part.papers for part in parts]),
         np.concatenate([part.scores for part in parts]),
-        *(columns(name) for name in ("raw", "standardised", "grades", "moves")),
+        columns("raw"),
+        columns("standardised"),
+        parts[0].scales,
+        columns("grades"),
+        columns("moves"),
     )
 
 
-def _fuse(index: Index, plan: Plan, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
-    views = [index.view(probe.view) for probe in plan.probes]
-    asked = index.look_up(plan.probes)
-    if len(views) == 1 and plan.probes[0].weight > 0:
-        top = index.best(asked[0], index.score(asked)[0], depth, allowed)
-        return Fused(top.papers, top.scores, [top.scores], [None])
-    if plan.chain is not None and plan.chain.depth > 1:
-        total = run_chain(index, plan, plan.chain, allowed)
+def score_exactly(index: Index, search: Search, fused: Fused, papers: Positions) -> Fused:
+    """What a search would have said of papers that it did not rank; they get no place in its order.
+
+    Args:
+        index: the generation.
+        search: that was run.
+        fused: what it gave.
+        papers: (n,) positions.
+
+    Returns:
+        Scores of each probe; the fused score is NaN, and grades and moves are empty.
+    """
+    raw: list[Floats | None] = [None] * len(search.probes)
+    standard: list[NDArray[np.float64] | None] = [None] * len(search.probes)
+    known = [number for number, scores in enumerate(fused.raw) if scores is not None] if len(papers) else []
+    answers = index.score(index.look_up([search.probes[n] for n in known]), papers)
+    for number, answer in zip(known, answers, strict=True):
+        raw[number] = answer.scores
+        held = fused.scales[number]
+        standard[number] = None if held is None else held.apply(answer.scores)
+    return Fused(papers, np.full(len(papers), np.nan), raw, standard, fused.scales)
+
+
+def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: int) -> Fused:
+    probes, fusion = how.search.probes, how.search.fusion
+    nothing = [None] * len(probes)
+    if how.chain is not None:
+        total = run_chain(index, how.search, how.chain, allowed)
         kept = np.flatnonzero(total)
-        return Fused(kept, total[kept], [None] * len(views), [None] * len(views))
-    if plan.fusion.kind == "rrf":
-        return _fuse_ranks(index, plan, asked, allowed, depth)
-    sample = index.sample
-    raw: list[Floats | None] = [None] * len(views)
-    standard: list[NDArray[np.float64] | None] = [None] * len(views)
+        return Fused(kept, total[kept], [*nothing], [*nothing], [*nothing])
+    asked = how.asked or index.look_up(probes)
+    if len(probes) == 1 and probes[0].weight > 0:
+        top = index.best(asked[0], index.score(asked)[0], depth, allowed)
+        return Fused(top.papers, top.scores, [top.scores], [None], [None])
+    if fusion.kind == "rrf":
+        return _fuse_ranks(index, how.search, asked, allowed, depth)
+    raw: list[Floats | None] = [*nothing]
+    standard: list[NDArray[np.float64] | None] = [*nothing]
+    scales: list[Scale | None] = [*nothing]
     total = np.zeros(len(index))
-    everything = len(index) <= plan.fusion.scan_limit
-    quick = [number for number, view in enumerate(views) if view.cheap or everything]
-    costly = [number for number in range(len(views)) if number not in quick]
+    everything = len(index) <= fusion.scan_limit
+    quick = [n for n, probe in enumerate(probes) if index.view(probe.view).cheap or everything]
+    costly = [n for n in range(len(probes)) if n not in quick]
     for number, scored in zip(quick, index.score([asked[n] for n in quick]), strict=True):
-        raw[number] = scored.scores
-        standard[number] = values = standardise(scored.scores, scored.scores[sample], allowed)
-        total += plan.probes[number].weight * values
+        raw[number] = scores = scored.scores
+        scales[number] = found = how.scale(number, scores[how.sample], highest(scores, allowed))
+        standard[number] = values = found.apply(scores)
+        total += probes[number].weight * values
     if not costly:
         if allowed is None:
-            return Fused(np.arange(len(index)), total, raw, standard)
+            return Fused(np.arange(len(index)), total, raw, standard, scales)
         kept = np.flatnonzero(allowed)
-        return Fused(kept, total[kept], _take(raw, kept), _take(standard, kept))
-    if len(costly) == len(views):
+        return Fused(kept, total[kept], _take(raw, kept), _take(standard, kept), scales)
+    if not quick:
         pool = np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
     else:
-        count = max(plan.fusion.candidates, depth)
-        pool = top_positions(total, count, index.id_order, allowed)
+        pool = top_positions(total, max(fusion.candidates, depth), index.id_order, allowed)
     raw, standard, total = _take(raw, pool), _take(standard, pool), total[pool]
     slow = [asked[number] for number in costly]
-    found, references = index.score(slow, pool), index.score(slow, sample)
-    for number, scored, reference in zip(costly, found, references, strict=True):
+    answers, references = index.score(slow, pool), index.score(slow, how.sample)
+    for number, scored, reference in zip(costly, answers, references, strict=True):
         raw[number] = scored.scores
-        standard[number] = values = standardise(scored.scores, reference.scores)
-        total = total + plan.probes[number].weight * values
-    return Fused(pool, total, raw, standard)
+        scales[number] = found = how.scale(number, reference.scores, highest(scored.scores))
+        standard[number] = values = found.apply(scored.scores)
+        total = total + probes[number].weight * values
+    return Fused(pool, total, raw, standard, scales)
 
 
 def _fuse_ranks(
-    index: Index, plan: Plan, asked: Sequence[Asked], allowed: NDArray[np.bool_] | None, depth: int
+    index: Index, search: Search, asked: Sequence[Asked], allowed: NDArray[np.bool_] | None, depth: int
 ) -> Fused:
     lists: list[tuple[Positions, float]] = []
     raw: list[Floats | None] = []
-    depth = max(plan.fusion.depth, depth)
+    depth = max(search.fusion.depth, depth)
+    listed = np.zeros(len(index), dtype=np.bool_)
     for one, scored in zip(asked, index.score(asked), strict=True):
         top = index.best(one, scored, depth, allowed)
         lists.append((top.papers, one.probe.weight))
         scores = np.full(len(index), np.nan, dtype=np.float32)
         scores[top.papers] = top.scores
         raw.append(scores)
-    total = reciprocal_ranks(lists, len(index), plan.fusion.k)
-    kept = np.flatnonzero(total)
-    return Fused(kept, total[kept], _take(raw, kept), [None] * len(asked))
+        listed[top.papers] = True
+    total = reciprocal_ranks(lists, len(index), search.fusion.k)
+    kept = np.flatnonzero(listed)  # with a negative weight a paper on a list may sum to 0
+    nothing = [None] * len(asked)
+    return Fused(kept, total[kept], _take(raw, kept), [*nothing], [*nothing])
 
 
 def _take(arrays: Sequence[Any], at: Positions) -> list[Any]:

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.llm.chat import Reply, Request
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Search
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.prompts import Prompt, criteria
 from aspectra.search.rerank.repair import json_values, without_thoughts
+from aspectra.search.step import Step
 
-__all__ = ["ask_wording", "criterion_of", "field_of", "kinds", "prompt", "reworded", "way", "wording"]
+__all__ = [
+    "ask_wording",
+    "criterion_of",
+    "field_of",
+    "kinds",
+    "prompt",
+    "reworded",
+    "step_of",
+    "way",
+    "wording",
+]
 
 _PACKAGE = "aspectra.search.stages"
 _WORDING = {
@@ -95,22 +106,27 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
     return "" if reply is None else wording(reply.text)
 
 
-def reworded(plan: Plan, text: str, *, keep: bool = False) -> Plan:
-    """The plan asked in other words.
+def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
+    """The search asked in other words.
 
     Probes for aspects stay, since they compare sentences of the seeds.
 
     Args:
-        plan: whose probes are asked anew.
+        search: whose probes are asked anew.
         text: the new wording, instead of words and seeds alike.
         keep: ask the old wording too; the new one then has the same weight.
     """
     new = []
-    for probe in plan.probes:
+    for probe in search.probes:
         if probe.matching:
             new.append(probe)
             continue
         if keep:
             new.append(probe)
         new.append(replace(probe, text=text, seeds=(), aspect="reworded" if keep else probe.aspect))
-    return replace(plan, probes=tuple(new))
+    return replace(search, probes=tuple(new))
+
+
+def step_of(spelling: str, asker: Asker, *notes: str, degraded: bool = False) -> Step:
+    """What a stage did whose asker counted its questions."""
+    return Step(spelling, notes, asker.tally(degraded=degraded), asker.stopped, asker.last_error)

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.showing import Shelf, as_data
 from aspectra.search.spelling import spell
-from aspectra.search.stages._rewording import ask_wording, criterion_of, field_of, prompt, reworded, way
-from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
+from aspectra.search.stages._rewording import (
+    ask_wording,
+    criterion_of,
+    field_of,
+    prompt,
+    reworded,
+    step_of,
+    way,
+)
+from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.step import Step
 
 __all__ = ["Agent"]
 
@@ -48,11 +58,11 @@ class Agent:
         if not (1 <= self.hops <= 50 and 1 <= self.each <= 200):
             raise UsageError("an agent makes 1 to 50 hops and reads 1 to 200 papers in each")
 
-    def reach(self, wanted: int) -> int:
+    def needs(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, 1)
 
-    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
         asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
@@ -63,33 +73,31 @@ class Agent:
         for hop in range(1, self.hops + 1):
             known = as_data({"notes": notes, "asked before": asked})
             place = {"notes": known, "hop": str(hop), "hops": str(self.hops)}
-            query = await ask_wording(asker, prompt("hop", self.hop_prompt), self.kind, **place)
+            query = loops.run(ask_wording(asker, prompt("hop", self.hop_prompt), self.kind, **place))
             if asker.stopped is not None:
                 break
             # Without a wording of its own the first hop asks the question as it is; later ones end here.
             if not query and asked:
                 break
-            plan = reworded(draft.plan, query) if query else draft.plan
+            hopped = replace(draft, search=reworded(draft.search, query)) if query else draft
             asked.append(query or "(the question as it was)")
-            fresh = [i for i in context.search(plan, self.each + len(seen)) if i not in set(seen)][
-                : self.each
-            ]
+            read = set(seen)
+            ids = context.search(hopped, self.each + len(seen)).ids
+            fresh = [i for i in ids if i not in read][: self.each]
             said.append(f"hop {hop}: {asked[-1]}")
             if not fresh:
                 continue
             seen += fresh
-            chosen, notes = await self._read(asker, shelf, hop, context.candidates(fresh), notes)
+            chosen, notes = loops.run(self._read(asker, shelf, hop, context.candidates(fresh), notes))
             picked += chosen
             said[-1] += f" ({len(fresh)} read, {len(chosen)} picked)"
             if asker.stopped is not None:
                 break
-        first = context.found(draft, wanted)
-        order = dict.fromkeys((*picked, *seen, *first) if picked else first)
+        order = (*picked, *seen, *draft.ids)
         if not picked:
             said.append("nothing was picked: the order of the first search stands")
-            order = dict.fromkeys((*first, *seen))
-        step = Step.of(spell(self), asker, notes=said, degraded=asker.unanswered > 0)
-        return Draft(draft.plan, tuple(order)), step
+            order = (*draft.ids, *seen)
+        return draft.ordered(order), step_of(spell(self), asker, *said, degraded=asker.unanswered > 0)
 
     async def _read(
         self, asker: Asker, shelf: Shelf, hop: int, papers: list[Candidate], notes: str

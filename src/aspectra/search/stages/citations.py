@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.spelling import spell
-from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
+from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.step import Step
 
 __all__ = ["Citations"]
 
@@ -31,19 +32,18 @@ class Citations:
         if self.seeds < 1 or self.most < 1:
             raise UsageError("citations needs at least 1 paper to start from and 1 to end with")
 
-    def reach(self, wanted: int) -> int:
+    def needs(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.seeds)
 
-    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        ids = context.found(draft, self.reach(wanted))
-        library = context.searcher.library
+        ids, library = draft.ids, context.engine.library
         order: list[str] = []
         cited = 0
         for paper in ids[: self.seeds]:
             # Limits and conditions hold for what is cited as for what was found.
-            behind = context.shown(draft.plan, library.cites(paper))
+            behind = context.engine.passing(context.plan, library.cites(paper))
             cited += len(behind)
             order += [paper, *behind]
         order = list(dict.fromkeys(order))[: self.most]
@@ -53,4 +53,4 @@ class Citations:
         notes = [f"{min(len(ids), self.seeds)} papers cite {cited} of the library; {joined} joined the list"]
         if not cited:
             notes = ["no citations are known of these papers, so none joined: add references, or full texts"]
-        return Draft(draft.plan, tuple(order)), Step(spell(self), tuple(notes))
+        return draft.ordered(order), Step(spell(self), tuple(notes))

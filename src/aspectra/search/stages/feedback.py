@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.search.spelling import spell
-from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
+from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.step import Step
 
 __all__ = ["Feedback"]
 
@@ -34,19 +36,19 @@ class Feedback:
         if self.papers < 1 or not 0 < self.weight < 10:
             raise UsageError("feedback needs at least 1 paper and a weight above 0")
 
-    def reach(self, wanted: int) -> int:
+    def needs(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return self.papers
 
-    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        first = context.found(draft, self.papers)[: self.papers]
+        first = draft.ids[: self.papers]
         if not first:
             return draft, Step(spell(self), ("nothing was found, so nothing joined the question",))
         echoes = [
             replace(probe, text="", seeds=first, weight=probe.weight * self.weight, aspect="feedback")
-            for probe in draft.plan.probes
+            for probe in draft.search.probes
             if probe.weight > 0 and not probe.matching
         ]
-        plan = replace(draft.plan, probes=(*draft.plan.probes, *echoes))
-        return Draft(plan), Step(spell(self), (f"{', '.join(first)} joined the question",))
+        search = replace(draft.search, probes=(*draft.search.probes, *echoes))
+        return draft.anew(search), Step(spell(self), (f"{', '.join(first)} joined the question",))

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.llm import loops
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.rerank import rerank
 from aspectra.search.spelling import spell
-from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
+from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.step import Step
 
 __all__ = ["Reranking"]
 
@@ -43,40 +45,27 @@ class Reranking:
         """Whether its judge asks one."""
         return Method.parse(self.method).judge.needs_model
 
-    def reach(self, wanted: int) -> int:
+    def needs(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.depth)
 
-    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        ids = context.found(draft, self.reach(wanted))
-        head = context.candidates(ids[: self.depth], full=self.full)
-        result = await rerank(
-            context.question(self.criterion),
-            head,
-            Method.parse(self.method),
-            context.model,
-            concurrency=context.lanes,
-            salt=context.salt,
+        head = context.candidates(draft.ids[: self.depth], full=self.full)
+        result = loops.run(
+            rerank(
+                context.question(self.criterion),
+                head,
+                Method.parse(self.method),
+                context.model,
+                concurrency=context.lanes,
+                salt=context.salt,
+            )
         )
         notes = [f"the first {len(head)} papers, by {result.method}"]
         if result.cut:
             notes.append(f"{len(result.cut)} of them were shown only in part")
         if result.hidden:
             notes.append(f"hidden characters were taken out of {len(result.hidden)}")
-        step = Step(
-            spell(self),
-            tuple(notes),
-            result.questions,
-            result.calls,
-            result.recorded,
-            result.usage,
-            result.repairs,
-            result.defects,
-            result.degraded,
-            result.simulated,
-            result.stopped,
-            result.error,
-        )
-        known = set(result.order)
-        return Draft(draft.plan, (*result.order, *(i for i in ids if i not in known))), step
+        step = Step(spell(self), tuple(notes), result.tally, result.stopped, result.error)
+        return draft.ordered((*result.order, *draft.ids)), step

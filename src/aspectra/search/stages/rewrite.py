@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from aspectra.llm import loops
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.showing import Shelf
 from aspectra.search.spelling import spell
-from aspectra.search.stages._rewording import ask_wording, criterion_of, prompt, reworded, way
-from aspectra.search.stages.protocol import STAGES, Context, Draft, Step
+from aspectra.search.stages._rewording import ask_wording, criterion_of, prompt, reworded, step_of, way
+from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.step import Step
 
 __all__ = ["Rewrite"]
 
@@ -35,17 +37,17 @@ class Rewrite:
     def __post_init__(self) -> None:
         way(self.kind)
 
-    def reach(self, wanted: int) -> int:
+    def needs(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0  # it looks at no paper
 
-    async def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
         asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
-        text = await ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind)
+        text = loops.run(ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind))
         if not text:
             note = "no new wording came; the question was asked as it was"
-            return draft, Step.of(spell(self), asker, notes=(note,), degraded=True)
-        step = Step.of(spell(self), asker, notes=(f"asked as: {text}",))
-        return Draft(reworded(draft.plan, text, keep=self.keep)), step
+            return draft, step_of(spell(self), asker, note, degraded=True)
+        search = reworded(draft.search, text, keep=self.keep)
+        return draft.anew(search), step_of(spell(self), asker, f"asked as: {text}")

@@ -1,104 +1,104 @@
-"""Running a plan's stages, and dressing what comes of them as a ranking."""
+"""Running the steps of a plan, one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from aspectra.search.plan import Plan
-from aspectra.search.ranking import Ranking
+from aspectra.base.values import replace as changed
+from aspectra.search.plan import Search
 from aspectra.search.spelling import read_member
-from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage, Step
+from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
+from aspectra.search.stages.top import Top
+from aspectra.search.step import Step
 
-if TYPE_CHECKING:
-    from aspectra.search.searcher import Searcher
+__all__ = ["Move", "Prefixes", "Progress", "run_steps"]
 
-__all__ = ["Staged", "run_stages", "staged_ranking"]
+# (step, place before, place after); places count from 1, and None before means that the step brought it.
+Move = tuple[str, int | None, int]
 
 
 @dataclass(frozen=True)
-class Staged:
-    """What came of a plan's stages.
+class Progress:
+    """What has come of a plan's steps so far.
 
     Attributes:
-        plan: the last wording, without stages.
-        ids: papers, best first.
+        draft: the papers.
         steps: what each stage did.
-        moves: id -> (stage, place before, place after) for each stage that changed its place; places count
-            from 1, and None before means that the stage brought it.
+        moves: id -> its moves, for papers whose place a stage changed.
     """
 
-    plan: Plan
-    ids: tuple[str, ...]
-    steps: tuple[Step, ...]
-    moves: Mapping[str, tuple[tuple[str, int | None, int], ...]]
+    draft: Draft
+    steps: tuple[Step, ...] = ()
+    moves: dict[str, tuple[Move, ...]] = field(default_factory=dict)
 
 
-async def run_stages(context: Context, limit: int) -> Staged:
-    """Run the stages of the context's plan, one after the other.
+# What plans that begin alike have come to where their papers were cut.
+Prefixes = MutableMapping[tuple[str, int], Progress]
+
+
+def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) -> Progress:
+    """Run the steps of the context's plan.
 
     Args:
         context: see there.
         limit: papers wanted in the end.
+        prefixes: looked up and filled, so that plans of one question that begin alike share that part.
 
     Raises:
         UsageError: a stage is unknown, or needs a model and there is none. Nothing that a model does raises.
     """
-    stages: list[Stage] = [read_member(STAGES.get, text, "stage") for text in context.plan.stages]
-    for stage in stages:
-        if stage.needs_model:
-            context.require(stage.name)
-    wanted = [limit]
-    for stage in reversed(stages):
-        wanted.insert(0, stage.reach(wanted[0]))
-    draft = Draft(replace(context.plan, stages=()))
-    steps, moves = [], dict[str, tuple[tuple[str, int | None, int], ...]]()
-    for number, stage in enumerate(stages):
-        if draft.ids is None and stage.reach(0) > 0:
-            draft = replace(draft, ids=context.search(draft.plan, wanted[number]))
-        clock = perf_counter()
-        after, step = await stage.run(draft, wanted[number + 1], context)
-        step = replace(step, cost=step.priced(getattr(context.model, "price", None)))
-        steps.append(replace(step, seconds=perf_counter() - clock))
-        if draft.ids is not None and after.ids is not None:
-            before = {paper: place for place, paper in enumerate(draft.ids, start=1)}
-            for place, paper in enumerate(after.ids, start=1):
-                if before.get(paper) != place:
-                    moves[paper] = (*moves.get(paper, ()), (stage.name, before.get(paper), place))
-        draft = after
-    ids = context.found(draft, limit)[:limit]
-    return Staged(draft.plan, ids, tuple(steps), {i: moves[i] for i in ids if i in moves})
+    plan = context.plan
+    steps: list[Search | Stage] = [
+        step if isinstance(step, Search) else read_member(STAGES.get, step, "stage") for step in plan.steps
+    ]
+    for step in steps:
+        if not isinstance(step, Search) and step.needs_model:
+            context.require(step.name)
+    wanted = [limit]  # papers that each step is to hand on
+    for step in reversed(steps[1:]):
+        wanted.insert(0, len(context.engine) if isinstance(step, Search) else step.needs(wanted[0]))
+    cuts = [n for n, step in enumerate(steps) if isinstance(step, Top)] if prefixes is not None else []
+    keys = {
+        n: (f"{context.salt}/{changed(plan, steps=plan.steps[: n + 1], limit=0).hash}", wanted[n])
+        for n in cuts
+    }
+    done: Progress | None = None
+    start = 0
+    for number in reversed(cuts):
+        if prefixes and (done := prefixes.get(keys[number])) is not None:
+            start = number + 1
+            break
+    last = max(n for n, step in enumerate(steps) if isinstance(step, Search))
+    for number, step in enumerate(steps[start:], start):
+        if isinstance(step, Search):
+            within = None if done is None else _searched(context, done.draft, wanted[number - 1]).ids
+            draft = Draft(step, within, graded=number == last)
+            done = Progress(draft) if done is None else replace(done, draft=draft)
+        elif done is not None:
+            done = _after(step, done, wanted[number - 1], wanted[number], context)
+            if number in keys and prefixes is not None:
+                prefixes[keys[number]] = done
+    if done is None:  # a plan begins with a search
+        raise AssertionError("no search was run")
+    return replace(done, draft=_searched(context, done.draft, limit))
 
 
-def staged_ranking(searcher: Searcher, plan: Plan, *, explain: bool = False) -> Ranking:
-    """The ranking of a plan with stages: their order, dressed as the search itself would dress it.
+def _searched(context: Context, draft: Draft, count: int) -> Draft:
+    """The draft with papers, if it had none yet."""
+    return draft if draft.fused is not None else draft.found(context.search(draft, count))
 
-    Quotes and scores of probes are those of the question as it was asked, whatever the stages made of it.
-    """
+
+def _after(stage: Stage, done: Progress, read: int, wanted: int, context: Context) -> Progress:
+    """What a stage makes of it: it reads so many papers and is to hand on so many."""
+    before = _searched(context, done.draft, read) if stage.needs(wanted) else done.draft
     clock = perf_counter()
-    index = searcher.index
-    staged = searcher.staged(plan.with_limit(searcher.depth(plan)))
-    ids = [i for i in staged.ids if i in index.positions]
-    positions = np.array([index.positions[i] for i in ids], dtype=np.int64)
-    chosen, twins = searcher.one_version_each(plan, positions)
-    ids = [ids[place] for place in chosen]
-    asked = replace(plan, stages=(), within=tuple(ids), limit=len(ids), versions="all")
-    dressed = {hit.id: hit for hit in searcher.run(asked, explain=explain)} if ids else {}
-    shown = [dressed[i] for i in ids if i in dressed]
-    hits = tuple(
-        replace(
-            hit,
-            rank=place,
-            score=float(len(shown) - place + 1),
-            versions=tuple(twins.get(hit.id, ())),
-            moves=staged.moves.get(hit.id, ()),
-        )
-        for place, hit in enumerate(shown, start=1)
-    )
-    warnings = [warning for step in staged.steps for warning in step.warnings()] + searcher.warnings(plan)
-    seconds = perf_counter() - clock
-    return Ranking(plan, hits, tuple(warnings), seconds, index.folder.name, staged.steps)
+    after, step = stage.run(before, wanted, context)
+    moves = dict(done.moves)
+    if before.ids and not after.scores:
+        places = {paper: place for place, paper in enumerate(before.ids, start=1)}
+        for place, paper in enumerate(after.ids, start=1):
+            if places.get(paper) != place:
+                moves[paper] = (*moves.get(paper, ()), (stage.name, places.get(paper), place))
+    return Progress(after, (*done.steps, replace(step, seconds=perf_counter() - clock)), moves)

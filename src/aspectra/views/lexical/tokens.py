@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import Stemmer
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 
 __all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser"]
@@ -45,9 +46,8 @@ class TokenSettings:
 
     def __post_init__(self) -> None:
         if self.stemmer and self.stemmer not in Stemmer.algorithms():
-            raise UsageError(
-                f"unknown stemmer {self.stemmer!r}", why="known: " + ", ".join(sorted(Stemmer.algorithms()))
-            )
+            known = sorted(Stemmer.algorithms())
+            raise unknown_name(f"unknown stemmer {self.stemmer!r}", self.stemmer, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class LexicalSettings:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise UsageError(f"unknown BM25 variant {self.method!r}", why="known: " + ", ".join(METHODS))
+            raise unknown_name(f"unknown BM25 variant {self.method!r}", self.method, METHODS)
         if self.k1 < 0 or not 0 <= self.b <= 1:
             raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from aspectra.base.errors import UsageError
+from aspectra.base.checking import unknown_name
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import Attribute
+from aspectra.search.conditions.attributes.protocol import Attribute, words_in_file
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
@@ -15,11 +17,22 @@ __all__ = ["LensAttribute"]
 
 
 class LensAttribute(Attribute):
-    """See the module; ``name`` is the attribute's and the lens's."""
+    """See the module.
 
-    def __init__(self, name: str, values: tuple[str, ...]) -> None:
+    Args:
+        name: of the attribute and of the lens.
+        values: labels of the lens.
+        synonyms: other word -> label, suggested to whoever writes the word.
+    """
+
+    def __init__(self, name: str, values: tuple[str, ...], synonyms: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.values = values
+        self.synonyms = synonyms or {}
+
+    def words(self, language: str) -> str:
+        """From ``words/NAME.txt``."""
+        return words_in_file(self.name, language)
 
     def check(self, value: str) -> None:
         """Refuse what is no label of the lens.
@@ -28,7 +41,7 @@ class LensAttribute(Attribute):
             UsageError: with the values there are.
         """
         if value not in self.values:
-            raise UsageError(f"{value!r} is no {self.name}", why="known: " + ", ".join(self.values))
+            raise unknown_name(f"{value!r} is no {self.name}", value, self.values, self.synonyms)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper without text."""

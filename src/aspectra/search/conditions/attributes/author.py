@@ -19,7 +19,7 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["AuthorAttribute"]
 
-_NAMELESS = "SELECT p.id FROM papers p WHERE NOT EXISTS (SELECT 1 FROM authors a WHERE a.pos = p.pos)"
+_NAMELESS = "SELECT id FROM papers WHERE pos NOT IN (SELECT pos FROM authors)"
 # Per generation, since reading it from a large library takes longer than a search.
 _unknown: WeakKeyDictionary[Index, NDArray[np.bool_]] = WeakKeyDictionary()
 

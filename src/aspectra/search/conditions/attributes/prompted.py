@@ -45,7 +45,7 @@ class PromptedAttribute(Attribute):
         """
         if self.schema.kind == "text":
             raise UsageError(
-                f"the lens {self.name} gives texts, which no condition can look at",
+                f"the lens {self.name} gives texts, which conditions cannot use",
                 hint=f'aspectra search "..." --lens {self.name}',
             )
         if self.schema.kind == "label" and value not in self.schema.labels:

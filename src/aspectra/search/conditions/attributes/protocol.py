@@ -6,6 +6,8 @@ To add an attribute, write one module in ``search/conditions/attributes`` with a
 
 from __future__ import annotations
 
+import re
+from importlib import resources
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +19,9 @@ from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ATTRIBUTES", "Attribute"]
+__all__ = ["ATTRIBUTES", "Attribute", "words_in_file"]
+
+_SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 
 
 class Attribute(Protocol):
@@ -33,6 +37,16 @@ class Attribute(Protocol):
     name: str
     cheap: bool = True
     every: bool = False
+
+    def words(self, language: str) -> str:
+        """Lines ``VALUE = phrase | phrase`` of the words by which people say the values, for the reader.
+
+        The notation is that of :mod:`aspectra.search.instructions.grammar.lexicon`.
+
+        Args:
+            language: of the words: ``en``, ``de`` or ``zh``.
+        """
+        return ""
 
     def check(self, value: str) -> None:
         """Refuse a value that means nothing here.
@@ -52,7 +66,7 @@ class Attribute(Protocol):
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where the grade is surely 0; None where that cannot be told quickly.
 
-        Only attributes that are not ``cheap`` are asked.
+        Used where the attribute is not ``cheap``.
         """
         return None
 
@@ -62,6 +76,13 @@ class Attribute(Protocol):
         ``paper`` comes with its sections.
         """
         return None
+
+
+def words_in_file(name: str, language: str) -> str:
+    """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`."""
+    file = resources.files(__package__) / "words" / f"{name}.txt"
+    parts = _SECTION.split(file.read_text("utf-8"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True)).get(language, "")
 
 
 ATTRIBUTES: Registry[Attribute] = Registry("attribute", __package__)

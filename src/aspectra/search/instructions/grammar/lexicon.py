@@ -2,7 +2,7 @@
 
 A lexicon is written as text, one line per sense: ``CATEGORY VALUE = phrase | phrase | ...``. In a phrase,
 ``(x)`` may be missing and ``{a,b}`` is a choice: ``blog( post)(s)`` stands for four phrases. The lists are in
-``words``, in sections ``[attributes]``, ``[grammar]`` and ``[context]``.
+``words``, in sections ``[grammar]`` and ``[context]``; those of values are with their attributes.
 """
 
 from __future__ import annotations

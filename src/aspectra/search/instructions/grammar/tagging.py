@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.grammar import terms
 from aspectra.search.instructions.grammar.aspects import read_aspect
 from aspectra.search.instructions.grammar.bounds import Bound, read_bound
-from aspectra.search.instructions.grammar.languages import language_lexicon
 from aspectra.search.instructions.grammar.lexicon import Entry, Lexicon, sections
 from aspectra.search.instructions.grammar.names import Name, read_name
 from aspectra.search.instructions.grammar.pieces import Piece
 from aspectra.search.instructions.grammar.spelling import corrected
 from aspectra.search.instructions.grammar.tokens import DELIMITERS, fold, tokenise
 
-__all__ = ["ATTRIBUTES_READ", "pieces_of", "vocabulary"]
-
-# Attributes whose values are closed lists of words; the others are read by recognisers.
-ATTRIBUTES_READ = ("language", "length", "format", "source", "audience", "kind")
+__all__ = ["pieces_of", "vocabulary"]
 
 
+@cache
+def _attributes_with_words() -> frozenset[str]:
+    """Attributes whose values are lists of words; the others are read by recognisers."""
+    return frozenset(name for name in ATTRIBUTES if ATTRIBUTES.get(name).words("en"))
+
+
+_LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 # Words that hardly any English text has.
 _GERMAN = re.compile(
     r"\b(?:bitte|nur|nicht|keine?[nrms]?|auf|und|oder|ein(?:e[nrms]?)?|das|der|dem|den|mit|ohne|für|über|höchstens|"
@@ -34,10 +38,11 @@ def vocabulary(with_german: bool) -> tuple[Lexicon, Lexicon]:
     """The lexicon, and the one of senses that count only in context."""
     main, context = Lexicon(), Lexicon()
     # What is read first stays: German words before English ones that look alike, attributes before grammar.
-    lists = [sections(language) for language in (("de", "en", "zh") if with_german else ("en", "zh"))]
-    for words in lists:
-        main.read(words["attributes"])
-    main.read(language_lexicon())
+    languages = ("de", "en", "zh") if with_german else ("en", "zh")
+    for language in languages:
+        for name in sorted(_attributes_with_words()):
+            main.read(_LINE.sub(f"{name} ", ATTRIBUTES.get(name).words(language)))
+    lists = [sections(language) for language in languages]
     for words in lists:
         main.read(words["grammar"])
         context.read(words["context"])
@@ -50,7 +55,7 @@ def vocabulary(with_german: bool) -> tuple[Lexicon, Lexicon]:
 
 
 def _of_entry(entry: Entry, start: int, end: int, low: str, tied: bool) -> Piece:
-    if entry.category in ATTRIBUTES_READ:
+    if entry.category in _attributes_with_words():
         sure = "weak" not in entry.marks
         values = (entry.value,)
         return Piece(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from aspectra.search.plan import Plan
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.plan import Search
+from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 
 __all__ = ["dense"]
 
 
-@PLANNERS.register("dense")
-def dense(query: Query, views: ViewNames) -> Plan:
-    """One probe on the dense abstract view."""
-    return bind("dense", query, [probe(query, views.dense("abstract"))])
+@planner("dense", vectors="needed")
+def dense(query: Query, views: ViewNames) -> Search:
+    """Vectors of titles and abstracts."""
+    return Search(probes=(probe(query, views.dense("abstract")),))

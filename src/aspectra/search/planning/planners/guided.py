@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from aspectra.base.errors import ViewMismatch
-from aspectra.search.plan import Plan
+from aspectra.base.values import replace
+from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.planning.defaults import (
     ASPECT_CANDIDATES,
@@ -16,24 +15,25 @@ from aspectra.search.planning.defaults import (
 )
 from aspectra.search.planning.planners.directional import directional
 from aspectra.search.planning.planners.hybrid import hybrid
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 from aspectra.views.view import Probe
 
 __all__ = ["guided"]
 
 
-@PLANNERS.register("guided")
-def guided(query: Query, views: ViewNames) -> Plan:
-    """The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
+@planner("guided", vectors="used", takes_directions=True)
+def guided(query: Query, views: ViewNames) -> Search:
+    """The default: hybrid search, and likeness in the aspects that the query names.
 
+    The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
     Without aspects it is the hybrid; with a direction, the probes of the planner ``directional`` take the
     hybrid's place. An aspect in free words counts each sentence as much as it is about
-    them. Where chunks of full text are encoded, free words look there too.
+    them. Where chunks of full text are encoded, free words are compared with them too.
     """
     plain = directional(query, views) if query.direction else hybrid(query, views)
     if not query.same and not query.different:
-        return replace(plain, planner="guided")
+        return plain
     same = tuple(Aspect.parse(a) for a in query.same)
     different = tuple(Aspect.parse(a) for a in query.different)
     if "roles" not in views.lenses and any(a.roles for a in (*same, *different)):
@@ -54,8 +54,7 @@ def guided(query: Query, views: ViewNames) -> Plan:
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
     if same and rest:
         probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
-    fusion = replace(plain.fusion, candidates=ASPECT_CANDIDATES)
-    return replace(bind("guided", query, probes, fusion), direction=plain.direction)
+    return Search(probes=tuple(probes), fusion=replace(plain.fusion, candidates=ASPECT_CANDIDATES))
 
 
 def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:

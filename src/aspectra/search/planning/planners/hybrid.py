@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Search
 from aspectra.search.planning.defaults import LEXICAL_WEIGHT
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 
 __all__ = ["hybrid"]
 
 
-@PLANNERS.register("hybrid")
-def hybrid(query: Query, views: ViewNames) -> Plan:
-    """Dense abstract probe and 0.3 of the lexical one; lexical alone where nothing was encoded."""
+@planner("hybrid", vectors="used")
+def hybrid(query: Query, views: ViewNames) -> Search:
+    """Vectors of titles and abstracts, and 0.3 of BM25; BM25 alone where nothing was encoded."""
     lexical = views.words("abstract")
     if not views.encoder:
-        return bind("hybrid", query, [probe(query, lexical)])
-    probes = [probe(query, views.dense("abstract")), probe(query, lexical, LEXICAL_WEIGHT)]
-    return bind("hybrid", query, probes)
+        return Search(probes=(probe(query, lexical),))
+    return Search(probes=(probe(query, views.dense("abstract")), probe(query, lexical, LEXICAL_WEIGHT)))

@@ -1,16 +1,15 @@
-"""Through lenses: a query is asked of what lenses saw in the papers, and not of their words alone."""
+"""Searching what lenses found in the papers, not their words alone."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.search.plan import Plan
+from aspectra.base.values import replace
+from aspectra.search.plan import Search
 from aspectra.search.planning.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
 from aspectra.search.planning.lens_views import fitting
 from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
 from aspectra.search.planning.planners.hybrid import hybrid
-from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames, bind, probe
+from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 from aspectra.views.kinds.protocol import ViewFacts, lens_base
 from aspectra.views.view import Probe
@@ -18,31 +17,32 @@ from aspectra.views.view import Probe
 __all__ = ["lensed"]
 
 
-@PLANNERS.register("lensed")
-def lensed(query: Query, views: ViewNames) -> Plan:
-    """The named lenses alone; else those that the query's words ask for, beside the hybrid's probes.
+@planner("lensed", vectors="used", takes_lenses=True)
+def lensed(query: Query, views: ViewNames) -> Search:
+    """What lenses found in papers: the named lenses, or those that the words fit.
 
-    Each lens is asked as the hybrid asks abstracts: by vectors, and 0.3 of that by words. A seed asks with
-    what the lens saw of it. Seeds without words look through all lenses alike. Where no lens fits it is the
-    hybrid.
+    The named lenses alone; else those that the query's words ask for, beside the hybrid's probes. Each lens
+    is searched as the hybrid searches abstracts: by vectors, and 0.3 of that by words. A seed is compared by
+    what the lens found in it; seeds without words are compared by all lenses alike. Where no lens fits it is
+    the hybrid.
     """
     if query.lenses:
         names = tuple(dict.fromkeys(name.strip().replace("-", "_") for name in query.lenses))
         probes = [one for name in names for one in _through(name, query, views, 1.0 / len(names))]
-        return bind("lensed", query, probes)
+        return Search(probes=tuple(probes))
     plain = hybrid(query, views)
     names = fitting(query.text, views.readings) if query.text.strip() else tuple(sorted(views.readings))
     if not names:
-        return replace(plain, planner="lensed")
+        return plain
     probes = [one for name in names for one in _through(name, query, views, 1.0 / len(names))]
     probes += [replace(one, weight=UNLENSED_WEIGHT * one.weight) for one in plain.probes]
-    return bind("lensed", query, probes)
+    return Search(probes=tuple(probes))
 
 
 def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[Probe]:
     """The query asked of one lens's views."""
     if name == "style":
-        return [replace(one, weight=weight) for one in hand(query, views).probes]
+        return [replace(one, weight=weight) for one in hand(replace(query, lenses=()), views).probes]
     lexical = ViewFacts.words_of(lens_base(name)).name
     if lexical not in views.names:
         if name in views.lenses:
@@ -57,7 +57,7 @@ def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[P
             why="it has those of " + ", ".join(known) if known else "no lens has any yet",
             hint=f"aspectra lens add {name}, aspectra lens run {name}, then aspectra index",
         )
-    dense = f"{lens_base(name)}@{views.encoder}"
+    dense = f"lens-{name}@{views.encoder}"
     if not views.encoder or dense not in views.names:
         return [probe(query, lexical, weight)]
     return [probe(query, dense, weight), probe(query, lexical, LEXICAL_WEIGHT * weight)]

@@ -1,38 +1,40 @@
-"""The protocol of a planner: a query and the views there are become a plan.
+"""The protocol of a planner: a query and the views there are become a search.
 
-To add a planner, write one module in ``search/planners`` with a function decorated by
-``@PLANNERS.register(name)`` and name it in :data:`PLANNERS`; third parties use the entry point group
+To add a planner, write one module in ``search/planning/planners`` with a function decorated by
+``@planner(name)``, which also declares what it needs and takes; third parties use the entry point group
 ``aspectra.planner``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
-from aspectra.search.instructions.understanding import understand
-from aspectra.search.plan import Fusion, Plan
+from aspectra.base.values import replace
+from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.settings import ChunkSize
 from aspectra.views.view import Probe
 
-__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "bind", "plan_with", "probe"]
+__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "planner", "probe", "search_with"]
 
 DEFAULT_PLANNER = "guided"
+LENS_PLANNER = "lensed"  # for queries that name lenses
 
 
 @dataclass(frozen=True, slots=True)
 class ViewNames:
-    """The views a planner may ask.
+    """The views a planner may search.
 
     Attributes:
         names: all of them.
         encoder: name of the default encoder, or "" when the library has lexical views only.
-        lenses: names of the lenses that every paper was seen through.
+        lenses: names of the lenses that were run on every paper.
         readings: name -> cues of the prompted lenses that have views of their own.
     """
 
@@ -74,13 +76,90 @@ class ViewNames:
         return min(sizes, key=lambda base: ChunkSize.parse(sizes[base]).count, default="")
 
 
-class Planner(Protocol):
-    """A query and the views there are become a plan."""
+Need = Literal["", "used", "needed"]
 
-    def __call__(self, query: Query, views: ViewNames) -> Plan: ...
+
+@dataclass(frozen=True)
+class Planner:
+    """A query and the views there are become a search.
+
+    Attributes:
+        name: as people write it.
+        make: the function; its docstring's first line says in help what it does.
+        vectors: whether it searches vectors: never, where there are any, or always.
+        full_text: whether it searches chunks of full texts, likewise.
+        lenses: lenses whose views it needs, such as ``style``.
+        seeds: it starts from papers; words alone will not do.
+        takes_lenses: it searches through the lenses that a query names.
+        takes_directions: it follows the direction of a query.
+    """
+
+    name: str
+    make: Callable[[Query, ViewNames], Search]
+    vectors: Need = ""
+    full_text: Need = ""
+    lenses: tuple[str, ...] = ()
+    seeds: bool = False
+    takes_lenses: bool = False
+    takes_directions: bool = False
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+
+    def __call__(self, query: Query, views: ViewNames) -> Search:
+        """The search for a query that was read already.
+
+        Raises:
+            UsageError: the query asks for what this planner does not do. ViewMismatch: a view is missing.
+        """
+        if self.seeds and not query.seeds:
+            raise UsageError(
+                f"the planner {self.name} starts from a paper",
+                why="the query has words alone",
+                hint=f"aspectra similar ID --planner {self.name}",
+            )
+        for asked, takes in ((query.lenses, "takes_lenses"), (query.direction, "takes_directions")):
+            if asked and not getattr(self, takes):
+                what = "lenses" if takes == "takes_lenses" else "a direction"
+                said = ", ".join(asked) if isinstance(asked, tuple) else asked
+                raise UsageError(
+                    f"the planner {self.name} does not use {what} ({said})",
+                    why="its ranking would be the same without",
+                    hint="--planner " + " or ".join(n for n in PLANNERS if getattr(PLANNERS.get(n), takes)),
+                )
+        if self.full_text == "needed" and not views.chunks():
+            raise ViewMismatch(
+                "the library has no full texts to search",
+                why=f"the planner {self.name} searches chunks of them",
+                hint="add papers with full text (PDF, unarXive, JATS ...), then aspectra index",
+            )
+        for lens in self.lenses:
+            if not any(view.startswith(f"lens-{lens}@") for view in views.names):
+                raise ViewMismatch(
+                    f"the lens {lens} has not been run on this library",
+                    why=f"the planner {self.name} searches what it finds",
+                    hint=f"aspectra lens add {lens}, then aspectra index",
+                )
+        return replace(self.make(query, views), planner=self.name, direction=query.direction)
 
 
 PLANNERS: Registry[Planner] = Registry("planner", __package__)
+
+
+def planner(name: str, **declared: Any) -> Callable[[Callable[[Query, ViewNames], Search]], Planner]:
+    """Decorator that registers a function as a planner.
+
+    Args:
+        name: as people write it.
+        declared: what it needs and takes, see :class:`Planner`.
+    """
+
+    def add(make: Callable[[Query, ViewNames], Search]) -> Planner:
+        return PLANNERS.register(name)(Planner(name, make, **declared))
+
+    return add
 
 
 def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
@@ -88,40 +167,10 @@ def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
     return Probe(view, text=query.text, seeds=query.seeds, weight=weight)
 
 
-def bind(name: str, query: Query, probes: Sequence[Probe], fusion: Fusion | None = None) -> Plan:
-    """A plan that takes everything but its probes from the query; seeds are never shown."""
-    return Plan(
-        planner=name,
-        probes=tuple(probes),
-        fusion=fusion or Fusion(),
-        conditions=query.conditions,
-        exclude=query.seeds,
-        limit=query.limit,
-        evidence=query.evidence,
-        versions=query.versions,
-    )
-
-
-def plan_with(planner: str | Planner, query: Query, views: ViewNames) -> Plan:
-    """The plan of a planner for a query; every plan is made here.
-
-    The instruction is read into conditions and aspects, and so is the text unless it is literal.
-
-    Args:
-        planner: itself, or its name.
-        query: as somebody asked.
-        views: the views there are.
+def search_with(name: str, query: Query, views: ViewNames) -> Search:
+    """What a planner makes of a query that was read already; one with lenses goes past the default planner.
 
     Raises:
-        UsageError: the query has a direction, and the planner does not use one.
+        UsageError, ViewMismatch: as :meth:`Planner.__call__`.
     """
-    make = PLANNERS.get(planner) if isinstance(planner, str) else planner
-    understood = understand(query)
-    plan = replace(make(understood.query, views), unread=understood.unread)
-    if query.direction and plan.direction != query.direction:
-        raise UsageError(
-            f"the planner {plan.planner} does not ask for a direction ({query.direction})",
-            why="its ranking would be the same without",
-            hint="leave the planner out, or: --planner directional",
-        )
-    return plan
+    return PLANNERS.get(LENS_PLANNER if query.lenses and name == DEFAULT_PLANNER else name)(query, views)

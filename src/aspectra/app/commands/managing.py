@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from aspectra.app.options.panels import AsJson, option
 from aspectra.app.output.screen import columns, count, safe, size
 from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
@@ -19,11 +19,9 @@ __all__ = ["init", "remove", "status"]
 @common
 def init(
     session: Session,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Fill it with the demo papers and index them.")
-    ] = False,
+    demo: Annotated[bool, option("--demo", about="Fill it with the demo papers and index them.")] = False,
     project: Annotated[
-        bool, typer.Option("--project", help="Also write ./aspectra.toml, which names this library.")
+        bool, option("--project", about="Also write ./aspectra.toml, which names this library.")
     ] = False,
 ) -> None:
     """Make a library.
@@ -33,17 +31,17 @@ def init(
 
     Example:  aspectra init --library papers.lib
     """
-    from aspectra.papers.library.store import Store
+    from aspectra.app.library import create_library
 
     path = session.library_path
     existed = (path / "library.db").exists()
-    with Store.create(path) as library:
+    with create_library(path) as library:
         if not session.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
             from aspectra.app.ingest.demo import fill
 
-            fill(library, session)
+            fill(library.store, session)
         empty = len(library) == 0
     if project:
         _write_project(session, path)
@@ -79,15 +77,15 @@ def remove(
     ids: Annotated[
         list[str], typer.Argument(metavar="ID", help="Ids, DOIs or exact titles.", show_default=False)
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, option("--yes", "-y", about="Do not ask.")] = False,
 ) -> None:
     """Remove papers from the library.
 
     Example:  aspectra remove smith2020 doi:10.1000/xyz
     """
     with session.open_library() as library:
-        found = list(dict.fromkeys(library.resolve(one) for one in ids))
-        papers = library.get_many(found, full=False)
+        found = library.resolve(*ids)
+        papers = library.store.get_many(found, full=False)
         if not yes:
             if not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise UsageError(
@@ -99,9 +97,7 @@ def remove(
                 session.screen.note(f"{one}  {safe(papers[one].title, one_line=True)[:100]}")
             if not typer.confirm(f"Remove {count(len(found), 'paper')}?", err=True):
                 raise typer.Abort
-        with library.writing("remove") as writer:
-            removed = writer.remove(found)
-            writer.checkpoint()
+        removed = library.remove(*found)
     session.screen.line(f"Removed {count(removed, 'paper')}.")
     session.screen.next(f"aspectra index{session.library_words()}")
 
@@ -109,9 +105,11 @@ def remove(
 @common
 def status(
     session: Session,
-    skips: Annotated[bool, typer.Option("--skips", help="List skipped and noted records, and why.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Most skips listed.")] = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    skips: Annotated[bool, option("--skips", about="List skipped and noted records, and why.")] = False,
+    limit: Annotated[
+        int, option("--limit", "-n", metavar="N", min=0, about="Most skips listed [100].")
+    ] = 100,
+    as_json: AsJson = False,
 ) -> None:
     """Say what the library holds.
 
@@ -119,15 +117,11 @@ def status(
 
     Example:  aspectra status --skips
     """
-    from aspectra.app.output.library_facts import facts_of
-
     with session.open_library() as library:
-        facts = facts_of(library)
-        remarks = library.remarks(limit) if skips else []
+        facts = library.status()
+        remarks = library.store.remarks(limit) if skips else []
     if as_json:
-        if skips:
-            facts["remarks"] = remarks
-        session.screen.data(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
+        session.screen.document("status", {**facts, "remarks": remarks} if skips else facts)
         return
     _show(session, facts)
     if skips:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LANGUAGE_NAMES", "language_lexicon"]
+__all__ = ["LANGUAGE_NAMES", "language_words"]
 
 LANGUAGE_NAMES: dict[str, str] = {
     "af": "Afrikaans",
@@ -92,12 +92,12 @@ LANGUAGE_NAMES: dict[str, str] = {
 }
 
 
-def language_lexicon() -> str:
-    """Lines for :meth:`~aspectra.search.instructions.grammar.lexicon.Lexicon.read`."""
+def language_words() -> str:
+    """Lexicon lines, see :meth:`~aspectra.search.conditions.attributes.protocol.Attribute.words`."""
     lines = []
     for tag, names in LANGUAGE_NAMES.items():
         phrases = []
         for name in names.split(", "):
             phrases += [name, f"{name}{{-language,-medium, language}}"]
-        lines.append(f"language {tag}: prefix = " + " | ".join(phrases).casefold())
+        lines.append(f"{tag}: prefix = " + " | ".join(phrases).casefold())
     return "\n".join(lines)

@@ -1,0 +1,32 @@
+"""What doctests may use without saying where it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_PAPERS = """
+@article{owl, title={Owls hunt at night}, author={Lovelace, Ada}, year=2019,
+  abstract={Owls listen for mice in the dark. They strike within a second.}}
+@article{mice, title={Mice avoid predators}, author={Young, Cy}, year=2021,
+  abstract={Mice freeze at night when a shadow passes. Fear lasts ten minutes.}}
+@article{rank, title={Ranking documents}, author={Ada, Dee}, year=2023,
+  abstract={Search engines order documents. A model compares two documents.}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _small_library(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The names ``library`` and ``folder`` in the examples of the front door: three papers, words only."""
+    item: Any = request.node
+    if not isinstance(item, pytest.DoctestItem) or ".app.library" not in item.name:
+        return
+    from aspectra.app.library import create_library
+
+    (tmp_path / "papers.bib").write_text(_PAPERS, "utf-8")
+    library = create_library(tmp_path / "papers.lib")
+    library.add(tmp_path / "papers.bib")
+    library.index(encoders=[])
+    item.dtest.globs |= {"library": library, "folder": tmp_path}

@@ -1,0 +1,399 @@
+"""The front door: one object that adds, indexes, searches, shows and exports.
+
+The command line does its work through this object, so both give the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from aspectra.app.preferences import Preferences, make_query
+from aspectra.app.settings import EXPORT_FORMATS
+from aspectra.base.checking import check_choice
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.store import Store
+
+if TYPE_CHECKING:
+    from aspectra.app.ingest.files import FileReport
+    from aspectra.llm.chat import ChatModel
+    from aspectra.papers.paper import Paper
+    from aspectra.papers.sources.protocol import ReadOptions
+    from aspectra.search.plan import Plan
+    from aspectra.search.query import Query
+    from aspectra.search.ranking import Ranking
+    from aspectra.search.recipe import Recipe
+    from aspectra.search.searcher import Searcher
+    from aspectra.views.build.draft import IndexReport
+
+__all__ = ["Library", "create_library", "open_library"]
+
+DEFAULT_RECIPE = "guided"
+
+
+class Library:
+    """A library of papers and its search; a context manager.
+
+    Make one with :func:`aspectra.open` or :func:`aspectra.create`.
+
+    Args:
+        store: the papers.
+        model: the language model for steps that need one, or None.
+        lanes: calls to it under way at once.
+
+    Attributes:
+        store: the papers, for whoever needs more than the methods here.
+        model, lanes: as given; both may be changed between two searches.
+
+    >>> len(library)  # in these examples: three papers, in folder / "papers.lib"
+    3
+    """
+
+    def __init__(self, store: Store, *, model: ChatModel | None = None, lanes: int = 8) -> None:
+        self.store = store
+        self.model = model
+        self.lanes = lanes
+
+    @cached_property
+    def searcher(self) -> Searcher:
+        """The searcher over the current index."""
+        from aspectra.search.searcher import Searcher
+
+        return Searcher(self.store)
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def close(self) -> None:
+        """Release the library's files."""
+        self.store.close()
+
+    def add(
+        self,
+        *paths: Path | str,
+        source: str | None = None,
+        again: bool = False,
+        options: ReadOptions | None = None,
+        report: Callable[[FileReport], None] = lambda report: None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> list[FileReport]:
+        """Add papers from files and folders; returns one report a file.
+
+        Args:
+            paths: files, or folders of files.
+            source: the format, such as ``"bibtex"``; detected from the content where None.
+            again: read files even if they have not changed.
+            options: limits for reading.
+            report: called with each report as soon as its file is done.
+            progress: called with (step, done, total); a total of 0 is unknown.
+
+        Raises:
+            UsageError: there is no such format.
+            LibraryBusy: another process is writing.
+
+        >>> [(r.source, r.unchanged) for r in library.add(folder / "papers.bib")]
+        [('bibtex', 3)]
+        """
+        from aspectra.app.ingest.files import Adding
+        from aspectra.papers.sources.protocol import SOURCES
+
+        if source is not None:
+            SOURCES.get(source)  # a wrong name is an error before anything is read
+        with self.store.writing("add") as writer:
+            adding = Adding(self.store, writer, as_=source, options=options, again=again, progress=progress)
+            reports = adding.run([Path(path) for path in paths], report)
+            writer.checkpoint()
+        return reports
+
+    def resolve(self, *papers: str) -> list[str]:
+        """Ids of papers, each once, in the order given.
+
+        Args:
+            papers: ids, DOIs, arXiv ids or exact titles.
+
+        Raises:
+            NoSuchPaper: one is not in the library.
+        """
+        return list(dict.fromkeys(self.store.resolve(one) for one in papers))
+
+    def remove(self, *ids: str) -> int:
+        """Remove papers; returns how many there were.
+
+        Args:
+            ids: ids, DOIs, arXiv ids or exact titles.
+
+        Raises:
+            NoSuchPaper: one is not in the library; nothing is removed then.
+        """
+        found = self.resolve(*ids)
+        with self.store.writing("remove") as writer:
+            removed = writer.remove(found)
+            writer.checkpoint()
+        return removed
+
+    def index(
+        self,
+        *,
+        encoders: Sequence[str] | None = None,
+        rebuild: bool = False,
+        progress: Callable[[str, int, int], None] = lambda step, done, total: None,
+        **settings: Any,
+    ) -> IndexReport:
+        """Make what was added searchable; only what is new is encoded.
+
+        Args:
+            encoders: specifications such as ``"minilm"``; ``[]`` for words only. None keeps the library's.
+            rebuild: build even if nothing changed.
+            progress: called with (step, done, total).
+            settings: other fields of :class:`~aspectra.views.settings.IndexSettings`, such as ``chunks``; and
+                those of its BM25 (``k1``, ``b``, ``method``, ``stemmer``). They stay with the library.
+
+        Raises:
+            UsageError: a setting is unknown or out of its range.
+            LibraryBusy: another process is writing.
+
+        >>> library.index(encoders=[]).changed
+        False
+        """
+        from aspectra.views.build.run import build_index, settings_of
+        from aspectra.views.encoders.protocol import ENCODERS
+
+        given = {"encoders": encoders, **settings}
+        changed = {name: value for name, value in given.items() if value is not None}
+        for spec in encoders or ():
+            ENCODERS.get(spec.partition(":")[0])  # a wrong name is an error before anything is built
+        chosen = settings_of(self.store).changed(**changed) if changed else None
+        done = build_index(self.store, chosen, progress=progress, rebuild=rebuild)
+        self.__dict__.pop("searcher", None)
+        return done
+
+    def query(self, text: str = "", seeds: Sequence[str] = (), **given: Unpack[Preferences]) -> Query:
+        """The whole question as one value.
+
+        Args:
+            text: words, or "".
+            seeds: ids, DOIs, arXiv ids or exact titles of papers.
+            given: see :class:`~aspectra.app.preferences.Preferences`.
+
+        Raises:
+            UsageError: the question cannot mean anything.
+            NoSuchPaper: a seed is not in the library.
+
+        >>> library.query("owls", since="2020", conditions="avoid kind=survey").conditions[0].spelling
+        'require year=>=2020'
+        """
+        self.know_lenses()
+        return make_query(text, tuple(self.resolve(*seeds)), given)
+
+    def know_lenses(self) -> None:
+        """Let conditions, in queries and in plans from files, name the library's prompted lenses."""
+        from aspectra.search.conditions.attributes.prompted import know_lenses
+
+        know_lenses(self.store)
+
+    def plan(
+        self,
+        text: str = "",
+        *,
+        seeds: Sequence[str] = (),
+        recipe: Recipe | str = DEFAULT_RECIPE,
+        **given: Unpack[Preferences],
+    ) -> Plan:
+        """What a search would run: a value that prints, saves as TOML or JSON and can be run.
+
+        Args:
+            text: as in :meth:`search`.
+            seeds: as in :meth:`similar`.
+            recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, or a recipe's TOML
+                file.
+            given: as in :meth:`search`.
+
+        Raises:
+            UsageError: the question or the recipe cannot mean anything.
+            ViewMismatch: the library has no index, or lacks a view that the recipe needs.
+
+        >>> [probe.view for probe in library.plan("owls", recipe="bm25").search.probes]
+        ['abstract@bm25']
+        """
+        return self.searcher.plan(self.query(text, seeds, **given), recipe)
+
+    def run(self, plan: Plan, *, explain: bool = False) -> Ranking:
+        """The ranking of a plan.
+
+        Args:
+            plan: from :meth:`plan`, or read from a file with ``Plan.load``.
+            explain: also find each hit's rank in the order of every probe.
+
+        Raises:
+            UsageError: a step needs a language model, and the library was opened without one.
+            ViewMismatch: as :meth:`plan`.
+
+        >>> library.run(library.plan("owls", recipe="bm25")).ids
+        ['owl']
+        """
+        self.searcher.model, self.searcher.lanes = self.model, self.lanes
+        return self.searcher.run(plan, explain=explain)
+
+    def search(
+        self,
+        text: str,
+        *,
+        recipe: Recipe | str = DEFAULT_RECIPE,
+        explain: bool = False,
+        **given: Unpack[Preferences],
+    ) -> Ranking:
+        """Papers for a question in words, best first, each with the sentences that support it.
+
+        Constraints in the text are detected and applied, unless ``literal=True``.
+
+        Args:
+            text: the question.
+            recipe: as in :meth:`plan`.
+            explain: as in :meth:`run`.
+            given: see :class:`~aspectra.app.preferences.Preferences`.
+
+        Raises:
+            As :meth:`plan` and :meth:`run`.
+
+        >>> hits = library.search("how do owls hunt?", since=2015, limit=1)
+        >>> hits[0].id, hits[0].evidence[0].quote
+        ('owl', 'Owls listen for mice in the dark.')
+        """
+        return self.run(self.plan(text, recipe=recipe, **given), explain=explain)
+
+    def similar(
+        self,
+        *seeds: str,
+        text: str = "",
+        recipe: Recipe | str = DEFAULT_RECIPE,
+        explain: bool = False,
+        **given: Unpack[Preferences],
+    ) -> Ranking:
+        """Papers like the seeds; the seeds and their other versions are not shown.
+
+        Args:
+            seeds: ids, DOIs, arXiv ids or exact titles.
+            text: further words, searched together with the seeds.
+            recipe: as in :meth:`search`.
+            explain: as there.
+            given: as there.
+
+        Raises:
+            As :meth:`search`; NoSuchPaper: a seed is not in the library.
+
+        >>> library.similar("Owls hunt at night", limit=1).ids
+        ['mice']
+        """
+        return self.run(self.plan(text, seeds=seeds, recipe=recipe, **given), explain=explain)
+
+    def show(self, paper: str) -> Paper:
+        """One paper with its full text.
+
+        Args:
+            paper: an id, DOI, arXiv id or exact title.
+
+        Raises:
+            NoSuchPaper: it is not in the library.
+
+        >>> library.show("owl").year
+        2019
+        """
+        return self.store.get(self.store.resolve(paper))
+
+    def links(self, paper: str) -> dict[str, list[str]]:
+        """Ids of a paper's other ``versions``, of what it ``cites`` and what it is ``cited_by``.
+
+        Args:
+            paper: as in :meth:`show`.
+
+        >>> library.links("owl")
+        {'versions': [], 'cites': [], 'cited_by': []}
+        """
+        held = self.store.resolve(paper)
+        return {
+            "versions": self.store.versions([held]).get(held, []),
+            "cites": self.store.cites(held),
+            "cited_by": self.store.cited_by(held),
+        }
+
+    def export(self, papers: Ranking | Iterable[Paper | str] | None = None, format: str = "bibtex") -> str:  # noqa: A002
+        """Papers as text for other programs.
+
+        Args:
+            papers: a ranking, papers, or their ids; None for all papers of the library.
+            format: one of :data:`~aspectra.app.settings.EXPORT_FORMATS`; ``trec`` is for rankings.
+
+        Raises:
+            UsageError: there is no such format, or it does not fit.
+            NoSuchPaper: an id is not in the library.
+
+        >>> library.export(["owl"], "csv").splitlines()[0][:9]
+        'id,title,'
+        """
+        from aspectra.papers.export.protocol import WRITERS
+        from aspectra.search.ranking import Ranking
+
+        check_choice(format, EXPORT_FORMATS, "export format")
+        if isinstance(papers, Ranking):
+            if format == "trec":
+                return papers.to_trec()
+            papers = papers.ids
+        if format == "trec":
+            raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
+        if papers is None:
+            return WRITERS.get(format).write(self.store.papers())
+        ids = self.resolve(*(one if isinstance(one, str) else one.id for one in papers))
+        return WRITERS.get(format).write(self.store.get_many(ids).values())
+
+    def status(self) -> dict[str, Any]:
+        """What the library holds: counts of papers and records, and its index (None before the first).
+
+        >>> library.status()["papers"]
+        3
+        """
+        from aspectra.app.output.library_facts import facts_of
+
+        return facts_of(self.store)
+
+
+def open_library(path: Path | str, *, model: ChatModel | None = None, lanes: int = 8) -> Library:
+    """Open a library.
+
+    Args:
+        path: its folder.
+        model: the language model for steps that need one, from :func:`aspectra.llm.assemble.build_model`.
+        lanes: calls to it under way at once.
+
+    Raises:
+        LibraryNotFound: there is none; ``aspectra.create`` makes one.
+        LibraryCorrupt: it is damaged, or was written by a newer version.
+
+    >>> with open_library(folder / "papers.lib") as opened:
+    ...     opened.search("owls").ids
+    ['owl']
+    """
+    return Library(Store(path), model=model, lanes=lanes)
+
+
+def create_library(path: Path | str) -> Library:
+    """Make a library, or open the one that is there.
+
+    Args:
+        path: its folder; made where it does not exist.
+
+    Raises:
+        UsageError: the folder holds other things.
+
+    >>> with create_library(folder / "new.lib") as made:
+    ...     [r.added for r in made.add(folder / "papers.bib")], made.index(encoders=[]).papers
+    ([3], 3)
+    """
+    return Library(Store.create(path))

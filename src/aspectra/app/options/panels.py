@@ -1,0 +1,131 @@
+"""Options in panels: how they are declared, and how ``--help`` and ``--help-all`` list them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperOption
+
+__all__ = [
+    "ARGUMENTS",
+    "COMMON",
+    "FILTERS",
+    "OUTPUT",
+    "PREFERENCES",
+    "SEARCH",
+    "AsJson",
+    "CommandGroup",
+    "OutputFile",
+    "PanelCommand",
+    "option",
+    "show_all_help",
+]
+
+ARGUMENTS, FILTERS, PREFERENCES = "Arguments", "Filters", "Preferences"
+SEARCH, OUTPUT, COMMON = "How to search", "Output", "Common"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# What other tools call an option -> what to use here.
+_ELSEWHERE = {
+    "--sort": "results are ordered by relevance; --since 3y or -c 'prefer year=>=2022' favours recent papers",
+    "--top": "--limit",
+    "--lang": "--language",
+    "--max-results": "--limit",
+    "--from": "--since",
+    "--to": "--until",
+    "--year": "--since 2020 --until 2020",
+    "--not": "--condition 'exclude keyword=WORDS', or say it in the question",
+    "--model": "--set llm.model=NAME, or for good: aspectra config set llm.model NAME",
+    "--base-url": "--set llm.base_url=URL, or for good: aspectra config set llm.base_url URL",
+    "--budget": "--set llm.budget=500calls",
+}
+
+
+def option(*names: str, about: str, panel: str = "", rare: bool = False, **more: Any) -> Any:
+    """An option of a command.
+
+    Args:
+        names: as in ``--limit``, ``-n``.
+        about: its line in the help.
+        panel: the heading it is listed under.
+        rare: list it in ``--help-all`` alone.
+        more: whatever :func:`typer.Option` takes.
+    """
+    return typer.Option(
+        *names, help=about, rich_help_panel=panel or None, hidden=rare, show_default=False, **more
+    )
+
+
+AsJson = Annotated[bool, option("--json", about="One JSON document (aspectra schema).", panel=OUTPUT)]
+OutputFile = Annotated[
+    Path | None, option("--output", "-o", metavar="FILE", about="Write to FILE.", panel=OUTPUT)
+]
+
+
+class PanelCommand(TyperCommand):
+    """A command that lists its options under the headings of their panels, as plain text."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write one section for each panel, in the order in which they are declared."""
+        panels: dict[str, list[tuple[str, str]]] = {ARGUMENTS: []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                usual = COMMON if isinstance(parameter, TyperOption) else ARGUMENTS
+                panel = getattr(parameter, "rich_help_panel", None) or usual
+                panels.setdefault(panel, []).append(record)
+        width = max(len(name) for rows in panels.values() for name, _ in rows)
+        for title, rows in panels.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option ``--help``; its line names ``--help-all`` too."""
+        found = super().get_help_option(ctx)
+        if found is not None:
+            found.help = "Show this message; --help-all shows every option."
+        return found
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As usual; an unknown option that other tools have is answered with the one to use here."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            name = getattr(error, "option_name", "")
+            if name in _ELSEWHERE:
+                error.possibilities = [_ELSEWHERE[name]]  # type: ignore[attr-defined]
+            raise
+
+
+class CommandGroup(typer.Typer):
+    """A group of commands, such as ``aspectra lens``; each lists its options in panels."""
+
+    def __init__(self, about: str, **more: Any) -> None:
+        super().__init__(
+            help=about,
+            no_args_is_help=True,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            pretty_exceptions_show_locals=False,
+            context_settings={"help_option_names": ["-h", "--help"]},
+            **more,
+        )
+
+    def command(self, name: str | None = None, **more: Any) -> Callable[[Command], Command]:
+        """As in :class:`typer.Typer`."""
+        return super().command(name, **{"cls": PanelCommand, **more})
+
+
+def show_all_help(context: typer.Context, wanted: bool) -> None:
+    """Print the help with every option, and leave."""
+    if wanted:
+        for parameter in context.command.params:
+            if isinstance(parameter, TyperOption):
+                parameter.hidden = False
+        typer.echo(context.get_help())
+        raise typer.Exit

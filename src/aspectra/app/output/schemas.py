@@ -1,0 +1,335 @@
+"""The JSON documents of ``--json``, as types: ``aspectra schema NAME`` prints their JSON schemas.
+
+Each document names its schema in the field ``schema``, as in ``aspectra.search/1``. The number grows when a
+field is removed or changes its meaning; new fields may come without notice. A field with a default may be
+absent. A test converts the real output of every command strictly into these types.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from aspectra.base.checking import check_choice
+
+__all__ = ["DOCUMENTS", "json_schema"]
+
+Grade = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON object with exactly these fields."""
+
+
+class Document(_Part, frozen=True):
+    """Base of the documents."""
+
+    schema: str
+
+
+class Quote(_Part, frozen=True):
+    """A sentence that supports a hit: ``quote`` is the text of ``field`` from ``start`` to ``end``."""
+
+    quote: str
+    field: str
+    start: int
+    end: int
+    aspect: str
+    seed: str = ""
+    seed_quote: str = ""
+
+
+class ConditionMet(_Part, frozen=True):
+    """What one condition found in a paper; ``moved`` is what it added to the score."""
+
+    condition: str
+    met: bool
+    grade: Grade | None
+    moved: float
+    quote: str
+
+
+class ProbeScore(_Part, frozen=True):
+    """What one view gave for a paper (with ``--explain``)."""
+
+    view: str
+    aspect: str
+    weight: float
+    score: float | None
+    standardised: float | None
+    rank: int | None
+
+
+class Move(_Part, frozen=True, rename={"before": "from", "after": "to"}):
+    """How one step moved a paper; ``from`` is null where the step brought it."""
+
+    stage: str
+    before: int | None
+    after: int
+
+
+class Hit(_Part, frozen=True):
+    """A paper at its place; a line of ``--jsonl``."""
+
+    id: str
+    rank: int
+    title: str
+    authors: list[str]
+    year: int | None
+    venue: str
+    score: float
+    evidence: list[Quote]
+    versions: list[str] = []
+    conditions: list[ConditionMet] = []
+    moves: list[Move] = []
+    probes: list[ProbeScore] = []
+
+
+class Search(Document, frozen=True):
+    """``search``, ``similar``: a ranking. ``plan`` can be run again with ``--plan-file``."""
+
+    plan: dict[str, Any]
+    hits: list[Hit]
+    warnings: list[str]
+    seconds: float
+    steps: list[dict[str, Any]] = []
+    simulated: bool = False
+
+
+class Section(_Part, frozen=True):
+    """A section of a full text."""
+
+    heading: str
+    text: str
+
+
+class Links(_Part, frozen=True):
+    """Ids of papers in the same library."""
+
+    versions: list[str]
+    cites: list[str]
+    cited_by: list[str]
+
+
+class Span(_Part, frozen=True):
+    """A sentence (with ``--sentences``); ``field`` is absent for the abstract."""
+
+    start: int
+    end: int
+    role: str
+    text: str
+    field: str = "abstract"
+
+
+class Paper(Document, frozen=True):
+    """``show``: one paper; what is empty is absent."""
+
+    id: str
+    links: Links
+    title: str = ""
+    abstract: str = ""
+    venue: str = ""
+    url: str = ""
+    language: str = ""
+    year: int | None = None
+    authors: list[str] = []
+    identifiers: dict[str, str] = {}
+    sections: list[Section] = []
+    references: list[dict[str, Any]] = []
+    sentences: list[tuple[int, int, str]] = []
+    metadata: dict[str, Any] = {}
+    sentence_spans: list[Span] = []
+
+
+class View(_Part, frozen=True):
+    """A view of the index; ``truncated`` counts texts that the encoder cut."""
+
+    kind: str
+    encoder: str
+    fingerprint: str
+    truncated: int | None
+
+
+class Index(_Part, frozen=True):
+    """The index in use; ``waiting``, ``changed`` and ``gone`` count papers that it does not know yet."""
+
+    generation: str
+    created: str
+    papers: int
+    encoders: list[str]
+    chunks: list[str]
+    bm25: dict[str, float | str]
+    views: dict[str, View]
+    waiting: int
+    changed: int
+    gone: int
+
+
+class Remark(_Part, frozen=True):
+    """A record that was skipped or noted while adding."""
+
+    file: str
+    source: str
+    place: str
+    reason: str
+    skipped: bool
+
+
+class Status(Document, frozen=True):
+    """``status``: what a library holds."""
+
+    folder: str
+    revision: int
+    papers: int
+    with_abstract: int
+    with_full_text: int
+    title_only: int
+    version_groups: int
+    papers_in_groups: int
+    citations: int
+    citations_resolved: int
+    records_skipped: int
+    records_noted: int
+    bytes: int
+    index: Index | None
+    remarks: list[Remark] = []
+
+
+class Check(_Part, frozen=True):
+    """One line of ``doctor``."""
+
+    name: str
+    state: Literal["ok", "note", "bad"]
+    text: str
+    hint: str
+
+
+class Doctor(Document, frozen=True):
+    """``doctor``: whether installation and library are sound."""
+
+    ok: bool
+    checks: list[Check]
+
+
+class Origin(_Part, frozen=True):
+    """A setting's value and the layer that set it."""
+
+    value: str | int | float | bool
+    origin: str
+
+
+class ConfigValues(Document, frozen=True):
+    """``config show``: setting -> value."""
+
+    settings: dict[str, Origin]
+
+
+class SettingFacts(_Part, frozen=True):
+    """What is declared about a setting."""
+
+    about: str
+    values: str
+    default: str | int | float | bool
+    variable: str
+
+
+class ConfigList(Document, frozen=True):
+    """``config list``: setting -> what it is."""
+
+    settings: dict[str, SettingFacts]
+
+
+class LensFacts(_Part, frozen=True):
+    """A lens of the library, or one that can be added."""
+
+    lens: str
+    gives: str
+    state: str
+    about: str
+
+
+class LensList(Document, frozen=True):
+    """``lens list``."""
+
+    lenses: list[LensFacts]
+
+
+class LensStatus(Document, frozen=True):
+    """``lens status``: facts of each prompted lens."""
+
+    lenses: list[dict[str, Any]]
+
+
+class Cost(_Part, frozen=True):
+    """What calls cost, or may cost; ``unpriced`` calls are not in ``money``."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    money: float
+    unpriced: int
+    recorded: int
+    recorded_tokens: int
+
+
+class LensEstimate(Document, frozen=True):
+    """``lens estimate``: what computing the missing values will cost."""
+
+    lens: str
+    papers: int
+    without_text: int
+    cut: int
+    recorded: int
+    cost: Cost
+    most: Cost
+    measured: int
+    simulated: bool
+
+
+class LensRun(Document, frozen=True):
+    """``lens run``: what was computed; ``stopped`` is the code of the error that ended it, or empty."""
+
+    values: int
+    failed: int
+    failures: dict[str, int]
+    cost: Cost
+    stopped: str
+    simulated: bool
+    empty: int
+    malformed: int
+    repaired: int
+    cut: int
+    unanswered: int
+    left: int
+
+
+DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+    "search": Search,
+    "hit": Hit,
+    "paper": Paper,
+    "status": Status,
+    "doctor": Doctor,
+    "config": ConfigValues,
+    "config-list": ConfigList,
+    "lens-list": LensList,
+    "lens-status": LensStatus,
+    "lens-estimate": LensEstimate,
+    "lens-run": LensRun,
+}
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """The JSON schema of a document.
+
+    Args:
+        name: a key of :data:`DOCUMENTS`.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    check_choice(name, DOCUMENTS, "schema")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **msgspec.json.schema(DOCUMENTS[name]),
+    }

@@ -1,0 +1,116 @@
+"""Hits: papers that were found, with what each probe and condition said of them, and quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aspectra.papers.paper import Paper, field_text
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import MEETS
+from aspectra.search.conditions.grading import apply_conditions
+from aspectra.search.evidence.aspect_quotes import aspect_quotes
+from aspectra.search.evidence.passages import with_passages
+from aspectra.search.evidence.quotes import Quoter
+from aspectra.search.plan import Plan
+from aspectra.search.ranking import ConditionResult, Evidence, ProbeScore
+from aspectra.search.scoring.engine import Engine
+from aspectra.search.scoring.scores import score_exactly
+from aspectra.search.stages.protocol import Draft
+from aspectra.views.view import Positions
+
+__all__ = ["Explainer", "quotes_of"]
+
+
+class Explainer:
+    """What the last search said of papers.
+
+    Papers that a stage brought are scored by its probes now: they have no rank there, and no condition moved
+    them.
+
+    Args:
+        engine: that searched.
+        plan: that was run.
+        draft: its last step's.
+        positions: of the papers, (n,).
+    """
+
+    def __init__(self, engine: Engine, plan: Plan, draft: Draft, positions: Positions) -> None:
+        self._index, self._plan, self._draft = engine.index, plan, draft
+        fused = draft.fused
+        if fused is None:
+            raise ValueError("a draft that was not searched has nothing to explain")
+        self._fused = fused
+        where = np.full(len(engine), -1, dtype=np.int64)
+        where[fused.papers] = np.arange(len(fused.papers))
+        self._places = where[positions]
+        brought = positions[self._places < 0]
+        self._brought = score_exactly(engine.index, draft.search, fused, brought)
+        self._brought_places = np.cumsum(self._places < 0) - 1
+        self._grades = apply_conditions(engine.index, plan.conditions, brought, 0.0).grades
+
+    def probes(self, number: int, *, ranks: bool) -> tuple[ProbeScore, ...]:
+        """Each probe's score of a paper; with ``ranks`` also its place in the probe's own order."""
+        at, source = int(self._places[number]), self._fused
+        if brought := at < 0:
+            at, source = int(self._brought_places[number]), self._brought
+        out = []
+        for probe, raw, standard in zip(
+            self._draft.search.probes, source.raw, source.standardised, strict=True
+        ):
+            score = None if raw is None or np.isnan(raw[at]) else float(raw[at])
+            rank = None
+            if ranks and not brought and raw is not None and score is not None:
+                rank = 1 + int(np.count_nonzero(raw > raw[at]))
+            value = None if standard is None else float(standard[at])
+            out.append(ProbeScore(probe.view, probe.weight, score, value, rank, probe.aspect))
+        return tuple(out)
+
+    def conditions(self, number: int, paper: Paper) -> tuple[ConditionResult, ...]:
+        """What each condition found in a paper, quoted from what is at hand of it."""
+        at = int(self._places[number])
+        out = []
+        for place, condition in enumerate(self._plan.conditions):
+            if at >= 0:
+                value, moved = self._fused.grades[place][at], float(self._fused.moves[place][at])
+            else:
+                value, moved = self._grades[place][self._brought_places[number]], 0.0
+            grade = None if np.isnan(value) else float(value)
+            span = None
+            if self._plan.evidence and grade is not None and grade >= MEETS:
+                span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, self._index)
+            quote = "" if span is None else field_text(paper, span.field)[span.start : span.end]
+            out.append(ConditionResult(condition, grade, moved, quote))
+        return tuple(out)
+
+
+def quotes_of(
+    engine: Engine, plan: Plan, positions: Positions, papers: Sequence[Paper]
+) -> list[tuple[Evidence, ...] | None]:
+    """Per paper the sentences that speak for it; None where its text changed since it was indexed.
+
+    They answer the question as it was planned, whatever a stage made of its words.
+
+    Args:
+        engine: that searched.
+        plan: whose last search says what is looked for.
+        positions: of the papers, (n,).
+        papers: without sections.
+    """
+    if not plan.evidence or not papers:
+        return [()] * len(papers)
+    index, search = engine.index, plan.search
+    whole = any(index.facts(p.view).chunks for p in search.probes)
+    # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
+    bodies = engine.papers(p.id for p in papers if whole or not p.abstract.strip())
+    read = [bodies.get(p.id, p) for p in papers]
+    found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read))
+    rest = [number for number, quotes in enumerate(found) if not quotes]
+    if rest:
+        plain = Quoter(index, search, plan.evidence).quotes(
+            positions[rest], [read[number] for number in rest]
+        )
+        for number, quotes in zip(rest, plain, strict=True):
+            found[number] = quotes
+    return with_passages(index, search, papers, found)

@@ -1,0 +1,171 @@
+"""The engine: one generation of a library, searched; below stages and evidence, which get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.grading import apply_conditions, conditions_mask
+from aspectra.search.plan import Plan, Search
+from aspectra.search.scoring.chain import Chain
+from aspectra.search.scoring.fusion import Scale
+from aspectra.search.scoring.scores import Fused, Scoring, score_papers
+from aspectra.views.index import Index
+from aspectra.views.kinds.protocol import Asked
+from aspectra.views.view import Positions, top_positions
+
+__all__ = ["Engine", "Found"]
+
+Versions = Callable[[Iterable[str]], Mapping[str, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search gives.
+
+    Attributes:
+        ids: the best papers, best first.
+        scores: theirs.
+        fused: scores of all papers that were candidates.
+    """
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    fused: Fused
+
+
+class Engine:
+    """Masks, scores and the one order of the papers of a generation; safe to use from several threads.
+
+    What it takes from the collection as a whole can be given, so that a generation can be one of several
+    shards.
+
+    Args:
+        index: the generation.
+        sample: positions of the papers that scores are standardised against; None for the generation's own.
+        versions: ids -> id -> other versions of the same work; None for those that the library knows.
+    """
+
+    def __init__(
+        self, index: Index, *, sample: Positions | None = None, versions: Versions | None = None
+    ) -> None:
+        self.index = index
+        self.library = index.library
+        self.sample = index.sample if sample is None else sample
+        self._versions = self.library.versions if versions is None else versions
+        self._changes: tuple[int, frozenset[str], int] = (-1, frozenset(), 0)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def changes(self) -> tuple[frozenset[str], int]:
+        """(ids removed since the generation was built, number of papers added since)."""
+        revision = self.library.revision
+        if revision == self.index.manifest["revision"]:
+            return frozenset(), 0
+        if self._changes[0] != revision:
+            held = set(self.library.ids())
+            removed = frozenset(self.index.positions.keys() - held)
+            self._changes = (revision, removed, len(held) - (len(self.index) - len(removed)))
+        return self._changes[1], self._changes[2]
+
+    def allowed(self, plan: Plan, within: Iterable[str] | None = None) -> NDArray[np.bool_] | None:
+        """(papers,) True where a paper may be ranked; None when every paper may.
+
+        Args:
+            plan: exclusions, the pool and the conditions that filter.
+            within: only these ids, beside the plan's own pool; None for all.
+        """
+        exclude = plan.exclude
+        if exclude and plan.versions == "best":
+            exclude = (*exclude, *(v for twins in self.versions(exclude).values() for v in twins))
+        mask = conditions_mask(self.index, plan.conditions)
+        for only in (plan.within, within):
+            if only is not None:
+                inside = np.zeros(len(self), dtype=np.bool_)
+                inside[self.positions(only)] = True
+                mask = inside if mask is None else mask & inside
+        hidden = self.positions((*exclude, *self.changes()[0]))
+        if len(hidden):
+            mask = np.ones(len(self), dtype=np.bool_) if mask is None else mask.copy()
+            mask[hidden] = False
+        return mask
+
+    def passing(self, plan: Plan, ids: Iterable[str]) -> list[str]:
+        """Those of the papers that a plan may show: indexed, not excluded, and as its filters want them."""
+        mask, known = self.allowed(plan), self.index.positions
+        inside = [i for i in dict.fromkeys(ids) if i in known and (mask is None or mask[known[i]])]
+        filters = [c for c in plan.conditions if c.filters and not ATTRIBUTES.get(c.attribute).cheap]
+        if not filters:
+            return inside
+        kept = apply_conditions(self.index, filters, self.positions(inside), 0.0).passed
+        return [paper_id for paper_id, stays in zip(inside, kept, strict=True) if stays]
+
+    def positions(self, ids: Iterable[str]) -> Positions:
+        """Positions of those ids that are in the generation."""
+        known = self.index.positions
+        return np.array([known[i] for i in ids if i in known], dtype=np.int64)
+
+    def find(
+        self,
+        plan: Plan,
+        search: Search,
+        count: int,
+        *,
+        within: Iterable[str] | None = None,
+        conditions: Sequence[Condition] | None = None,
+        chain: Chain | None = None,
+        scales: Sequence[Scale | None] = (),
+        asked: Sequence[Asked] = (),
+    ) -> Found:
+        """The best papers of one search.
+
+        Args:
+            plan: what holds for all its searches: exclusions, conditions.
+            search: one of them, or another wording of it.
+            count: papers wanted.
+            within: only these ids are ranked; None for all.
+            conditions: those that grade papers; None for all of the plan.
+            chain: further rounds.
+            scales: of the probes, where they are known already.
+            asked: the probes with what their seeds bring, where that is known already.
+        """
+        graded = plan.conditions if conditions is None else conditions
+        how = Scoring(search, graded, plan.compliance, self.sample, scales, asked, chain)
+        fused = score_papers(self.index, how, self.allowed(plan, within), count)
+        at = top_positions(fused.scores, count, self.index.id_order[fused.papers])
+        ids = tuple(self.index.ids[position] for position in fused.papers[at])
+        return Found(ids, tuple(float(score) for score in fused.scores[at]), fused)
+
+    def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
+        """Id -> ids of other versions of the same work, for those that have any."""
+        return self._versions(ids)
+
+    def one_version_each(self, ids: Sequence[str]) -> list[str]:
+        """Ranked papers with one version of each work: the first, or the first with an abstract."""
+        twins = self.versions(ids)
+        if not twins:
+            return list(ids)
+        known = self.papers((i for i in ids if i in twins), full=False)
+        quotable = {i for i, paper in known.items() if paper.abstract.strip()}
+        ranked, seen = set(ids), set[str]()
+        chosen = []
+        for paper_id in ids:
+            others = twins.get(paper_id, ())
+            if paper_id in seen:
+                continue
+            if paper_id not in quotable and any(o in quotable and o in ranked for o in others):
+                continue  # a version with an abstract follows: it says more, and can be quoted
+            chosen.append(paper_id)
+            seen.update(others)
+        return chosen
+
+    def papers(self, ids: Iterable[str], *, full: bool = True) -> dict[str, Paper]:
+        """Id -> paper, of those in the library; without sections and references where not ``full``."""
+        return self.library.get_many(ids, full=full)

@@ -1,0 +1,106 @@
+"""What one step of a plan did, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aspectra.llm.budget import Cost
+from aspectra.llm.failures import ModelError
+
+__all__ = ["Step", "Tally"]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of what was asked of a model; tallies add up with ``+``.
+
+    Attributes:
+        questions: that were put to a model, answered or not; a pair in both orders is two.
+        repairs: questions whose answer had to be repaired, or that got none.
+        unanswered: questions that got none.
+        degraded: steps whose result is worth less than they promise.
+        simulated: whether any answer came from no language model.
+        cost: calls, tokens and money, paid and recorded apart.
+        defects: kind -> count, see ``docs/reranking.md``.
+    """
+
+    questions: int = 0
+    repairs: int = 0
+    unanswered: int = 0
+    degraded: int = 0
+    simulated: bool = False
+    cost: Cost = Cost()
+    defects: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Tally) -> Tally:
+        kinds = sorted({*self.defects, *other.defects})
+        return Tally(
+            self.questions + other.questions,
+            self.repairs + other.repairs,
+            self.unanswered + other.unanswered,
+            self.degraded + other.degraded,
+            self.simulated or other.simulated,
+            self.cost + other.cost,
+            {kind: self.defects.get(kind, 0) + other.defects.get(kind, 0) for kind in kinds},
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step did.
+
+    Attributes:
+        step: its spelling.
+        notes: what people should know of it: the new wording, how many papers joined.
+        tally: what it asked of a model, and what that cost.
+        stopped: the error that ended the asking, or None.
+        error: the last error of a call, or None.
+        seconds: that it took.
+    """
+
+    step: str
+    notes: tuple[str, ...] = ()
+    tally: Tally = Tally()
+    stopped: ModelError | None = None
+    error: ModelError | None = None
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The spelling without options."""
+        return self.step.partition("(")[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; what is 0 or empty is left out."""
+        tally, cost = self.tally, self.tally.cost
+        out: dict[str, Any] = {"step": self.step, "seconds": round(self.seconds, 4)}
+        counts = {"questions": tally.questions, "repairs": tally.repairs, "calls": cost.calls}
+        counts |= {"prompt_tokens": cost.prompt_tokens, "completion_tokens": cost.completion_tokens}
+        counts |= {"recorded": cost.recorded, "recorded_tokens": cost.recorded_tokens}
+        out |= {name: value for name, value in counts.items() if value}
+        if cost.calls:
+            out["money"] = None if cost.unpriced else round(cost.money, 6)
+        if self.notes:
+            out["notes"] = list(self.notes)
+        if tally.defects:
+            out["defects"] = dict(tally.defects)
+        out |= {name: True for name in ("degraded", "simulated") if getattr(tally, name)}
+        if self.stopped or self.error:
+            out["error"] = str(self.stopped or self.error)
+        return out
+
+    def warnings(self) -> list[str]:
+        """What the reader should know, each one sentence."""
+        tally, out = self.tally, []
+        if tally.simulated:
+            out.append(f"{self.name}: simulated, no language model was asked")
+        if self.stopped is not None:
+            reason = self.stopped.what + (f" ({self.stopped.why})" if self.stopped.why else "")
+            out.append(f"{self.name} stopped: {reason}; the order before it stands")
+        elif tally.degraded:
+            share = f"{tally.repairs} of {tally.questions} answers were missing or had to be repaired"
+            last = f"; last: {self.error.what}" if self.error else ""
+            out.append(f"{self.name} is degraded: {share}{last}")
+        return out
