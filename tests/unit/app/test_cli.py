@@ -320,7 +320,7 @@ def test_the_table(run, library):
         (("--until", "2020"), "require year=<=2020"),
         (("--venue", "SIGIR"), "require venue=SIGIR"),
         (("--author", "Karpukhin"), "require author=Karpukhin"),
-        (("--lang", "en"), "require language=en"),
+        (("--language", "en"), "require language=en"),
     ],
 )
 def test_a_flag_is_the_condition_of_that_name(run, library, flag, condition):
