@@ -10,7 +10,6 @@ disturb the other. Systems take turns; of each the quickest turn counts. Writes 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import platform
@@ -105,12 +104,9 @@ print(json.dumps(dict(zip(names, (b - a for a, b in zip(t, t[1:]))))))
 
 
 def read_texts(path: Path, count: int) -> list[str]:
-    raw = path.read_bytes()
-    if path.suffix == ".zst":
-        import zstandard
+    from aspectra.papers.sources.files import read_text
 
-        raw = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(raw)).read()
-    papers = [json.loads(line) for line in raw.decode("utf-8").splitlines()[:count]]
+    papers = [json.loads(line) for line in read_text(path)[0].splitlines()[:count]]
     return [f"{paper['title']}. {paper['abstract']}" for paper in papers]
 
 

@@ -29,7 +29,7 @@ from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.readers._sections import ASPECTS, sections_of
-from aspectra.views.readers.protocol import LOCAL_READERS
+from aspectra.views.readers.protocol import READERS
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 
@@ -433,7 +433,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS, help="what to measure anew")
     options = parser.parse_args()
     benchmark = BENCHMARKS.get("beir")(options.data, qrels="cited")
-    searcher = benchmark_library(benchmark, options.library, IndexSettings(readers=LOCAL_READERS))
+    searcher = benchmark_library(benchmark, options.library, IndexSettings(readers=tuple(READERS.names())))
     bench = Bench(options.data, searcher)
     measured = options.library.with_suffix(".parts")
     measured.mkdir(exist_ok=True)

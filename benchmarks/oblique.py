@@ -44,7 +44,7 @@ from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
-from aspectra.views.lenses.protocol import LOCAL_LENSES
+from aspectra.views.lenses.protocol import default_lenses
 from aspectra.views.prompted.definition import PromptedLens
 from aspectra.views.prompted.prompt import builtin_text
 from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
@@ -62,7 +62,7 @@ POOL, VERIFIER_ERROR = 100, 0.1
 PAPERS, PILOT, LANES = 10_000, 60, 8
 # A capitalised word that does not begin a sentence.
 CAPITALISED = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]*")
-SETTINGS = IndexSettings(chunks=(), sentences="late", lenses=(*LOCAL_LENSES, "style"))
+SETTINGS = IndexSettings(chunks=(), sentences="late", lenses=(*default_lenses(), "style"))
 Run = dict[str, dict[str, float]]
 
 

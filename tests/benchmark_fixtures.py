@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import zstandard
+from aspectra.papers.sources.files import zstd
 
 
 def put(path: Path, text: str) -> Path:
@@ -19,7 +19,7 @@ def put(path: Path, text: str) -> Path:
     if path.suffix == ".gz":
         raw = gzip.compress(raw)
     elif path.suffix == ".zst":
-        raw = zstandard.ZstdCompressor().compress(raw)
+        raw = zstd.compress(raw)
     path.write_bytes(raw)
     return path
 

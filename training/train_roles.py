@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import zstandard
 from safetensors.numpy import load_file
 from scipy.sparse import csr_matrix, hstack
 from sklearn.feature_extraction.text import CountVectorizer
@@ -38,6 +37,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
+from aspectra.papers.sources.files import zstd
 from aspectra.views.lenses._role_features import PLACES, UNKNOWN, Pieces, Words, pooled, sentence_keys
 from aspectra.views.lenses._role_model import NEIGHBOUR, ROLES, RoleModel
 
@@ -67,7 +67,7 @@ class Split:
 
 def read(path: Path) -> Split:
     """A .jsonl.zst file of CSAbstruct."""
-    with zstandard.open(path, "rt", encoding="utf-8") as lines:
+    with zstd.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
     return Split(
         [s for row in rows for s in row["sentences"]],
@@ -311,7 +311,7 @@ def predict(arrays: dict[str, Any], split: Split) -> dict[str, np.ndarray]:
 
 def agreement(path: Path, arrays: dict[str, Any]) -> None:
     """Agreement with another model's roles (``pred_labels`` of CSFCube); nothing is trained on them."""
-    with zstandard.open(path, "rt", encoding="utf-8") as lines:
+    with zstd.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
     other = Split(
         [s for row in rows for s in row["abstract"]],

@@ -204,7 +204,7 @@ def test_search_loads_no_reader(library, environ):
         [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=True
     )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert not loaded & {"lxml", "pypdf", "bibtexparser", "rispy", "pylatexenc", "torch", "pandas"}
+    assert not loaded & {"lxml", "pypdf", "bibtexparser", "yaml", "pylatexenc", "torch", "pandas"}
 
 
 def test_the_demo_answers_with_proof(demo, aspectra):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from aspectra.base.hashing import canonical_json, digest_texts
 from aspectra.papers.library.derived import pack, unpack
 from aspectra.papers.library.rows import paper_from_row, paper_row
 from aspectra.papers.paper import Paper, Section, Sentence
-from aspectra.papers.text.sentences import split_sentences
+from aspectra.papers.text.sentences import _END, split_sentences
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
@@ -40,6 +41,12 @@ def test_sentences_cover_all_text_in_order_without_overlap(value):
         assert end - start <= 1200
         at = end
     assert not value[at:].strip()
+
+
+@given(text | prose | st.text(st.sampled_from(list(".!?。！？\"'”’」』）)]} \t\na"))))
+def test_sentence_ends_are_those_of_the_plain_alternatives(value):
+    plain = re.compile(r"""[.!?]+["'”’)\]}]*(?=\s)|[。！？]+["'”’」』）]*|\n[ \t]*\n""")
+    assert [m.span() for m in _END.finditer(value)] == [m.span() for m in plain.finditer(value)]
 
 
 @given(title=text, abstract=text | prose)

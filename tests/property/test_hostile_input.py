@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import canonical_json
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.json._records import first_keys
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.xml._parsing import root_name
-from aspectra.papers.text.references import read_reference, split_references
-from aspectra.papers.text.structure import mend_hyphens, outline, strip_invisible
+from aspectra.papers.sources.xml.elements import root_name
+from aspectra.papers.text.cleaning import mend_hyphens, strip_invisible
+from aspectra.papers.text.references import cut_references, entries_of, read_reference
+from aspectra.papers.text.structure import outline
 
 NAMES = ("pdf", "unarxive", "tei", "jats", "openalex", "arxiv", "s2orc", "markdown")
 QUICK = tuple(name for name in NAMES if name != "pdf")  # a process for each PDF is too slow for many examples
@@ -54,7 +56,7 @@ XML = {
 def read(name: str, path: Path) -> list[Paper | Remark] | None:
     """What the source says; None for BadInput. Every paper can be stored."""
     try:
-        items = list(SOURCES.get(name).read(path, OPTIONS))
+        items = list(read_papers(path, name, OPTIONS))
     except BadInput:
         return None
     for item in items:
@@ -243,7 +245,7 @@ def test_any_text(text: str) -> None:
     clean, _ = strip_invisible(text)
     found = outline(mend_hyphens(clean))
     assert all(section.heading or section.text for section in found.sections)
-    for entry in split_references(clean)[1]:
+    for entry in entries_of(cut_references(clean)[1]):
         assert read_reference(entry).raw
 
 

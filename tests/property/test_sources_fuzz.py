@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from aspectra.base.errors import BadInput
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.detection import detect
-from aspectra.papers.sources.files import clean
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import detect, read_papers
+from aspectra.papers.sources.protocol import SOURCES, Remark
+from aspectra.papers.text.cleaning import clean
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
 TEXT_SOURCES = ("jsonl", "bibtex", "ris", "csl-json", "nbib")
@@ -47,7 +47,7 @@ def survives(name: str, content: bytes) -> None:
         path.write_bytes(content)
         assert 0 <= SOURCES.get(name).sniff(path, content) <= 1
         try:
-            items = list(SOURCES.get(name).read(path, ReadOptions()))
+            items = list(read_papers(path, name))
         except BadInput:
             return
         for item in items:
@@ -124,7 +124,7 @@ def test_whatever_is_written_reads_back(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x"
         path.write_text(WRITERS.get(name).write([paper]), encoding="utf-8", newline="")
-        items = list(SOURCES.get(name).read(path, ReadOptions()))
+        items = list(read_papers(path, name))
     (again,) = (item for item in items if isinstance(item, Paper))
     assert (again.id, again.title, again.abstract) == ("k", clean("T " + title), abstract)
     assert (again.venue, again.year) == (venue, 2000)

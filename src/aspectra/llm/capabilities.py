@@ -22,7 +22,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint was seen to do.
+    """What an endpoint can do, as a test showed.
 
     Attributes:
         logprobs: it gave log-probabilities of the first answer token's alternatives.

@@ -7,37 +7,27 @@ nothing is sent. Where the key comes from and goes to: :mod:`aspectra.llm.secret
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
-import os
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.llm.chat import Reply, Request
-from aspectra.llm.failures import KeyRefused, Malformed, ModelError, Offline, Transient
+from aspectra.llm.endpoint import LARGEST_BODY, Body, Endpoint
+from aspectra.llm.failures import Malformed, Transient
 from aspectra.llm.loops import PerLoop
-from aspectra.llm.openai_wire import context_in_card, failure, read_reply, request_body, wants_other_limit
-from aspectra.llm.secrets import DEFAULT_VARIABLE, key_variable, read_key, redact
+from aspectra.llm.openai_wire import context_in_card, read_reply, request_body, wants_other_limit
+from aspectra.llm.secrets import DEFAULT_VARIABLE
+from aspectra.llm.secrets import key_variable as variable_of
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx
 
-__all__ = ["OpenAICompatible", "journal_name", "offline"]
-
-_LONGEST_REFUSAL = 2**16  # bytes
-_SECRET = 8  # characters; what is shorter is a word put there because something had to be
-_LARGEST_BODY = 16 * 2**20  # bytes; an answer of some thousand tokens has a few tens of thousands
-
-
-def offline() -> bool:
-    """Whether ``ASPECTRA_OFFLINE`` forbids every connection."""
-    return os.environ.get("ASPECTRA_OFFLINE", "") not in {"", "0"}
+__all__ = ["OpenAICompatible", "journal_name"]
 
 
 def journal_name(
@@ -46,15 +36,6 @@ def journal_name(
     """What a journal calls the model: its name, and what else an answer depends on that no request says."""
     name = f"{model}@{revision}" if revision else model
     return name + "#" + digest([dict(extra or {}), sorted(omit)])[:8] if extra or omit else name
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class OpenAICompatible:
@@ -92,30 +73,16 @@ class OpenAICompatible:
     ) -> None:
         if not model:
             raise UsageError("a model must be named", hint="give the endpoint's name of it")
-        address = urlsplit(base_url)
-        host = address.hostname or ""
-        if address.scheme not in {"http", "https"} or not host or address.query or address.username:
-            # The address is not repeated: it may hold a password.
-            raise UsageError(
-                "the base URL of the model cannot be used",
-                why="it must be http(s)://host/path without a user name, password or query",
-            )
-        try:
-            self._auth = _from_environment(host, key_variable)
-        except ImportError as error:
-            raise MissingExtra(
-                "asking a language model needs httpx", why=str(error), hint='pip install "aspectra[openai]"'
-            ) from error
+        self._endpoint = Endpoint(
+            base_url, lambda host: variable_of(host, key_variable), wanted=key_variable or DEFAULT_VARIABLE
+        )
         self.model = model
-        self.remote = host
-        self.base_url = base_url.rstrip("/")
+        self.remote = self._endpoint.host
+        self.base_url = self._endpoint.url
         self.name = journal_name(model, revision=revision, extra=extra, omit=omit)
-        self._named = key_variable
         self._timeout = timeout
         self._extra = dict(extra or {})
         self._omit = tuple(omit)
-        self._local = _is_loopback(host)
-        self._secure = address.scheme == "https" or self._local
         self._limit_field = "max_tokens"
         self._idle: PerLoop[list[httpx.AsyncClient]] = PerLoop(list)
         self._ssl: ssl.SSLContext | None = None
@@ -141,8 +108,9 @@ class OpenAICompatible:
                 # Some models bound the answer by another name. The endpoint says so; no list is kept here.
                 self._limit_field = "max_completion_tokens"
                 continue
-            raise self._failure(status, headers, raw)
-        reply = read_reply(raw, host=self.remote, seconds=time.perf_counter() - clock, clean=self._clean)
+            raise self._endpoint.failure(status, headers, raw)
+        seconds = time.perf_counter() - clock
+        reply = read_reply(raw, host=self.remote, seconds=seconds, clean=self._endpoint.clean)
         self.simulated = self.simulated or reply.simulated
         return reply
 
@@ -153,7 +121,7 @@ class OpenAICompatible:
         if status in {404, 405, 501}:
             return None
         if status != 200:
-            raise self._failure(status, headers, raw)
+            raise self._endpoint.failure(status, headers, raw)
         try:
             cards = [card for card in json.loads(raw)["data"] if card["id"] == self.model]
         except (ValueError, KeyError, TypeError):
@@ -167,35 +135,9 @@ class OpenAICompatible:
             await idle.pop().aclose()
 
     def _check(self) -> None:
-        """Refuse what must not be sent."""
-        if offline():
-            raise Offline(
-                f"the model {self.name!r} would be asked at {self.remote}",
-                why="ASPECTRA_OFFLINE is set",
-                hint="unset ASPECTRA_OFFLINE; recorded answers work without a connection",
-            )
-        variable = key_variable(self.remote, self._named)
-        if not variable:
-            if self._local:
-                return
-            raise KeyRefused(
-                f"there is no key for the endpoint at {self.remote}",
-                why=f"{self._named or DEFAULT_VARIABLE} is not set",
-                hint=f"put the key into the environment variable {self._named or DEFAULT_VARIABLE} "
-                "(any word where the endpoint needs none)",
-            )
-        if not self._secure:
-            raise KeyRefused(
-                f"the key would travel to {self.remote} unencrypted", hint="use an https:// address"
-            )
-        if not _sendable(variable):
-            raise KeyRefused(f"{variable} holds characters that no key has")
-
-    def _failure(self, status: int, headers: Mapping[str, str], raw: bytes) -> ModelError:
-        return failure(status, headers, raw, host=self.remote, clean=self._clean, now=time.time())
-
-    def _clean(self, text: str) -> str:
-        return redact(text, read_key(key_variable(self.remote, self._named)))
+        self._endpoint.check(
+            self.name, hint="unset ASPECTRA_OFFLINE; recorded answers work without a connection"
+        )
 
     async def _exchange(self, verb: str, path: str, body: bytes | None) -> tuple[int, dict[str, str], bytes]:
         """(status, headers with names in lower case, body) of one request."""
@@ -209,7 +151,7 @@ class OpenAICompatible:
                 answer = await self._transfer(client, verb, path, body)
             if answer is not None:
                 return answer
-            unreadable = f"it is larger than {_LARGEST_BODY // 2**20} MiB"
+            unreadable = f"it is larger than {LARGEST_BODY // 2**20} MiB"
         except TimeoutError:
             trouble = f"no answer within {self._timeout:g} s"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -242,29 +184,16 @@ class OpenAICompatible:
         """
         headers = {"Content-Type": "application/json"} if body is not None else {}
         request = client.build_request(verb, self.base_url + path, content=body, headers=headers)
-        response = await client.send(request, auth=self._auth, stream=True)
-        parts, size = [], 0
+        response = await client.send(request, auth=self._endpoint.auth, stream=True)
+        read = Body()
         try:
             async for part in response.aiter_bytes():
-                parts.append(part)
-                size += len(part)
-                if size > _LARGEST_BODY:
+                if not read.add(part):
                     return None
         finally:
             await response.aclose()
-        raw = self._scrub(response.status_code, b"".join(parts))
+        raw = self._endpoint.scrub(response.status_code, read.whole())
         return response.status_code, dict(response.headers), raw
-
-    def _scrub(self, status: int, raw: bytes) -> bytes:
-        """A body without the key, should the endpoint echo it; of a refusal no more than its start."""
-        key = read_key(key_variable(self.remote, self._named))
-        if len(key) >= _SECRET:
-            plain = json.dumps(key)[1:-1]
-            for form in {key, plain, plain.replace("/", "\\/")}:  # as it is, and as JSON may write it
-                raw = raw.replace(form.encode(), b"***")
-        if status == 200:
-            return raw
-        return self._clean(raw[:_LONGEST_REFUSAL].decode("utf-8", "replace")).encode()
 
     def _connection(self) -> httpx.AsyncClient:
         """A client that holds one connection.
@@ -280,24 +209,6 @@ class OpenAICompatible:
             verify=self._ssl,
             timeout=None,  # noqa: S113 (the whole attempt has one)
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0),
-            trust_env=not self._local,
+            trust_env=not self._endpoint.local,
             follow_redirects=False,
         )
-
-
-def _sendable(variable: str) -> bool:
-    key = read_key(variable)
-    return key.isascii() and key.isprintable() and " " not in key
-
-
-def _from_environment(host: str, named: str) -> httpx.Auth:
-    """Puts the key on a request when it is sent, so that no object and no frame above holds it."""
-    import httpx
-
-    class FromEnvironment(httpx.Auth):
-        def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-            if variable := key_variable(host, named):
-                request.headers["Authorization"] = f"Bearer {read_key(variable)}"
-            yield request
-
-    return FromEnvironment()

@@ -162,7 +162,7 @@ def failure(
         return ContextExceeded(
             "the request does not fit into the model's context",
             why=why,
-            hint="give the judge fewer or shorter texts, or ask for a shorter answer",
+            hint="send fewer or shorter texts, or ask for a shorter answer",
             status=status,
         )
     if status == 400 and _FILTERED.search(marks):
@@ -178,7 +178,7 @@ def failure(
         )
     if status == 404:
         return NoSuchModel(
-            f"the endpoint at {host} has no such model, or no chat at this address",
+            f"the endpoint at {host} has no such model, or nothing at this address",
             why=why,
             hint="check the model's name and the base URL (it usually ends in /v1)",
             status=status,

@@ -10,11 +10,11 @@ import os
 import re
 from urllib.parse import urlsplit
 
-__all__ = ["DEFAULT_VARIABLE", "key_variable", "read_key", "redact"]
+__all__ = ["DEFAULT_VARIABLE", "OPENAI_HOST", "OPENAI_VARIABLE", "key_variable", "read_key", "redact"]
 
 DEFAULT_VARIABLE = "ASPECTRA_API_KEY"
-_OPENAI_VARIABLE = "OPENAI_API_KEY"
-_OPENAI_HOST = "api.openai.com"
+OPENAI_VARIABLE = "OPENAI_API_KEY"
+OPENAI_HOST = "api.openai.com"
 _WINDOW = 6  # a run of this many characters of a key is as good as the key for whoever looks for it
 _LOOKS_SECRET = re.compile(r"(?i)\b(bearer\s+|(?:sk|pk|hf|gsk|xai|ghp|key)[-_])[A-Za-z0-9+/=._~-]{8,}")
 
@@ -29,8 +29,8 @@ def key_variable(host: str, named: str = "") -> str:
         return named if read_key(named) else ""
     if read_key(DEFAULT_VARIABLE):
         return DEFAULT_VARIABLE
-    hosts = {_OPENAI_HOST, urlsplit(os.environ.get("OPENAI_BASE_URL", "")).hostname}
-    return _OPENAI_VARIABLE if host in hosts and read_key(_OPENAI_VARIABLE) else ""
+    hosts = {OPENAI_HOST, urlsplit(os.environ.get("OPENAI_BASE_URL", "")).hostname}
+    return OPENAI_VARIABLE if host in hosts and read_key(OPENAI_VARIABLE) else ""
 
 
 def read_key(variable: str) -> str:

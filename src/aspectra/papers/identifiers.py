@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["identifiers_in", "normalise", "parse_identifier"]
+__all__ = ["ARXIV_DOI", "identifiers_in", "normalise", "parse_identifier"]
+
+ARXIV_DOI = "10.48550/arxiv."
+"""How the DOIs of arXiv begin, in lower case."""
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]+(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
 _ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
+_SHAPES = {
+    "acl": _ACL,
+    "openalex": re.compile(r"[Ww]\d+"),
+    "pmid": re.compile(r"\d+"),
+    "pmcid": re.compile(r"PMC\d+|^\d+$", re.I),
+}
 
 _PREFIXES = {
     "doi": "doi",
@@ -47,18 +56,12 @@ def normalise(scheme: str, value: object) -> str:
     if scheme == "arxiv":
         found = _ARXIV_NEW.search(text) or _ARXIV_OLD.search(text)
         return found.group(1) if found else ""
-    if scheme == "acl":
-        found = _ACL.search(text)
-        return found.group(1) if found else ""
-    if scheme == "openalex":
-        found = re.search(r"[Ww]\d+", text)
-        return found.group().upper() if found else ""
-    if scheme == "pmid":
-        found = re.search(r"\d+", text)
-        return found.group() if found else ""
-    if scheme == "pmcid":
-        found = re.search(r"PMC\d+", text, re.I)
-        return found.group().upper() if found else ""
+    if scheme in _SHAPES:
+        found = _SHAPES[scheme].search(text)
+        value = found.group() if found else ""
+        if scheme == "pmcid" and value.isdigit():
+            return f"PMC{value}"  # written with and without the letters
+        return value if scheme == "acl" else value.upper()
     if scheme == "isbn":
         return re.sub(r"[^0-9Xx]", "", text).upper()
     return text
@@ -102,14 +105,14 @@ def identifiers_in(text: str) -> dict[str, str]:
 
     >>> identifiers_in("A. Author. Title. arXiv preprint arXiv:2004.07180, 2020.")
     {'arxiv': '2004.07180'}
+    >>> identifiers_in("https://doi.org/10.48550/arXiv.2004.07180v2")["arxiv"]
+    '2004.07180'
     """
-    found: dict[str, str] = {}
-    if doi := normalise("doi", text):
-        found["doi"] = doi
-        if doi.startswith("10.48550/arxiv."):
-            found["arxiv"] = doi.removeprefix("10.48550/arxiv.")
-    if "arxiv" in text.casefold() and "arxiv" not in found:
-        after = text[text.casefold().index("arxiv") :]
-        if arxiv := normalise("arxiv", after):
-            found["arxiv"] = arxiv
-    return found
+    doi = normalise("doi", text)
+    if doi.startswith(ARXIV_DOI):
+        named = doi.removeprefix(ARXIV_DOI)
+    else:
+        at = text.casefold().find("arxiv")
+        named = text[at:] if at >= 0 else ""
+    found = {"doi": doi, "arxiv": normalise("arxiv", named)}
+    return {scheme: value for scheme, value in found.items() if value}

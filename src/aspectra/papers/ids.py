@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.sources.files import clean
 from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["choose_id", "distinct_ids"]
-
-_SPACE = re.compile(r"\s+")
+__all__ = ["choose_id", "distinct_ids", "numbered"]
 
 
 def choose_id(
@@ -43,7 +41,7 @@ def choose_id(
     """
     if isinstance(own, float) and own.is_integer():
         own = int(own)  # spreadsheets and pandas turn numeric ids into floats
-    if text := _SPACE.sub(" ", clean(own)):
+    if text := one_line(own):
         return text
     known = identifiers or {}
     if doi := known.get("doi"):
@@ -54,22 +52,21 @@ def choose_id(
     return "h:" + digest_texts([normalise_title(title), str(year), first])[:12]
 
 
+def numbered(own: str, start: int = 2) -> Iterator[str]:
+    """``own~2``, ``own~3`` and so on: the ids that further papers called ``own`` get."""
+    return (f"{own}~{number}" for number in count(start))
+
+
 def distinct_ids(items: Iterable[Paper | Remark]) -> Iterator[Paper | Remark]:
     """The same stream with ids made unique: a second ``smith2020`` becomes ``smith2020~2``, remarked."""
-    seen: dict[str, int] = {}
+    seen: set[str] = set()
+    further: dict[str, Iterator[str]] = {}
     for item in items:
-        if isinstance(item, Remark):
-            yield item
-            continue
-        if item.id not in seen:
-            seen[item.id] = 1
-            yield item
-            continue
-        number = seen[item.id] + 1
-        while f"{item.id}~{number}" in seen:
-            number += 1
-        seen[item.id] = number
-        new = f"{item.id}~{number}"
-        seen[new] = 1
-        yield Remark(f"entry {item.id}", f"id used before: kept as {new}", skipped=False)
-        yield item.with_id(new)
+        if isinstance(item, Paper) and item.id in seen:
+            names = further.setdefault(item.id, numbered(item.id))
+            new = next(name for name in names if name not in seen)
+            yield Remark(f"entry {item.id}", f"id used before: kept as {new}", skipped=False)
+            item = item.with_id(new)  # noqa: PLW2901
+        if isinstance(item, Paper):
+            seen.add(item.id)
+        yield item

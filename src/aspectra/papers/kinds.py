@@ -7,99 +7,62 @@ a record read from one format can be written in another: ``type`` (a CSL type), 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = ["BIBTEX_TYPES", "CSL_TO_BIBTEX", "CSL_TO_RIS", "RIS_TYPES", "SHARED", "shared_list", "shared_text"]
 
 SHARED = ("type", "volume", "issue", "pages", "publisher", "issn", "date", "note", "keywords", "editors")
 
-BIBTEX_TYPES = {
-    "article": "article-journal",
-    "suppperiodical": "article-journal",
-    "periodical": "periodical",
-    "book": "book",
-    "mvbook": "book",
-    "collection": "book",
-    "proceedings": "book",
-    "booklet": "pamphlet",
-    "inbook": "chapter",
-    "bookinbook": "chapter",
-    "incollection": "chapter",
-    "inproceedings": "paper-conference",
-    "conference": "paper-conference",
-    "inreference": "entry-encyclopedia",
-    "manual": "report",
-    "mastersthesis": "thesis",
-    "phdthesis": "thesis",
-    "thesis": "thesis",
-    "report": "report",
-    "techreport": "report",
-    "patent": "patent",
-    "online": "webpage",
-    "electronic": "webpage",
-    "www": "webpage",
-    "dataset": "dataset",
-    "software": "software",
-    "unpublished": "manuscript",
-    "misc": "document",
+# CSL type -> the types of a format that mean it; the first is the one to write.
+_BIBTEX = {
+    "article-journal": ("article", "suppperiodical"),
+    "book": ("book", "mvbook", "collection", "proceedings"),
+    "pamphlet": ("booklet",),
+    "chapter": ("incollection", "inbook", "bookinbook"),
+    "paper-conference": ("inproceedings", "conference"),
+    "thesis": ("phdthesis", "mastersthesis", "thesis"),
+    "report": ("techreport", "manual", "report"),
+    "manuscript": ("unpublished",),
 }
-CSL_TO_BIBTEX = {
-    "article": "misc",
-    "article-journal": "article",
-    "article-magazine": "article",
-    "article-newspaper": "article",
-    "book": "book",
-    "chapter": "incollection",
-    "paper-conference": "inproceedings",
-    "thesis": "phdthesis",
-    "report": "techreport",
-    "manuscript": "unpublished",
-    "pamphlet": "booklet",
+# Read, but written by the venue: BibTeX itself does not know them.
+_BIBLATEX = {
+    "periodical": ("periodical",),
+    "entry-encyclopedia": ("inreference",),
+    "patent": ("patent",),
+    "webpage": ("online", "electronic", "www"),
+    "dataset": ("dataset",),
+    "software": ("software",),
+    "document": ("misc",),
 }
-RIS_TYPES = {
-    "JOUR": "article-journal",
-    "EJOUR": "article-journal",
-    "JFULL": "periodical",
-    "MGZN": "article-magazine",
-    "NEWS": "article-newspaper",
-    "BOOK": "book",
-    "EBOOK": "book",
-    "EDBOOK": "book",
-    "CHAP": "chapter",
-    "ECHAP": "chapter",
-    "CONF": "paper-conference",
-    "CPAPER": "paper-conference",
-    "THES": "thesis",
-    "RPRT": "report",
-    "PAT": "patent",
-    "ELEC": "webpage",
-    "BLOG": "post-weblog",
-    "DATA": "dataset",
-    "COMP": "software",
-    "UNPB": "manuscript",
-    "MANSCPT": "manuscript",
-    "INPR": "article-journal",
-    "GEN": "document",
+_RIS = {
+    "article-journal": ("JOUR", "EJOUR", "INPR"),
+    "article-magazine": ("MGZN",),
+    "article-newspaper": ("NEWS",),
+    "periodical": ("JFULL",),
+    "book": ("BOOK", "EBOOK", "EDBOOK"),
+    "chapter": ("CHAP", "ECHAP"),
+    "paper-conference": ("CPAPER", "CONF"),
+    "thesis": ("THES",),
+    "report": ("RPRT",),
+    "patent": ("PAT",),
+    "webpage": ("ELEC",),
+    "post-weblog": ("BLOG",),
+    "dataset": ("DATA",),
+    "software": ("COMP",),
+    "manuscript": ("UNPB", "MANSCPT"),
 }
-CSL_TO_RIS = {
-    "article": "GEN",
-    "article-journal": "JOUR",
-    "article-magazine": "MGZN",
-    "article-newspaper": "NEWS",
-    "periodical": "JFULL",
-    "book": "BOOK",
-    "chapter": "CHAP",
-    "paper-conference": "CPAPER",
-    "thesis": "THES",
-    "report": "RPRT",
-    "patent": "PAT",
-    "webpage": "ELEC",
-    "post-weblog": "BLOG",
-    "dataset": "DATA",
-    "software": "COMP",
-    "manuscript": "UNPB",
-}
+
+
+def _by_name(kinds: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {name: kind for kind, names in kinds.items() for name in names}
+
+
+BIBTEX_TYPES = _by_name(_BIBTEX | _BIBLATEX)
+RIS_TYPES = {**_by_name(_RIS), "GEN": "document"}
+CSL_TO_BIBTEX = {kind: names[0] for kind, names in _BIBTEX.items()}
+CSL_TO_BIBTEX |= {"article": "misc", "article-magazine": "article", "article-newspaper": "article"}
+CSL_TO_RIS = {kind: names[0] for kind, names in _RIS.items()} | {"article": "GEN"}
 
 
 def shared_text(metadata: Mapping[str, Any], name: str) -> str:

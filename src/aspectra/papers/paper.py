@@ -11,8 +11,9 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from aspectra.base.hashing import digest
 
@@ -26,8 +27,6 @@ __all__ = [
     "normalise_title",
 ]
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -37,8 +36,7 @@ class Section:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence of the abstract that the source itself marked: ``abstract[start:end]``.
 
     ``role`` is one of background, objective, method, result, other, or "" where the source gave none.
@@ -64,7 +62,7 @@ class Reference:
     raw: str = ""
     key: str = ""
     title: str = ""
-    identifiers: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    identifiers: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +98,13 @@ class Paper:
     authors: tuple[str, ...] = ()
     year: int | None = None
     venue: str = ""
-    identifiers: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    identifiers: Mapping[str, str] = field(default_factory=dict, hash=False)
     url: str = ""
     language: str = ""
     sections: tuple[Section, ...] = ()
     references: tuple[Reference, ...] = ()
     sentences: tuple[Sentence, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @cached_property
     def content_hash(self) -> str:
@@ -125,53 +123,33 @@ class Paper:
     def to_dict(self, *, with_id: bool = True) -> dict[str, Any]:
         """JSON form (our own JSONL format); empty fields are left out. ``from_dict`` reads it back."""
         out: dict[str, Any] = {"id": self.id} if with_id else {}
-        for name in ("title", "abstract", "venue", "url", "language"):
-            if value := getattr(self, name):
+        for name in ("title", "abstract", "venue", "url", "language", "year"):
+            if (value := getattr(self, name)) not in ("", None):
                 out[name] = value
-        if self.year is not None:
-            out["year"] = self.year
-        if self.authors:
-            out["authors"] = list(self.authors)
-        if self.identifiers:
-            out["identifiers"] = dict(self.identifiers)
-        if self.sections:
-            out["sections"] = [{"heading": s.heading, "text": s.text} for s in self.sections]
-        if self.references:
-            out["references"] = [_reference_dict(r) for r in self.references]
-        if self.sentences:
-            out["sentences"] = [[s.start, s.end, s.role] for s in self.sentences]
-        if self.metadata:
-            out["metadata"] = dict(self.metadata)
-        return out
+        several: dict[str, Any] = {
+            "authors": list(self.authors),
+            "identifiers": dict(self.identifiers),
+            "sections": [{"heading": s.heading, "text": s.text} for s in self.sections],
+            "references": [_reference_dict(r) for r in self.references],
+            "sentences": [list(s) for s in self.sentences],
+            "metadata": dict(self.metadata),
+        }
+        return out | {name: value for name, value in several.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Paper:
-        """Inverse of :meth:`to_dict`."""
-        return cls(
-            id=data["id"],
-            title=data.get("title", ""),
-            abstract=data.get("abstract", ""),
-            authors=tuple(data.get("authors", ())),
-            year=data.get("year"),
-            venue=data.get("venue", ""),
-            identifiers=data.get("identifiers", {}),
-            url=data.get("url", ""),
-            language=data.get("language", ""),
-            sections=tuple(Section(s["heading"], s["text"]) for s in data.get("sections", ())),
-            references=tuple(Reference(**r) for r in data.get("references", ())),
-            sentences=tuple(Sentence(*s) for s in data.get("sentences", ())),
-            metadata=data.get("metadata", {}),
-        )
+        """Inverse of :meth:`to_dict`.
+
+        Raises:
+            msgspec.ValidationError: a field has the wrong type or ``id`` is missing; the message names it.
+        """
+        return msgspec.convert(data, cls)
 
 
 def _reference_dict(reference: Reference) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name in ("raw", "key", "title"):
-        if value := getattr(reference, name):
-            out[name] = value
-    if reference.identifiers:
-        out["identifiers"] = dict(reference.identifiers)
-    return out
+    out = {name: getattr(reference, name) for name in ("raw", "key", "title")}
+    out["identifiers"] = dict(reference.identifiers)
+    return {name: value for name, value in out.items() if value}
 
 
 def field_text(paper: Paper, name: str) -> str:

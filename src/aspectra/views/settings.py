@@ -12,7 +12,7 @@ import msgspec
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES
+from aspectra.views.lenses.protocol import LENSES, default_lenses
 from aspectra.views.lexical.tokens import LexicalSettings, TokenSettings
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 
@@ -58,7 +58,7 @@ class IndexSettings:
         sentences: how sentence vectors are made: ``apart`` (each sentence encoded by itself: about as much
             work again as the abstracts, and much better for aspects) or ``late`` (pooled from the
             abstract's own pass, free). An encoder without token states knows only ``apart``.
-        lenses: names of the lenses that every paper is seen through.
+        lenses: names of the lenses applied to every paper.
         batch: papers encoded between two commits: what a kill can undo.
         citations: whether views of full text see in-text citations. ``strip``: they do not, so that what
             papers are about is compared and not whom they name; stored texts and quotes keep them.
@@ -70,7 +70,7 @@ class IndexSettings:
     chunks: tuple[str, ...] = ("250w",)
     dense_chunks: bool = True
     sentences: Literal["apart", "late"] = "apart"
-    lenses: tuple[str, ...] = LOCAL_LENSES
+    lenses: tuple[str, ...] = field(default_factory=default_lenses)
     batch: int = 256
     citations: Literal["strip", "keep"] = "strip"
     readers: tuple[str, ...] = ASPECT_READERS

@@ -8,13 +8,13 @@ import sys
 import types
 
 import pytest
-import zstandard
 
 from aspectra.base.errors import BadInput, MissingExtra
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._hub import fetch
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, HubSet
 from aspectra.lab.runs.rows import array_items
+from aspectra.papers.sources.files import zstd
 from benchmark_fixtures import lines, put
 
 
@@ -27,8 +27,8 @@ def test_checksum_is_of_the_bytes_on_disk(tmp_path):
 
 def test_a_frame_cut_between_two_blocks_is_found(tmp_path):
     """A reader of streams ends silently there; the lines before are whole."""
-    packer = zstandard.ZstdCompressor().compressobj()
-    first = packer.compress(b'{"a": 1}\n') + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    packer = zstd.ZstdCompressor()
+    first = packer.compress(b'{"a": 1}\n', packer.FLUSH_BLOCK)
     rest = packer.compress(b'{"a": 2}\n') + packer.flush()
     path = tmp_path / "a.jsonl.zst"
     path.write_bytes(first + rest)
@@ -39,7 +39,7 @@ def test_a_frame_cut_between_two_blocks_is_found(tmp_path):
 
 
 def test_several_frames_are_one_file(tmp_path):
-    pack = zstandard.ZstdCompressor().compress
+    pack = zstd.compress
     path = tmp_path / "a.jsonl.zst"
     path.write_bytes(pack(b'{"a": 1}\n') + pack(b'{"a": 2}\n'))
     assert [row["a"] for row in Folder(tmp_path).rows(path)] == [1, 2]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import order_ids
@@ -17,6 +16,7 @@ from aspectra.lab.runs.checks import Checks, check_run
 from aspectra.lab.runs.foreign import UNMATCHED, read_export
 from aspectra.lab.runs.rows import read_rows
 from aspectra.lab.runs.run import Qrels, Run
+from aspectra.papers.sources.files import zstd
 
 TREC = "q1 Q0 a 1 2.5 mine\nq1 Q0 b 2 1 mine\nq2 Q0 a 1 -3e-1 mine\n"
 DATA = {"q1": {"a": 2.5, "b": 1.0}, "q2": {"a": -0.3}}
@@ -52,7 +52,7 @@ def put(folder: Path, name: str, text: str | bytes) -> Path:
 @pytest.mark.parametrize("pack", ["", "gz", "zst"])
 def test_formats(tmp_path: Path, name: str, text: str, pack: str) -> None:
     raw = text.encode()
-    raw = gzip.compress(raw) if pack == "gz" else zstandard.compress(raw) if pack == "zst" else raw
+    raw = gzip.compress(raw) if pack == "gz" else zstd.compress(raw) if pack == "zst" else raw
     run = Run.read(put(tmp_path, f"{name}.{pack}".rstrip("."), raw))
     assert run.data == DATA
     assert not run.checks

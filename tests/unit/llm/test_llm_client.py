@@ -236,7 +236,7 @@ def test_connections_are_kept_and_taken_back():
 
 
 def test_too_large_an_answer(monkeypatch):
-    monkeypatch.setattr("aspectra.llm.openai_compatible._LARGEST_BODY", 100)
+    monkeypatch.setattr("aspectra.llm.endpoint.LARGEST_BODY", 100)
     with pytest.raises(Malformed, match="cannot be read"):
         ask(Server())
 

@@ -7,6 +7,7 @@ import pytest
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import detect, read_papers
+from aspectra.papers.sources.files import InputFile
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,37 @@ def test_content_decides(tmp_path: Path, text: str, name: str) -> None:
     path.write_text(text)
     assert detect(path) == name
     assert any(isinstance(item, Paper) for item in read_papers(path))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("PMID- 1\nOWN - NLM\nTI  - T\n", "nbib"),
+        ("TY  - JOUR\nTI  - T\nER  -\n", "ris"),
+        ("@article{a, title={T}}", "bibtex"),
+        ('[{"id": "a", "type": "book", "title": "T", "issued": {"date-parts": [[2000]]}}]', "csl-json"),
+    ],
+)
+def test_a_byte_order_mark_or_utf_16_hides_nothing(
+    tmp_path: Path, text: str, name: str, encoding: str
+) -> None:
+    path = tmp_path / "export.txt"
+    path.write_bytes(text.encode(encoding))
+    assert detect(path) == name
+    assert [item.title for item in read_papers(path) if isinstance(item, Paper)] == ["T"]
+
+
+def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('[\n{"id": "a", "title": "T"}\n]')
+    opened = []
+    unpatched = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *a, **k: opened.append(self) or unpatched(self, *a, **k))
+    with InputFile(path) as file:
+        file.digest()
+        assert [item.title for item in read_papers(file) if isinstance(item, Paper)] == ["T"]
+    assert opened == [path]
 
 
 def test_the_name_does_not_mislead(tmp_path: Path) -> None:

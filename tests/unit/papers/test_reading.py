@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 
 import pytest
-import zstandard
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.sources.files import clean, read_lines, read_text
+from aspectra.papers.sources.files import read_lines, read_text, zstd
+from aspectra.papers.text.cleaning import clean
 
 LINES = [f"line {i} with some words" for i in range(5000)]
 PLAIN = "\n".join(LINES).encode()
@@ -18,9 +18,9 @@ def packed(kind: str) -> bytes:
     if kind == "gzip":
         return gzip.compress(PLAIN)
     if kind == "zstd":
-        return zstandard.ZstdCompressor().compress(PLAIN)
+        return zstd.compress(PLAIN)
     half = len(PLAIN) // 2
-    return b"".join(zstandard.ZstdCompressor().compress(part) for part in (PLAIN[:half], PLAIN[half:]))
+    return b"".join(zstd.compress(part) for part in (PLAIN[:half], PLAIN[half:]))
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd", "zstd frames"])

@@ -6,9 +6,15 @@ import time
 
 import pytest
 
-from aspectra.papers.text.references import cited_title, read_reference, split_references
+from aspectra.papers.text.references import cited_title, cut_references, entries_of, read_reference
 
 BODY = "Introduction\nText with a year, 1999.\n\n"
+
+
+def split_references(text: str) -> tuple[str, list[str]]:
+    """Text without its reference list, and the entries of the list."""
+    before, block, after = cut_references(text)
+    return (f"{before}\n\n{after}" if after else before), entries_of(block)
 
 
 def test_bracketed_over_several_lines() -> None:

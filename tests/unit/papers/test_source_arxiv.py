@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.json.arxiv import arxiv_year
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 RECORD: dict[str, Any] = {
     "id": "2101.01234",
@@ -35,7 +36,7 @@ RECORD: dict[str, Any] = {
 
 def read(path: Path, *records: Any) -> list[Paper | Remark]:
     path.write_text("\n".join(map(json.dumps, records)), "utf-8")
-    return list(SOURCES.get("arxiv").read(path, ReadOptions()))
+    return list(read_papers(path, "arxiv"))
 
 
 def test_record(tmp_path: Path) -> None:

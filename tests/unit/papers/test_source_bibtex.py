@@ -6,15 +6,16 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.bibtex_record import names_of
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.sources.tagged.entry import names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
 
 def read(tmp_path: Path, text: str | bytes) -> tuple[dict[str, Paper], list[Remark]]:
     path = tmp_path / "x.bib"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    items = list(SOURCES.get("bibtex").read(path, ReadOptions()))
+    items = list(read_papers(path, "bibtex"))
     return {i.id: i for i in items if isinstance(i, Paper)}, [i for i in items if isinstance(i, Remark)]
 
 

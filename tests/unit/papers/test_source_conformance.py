@@ -11,6 +11,7 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0d\x0e-\x1f\x7f-\x9f]")
@@ -113,6 +114,14 @@ def test_has_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_declares_what_help_and_docs_say(name: str) -> None:
+    source = source_named(name)
+    assert 10 <= len(source.description) <= 110
+    assert "\n" not in source.description
+    assert all(re.fullmatch(r"\.[a-z0-9]+", ending) for ending in source.endings)
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("head", GARBAGE, ids=lambda b: repr(b[:12]))
 def test_sniff_stays_in_range(name: str, head: bytes, tmp_path: Path) -> None:
     for path in (tmp_path / "x", tmp_path / "x.bib", tmp_path / "x.jsonl", tmp_path):
@@ -126,18 +135,17 @@ def test_garbage_is_refused_or_remarked(name: str, content: bytes, tmp_path: Pat
     path = tmp_path / "garbage"
     path.write_bytes(content)
     with contextlib.suppress(BadInput):
-        check(list(source_named(name).read(path, ReadOptions(pdf_seconds=5))))
+        check(list(read_papers(path, name, ReadOptions(pdf_seconds=5))))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_empty_file_is_bad_input(name: str, tmp_path: Path) -> None:
-    source = source_named(name)
     if name == "folder":
         pytest.skip("reads folders, not files")
     path = tmp_path / "empty"
     path.write_bytes(b"")
     with pytest.raises(BadInput):
-        list(source.read(path, ReadOptions()))
+        list(read_papers(path, name))
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
@@ -145,7 +153,7 @@ class TestSample:
     def read(self, name: str, tmp_path: Path, content: bytes) -> list[Paper | Remark]:
         path = tmp_path / "sample"
         path.write_bytes(content)
-        return list(source_named(name).read(path, ReadOptions()))
+        return list(read_papers(path, name))
 
     def test_recognises_its_own(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "sample"
@@ -183,7 +191,7 @@ class TestSample:
     def test_long_text_is_cut_with_a_remark(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "sample"
         path.write_bytes(SAMPLES[name])
-        items = list(source_named(name).read(path, ReadOptions(max_text_chars=5)))
+        items = list(read_papers(path, name, ReadOptions(max_text_chars=5)))
         assert all(len(p.title) <= 5 and len(p.abstract) <= 5 for p in check(items))
         assert any("cut" in r.reason for r in items if isinstance(r, Remark))
 

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import SOURCES
 
 ITEM = {
     "id": "http://example.org/items/AB12",
@@ -27,7 +28,7 @@ ITEM = {
 def read(tmp_path: Path, value: object) -> list[Paper]:
     path = tmp_path / "x.json"
     path.write_text(json.dumps(value), encoding="utf-8")
-    return [i for i in SOURCES.get("csl-json").read(path, ReadOptions()) if isinstance(i, Paper)]
+    return [i for i in read_papers(path, "csl-json") if isinstance(i, Paper)]
 
 
 def test_an_item(tmp_path: Path) -> None:

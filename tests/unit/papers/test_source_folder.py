@@ -10,11 +10,12 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 
 def read(path: Path) -> tuple[list[Paper], list[Remark]]:
-    items = list(SOURCES.get("folder").read(path, ReadOptions()))
+    items = list(read_papers(path, "folder"))
     return [i for i in items if isinstance(i, Paper)], [i for i in items if isinstance(i, Remark)]
 
 
@@ -40,6 +41,13 @@ def test_order_ids_and_remarks(shelf: Path) -> None:
     places = [r.place for r in remarks if r.skipped]
     assert places == ["a.jsonl: line 3", "picture.png"]
     assert str(shelf.parent) not in json.dumps([p.to_dict() for p in papers])
+
+
+def test_a_library_is_no_folder_of_papers(shelf: Path) -> None:
+    (shelf / "b" / "library.db").write_bytes(b"x")
+    papers, remarks = read(shelf)
+    assert [p.title for p in papers] == ["p1", "p2", "Third"]
+    assert [r.place for r in remarks if "Aspectra library" in r.reason] == ["b"]
 
 
 def test_links_that_leave_are_refused(shelf: Path, tmp_path: Path) -> None:

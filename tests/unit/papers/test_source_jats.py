@@ -8,7 +8,8 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 JATS = r"""<?xml version="1.0"?>
 <!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) Journal Archiving DTD v1.2//EN" "JATS-archive.dtd">
@@ -62,7 +63,7 @@ JATS = r"""<?xml version="1.0"?>
 def paper(tmp_path: Path) -> Paper:
     path = tmp_path / "x.nxml"
     path.write_text(JATS, "utf-8")
-    (item,) = SOURCES.get("jats").read(path, ReadOptions())
+    (item,) = read_papers(path, "jats")
     assert isinstance(item, Paper)
     return item
 
@@ -105,7 +106,7 @@ def test_set_of_articles_and_empty_ones(tmp_path: Path) -> None:
     path = tmp_path / "x.xml"
     inner = JATS[JATS.index("<article ") :].replace("&nbsp;", " ")
     path.write_text(f"<pmc-articleset>{inner}<article/></pmc-articleset>", "utf-8")
-    items = list(SOURCES.get("jats").read(path, ReadOptions()))
+    items = list(read_papers(path, "jats"))
     assert isinstance(items[0], Paper)
     assert isinstance(items[1], Remark)
     assert items[1].skipped
@@ -121,4 +122,4 @@ def test_other_xml(tmp_path: Path) -> None:
     path = tmp_path / "x.xml"
     path.write_text("<html/>")
     with pytest.raises(BadInput, match="no <article>"):
-        list(SOURCES.get("jats").read(path, ReadOptions()))
+        list(read_papers(path, "jats"))

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.json._records import first_keys
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.files import zstd
+from aspectra.papers.sources.json.records import first_keys
+from aspectra.papers.sources.protocol import ReadOptions, Remark
 
 FIRST: dict[str, Any] = {
     "paper_id": "one",
@@ -27,7 +28,7 @@ SECOND: dict[str, Any] = {
     "title": "A second\u0007 paper",
     "abstract": "Text.",
 }
-NAMES = ("unarxive", "openalex", "arxiv", "s2orc")
+NAMES = ("unarxive", "openalex", "arxiv", "s2orc", "jsonl")
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
 
@@ -38,7 +39,7 @@ def lines(*records: Any) -> bytes:
 
 def read(name: str, path: Path, content: bytes, options: ReadOptions | None = None) -> list[Paper | Remark]:
     path.write_bytes(content)
-    return list(SOURCES.get(name).read(path, options or ReadOptions()))
+    return list(read_papers(path, name, options))
 
 
 def titles(items: list[Paper | Remark]) -> list[str]:
@@ -58,7 +59,7 @@ def test_layouts_of_a_file(name: str, layout: str, tmp_path: Path) -> None:
         "bom": b"\xef\xbb\xbf" + content,
         "utf-16": content.decode().encode("utf-16"),
         "gz": gzip.compress(content),
-        "zst": zstandard.compress(content),
+        "zst": zstd.compress(content),
         "blank lines": b"\n\n" + content.replace(b"\n", b"\n \n"),
     }[layout]
     assert titles(read(name, tmp_path / "x", content)) == ["Café ranking", "A second paper"]
@@ -87,6 +88,27 @@ def test_first_line_may_be_broken(name: str, tmp_path: Path) -> None:
     assert titles(items) == ["Café ranking"]
     assert isinstance(items[0], Remark)
     assert items[0].skipped
+
+
+@pytest.mark.parametrize("layout", ["array", "indented", "envelope", "nested fault"])
+def test_a_broken_element_costs_only_itself(name: str, layout: str, tmp_path: Path) -> None:
+    broken = '{"paper_id": "x", "authors": [{"name": "A"}, {"name": "B"}], "title" "Broken"}'
+    if layout == "nested fault":
+        broken = '{"paper_id": "x", "title": "Broken", "authors": [{"name": "A" "x"}, {"name": "B"}]}'
+    text = f"[{json.dumps(FIRST)}, {broken}, {json.dumps(SECOND)}]"
+    if layout == "indented":
+        text = text.replace("[{", "[\n  {").replace("}, {", "},\n  {")
+    if layout == "envelope":
+        text = '{\n"results": ' + text + "}"
+    items = read(name, tmp_path / "x", text.encode())
+    assert titles(items) == ["Café ranking", "A second paper"]
+    assert [i.place for i in items if isinstance(i, Remark) and i.skipped] == ["record 2"]
+
+
+def test_answers_of_an_interface_one_a_line(name: str, tmp_path: Path) -> None:
+    items = read(name, tmp_path / "x", lines({"results": [FIRST]}, {"results": [SECOND, 1]}))
+    assert titles(items) == ["Café ranking", "A second paper"]
+    assert [i.place for i in items if isinstance(i, Remark)] == ["line 2, record 2"]
 
 
 def test_reading_twice_gives_the_same(name: str, tmp_path: Path) -> None:

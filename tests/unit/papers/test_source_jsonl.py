@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
-from aspectra.papers.sources.json.jsonl import head_keys
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.files import zstd
+from aspectra.papers.sources.json.records import first_keys
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 
 def read(path: Path) -> tuple[list[Paper], list[Remark]]:
-    items = list(SOURCES.get("jsonl").read(path, ReadOptions()))
+    items = list(read_papers(path, "jsonl"))
     return [i for i in items if isinstance(i, Paper)], [i for i in items if isinstance(i, Remark)]
 
 
@@ -136,7 +137,7 @@ def test_one_pretty_printed_record(tmp_path: Path) -> None:
 
 def test_compressed(tmp_path: Path) -> None:
     raw = b'{"id": "a", "title": "T"}\n'
-    for name, packed in (("x.gz", gzip.compress(raw)), ("x.zst", zstandard.compress(raw))):
+    for name, packed in (("x.gz", gzip.compress(raw)), ("x.zst", zstd.compress(raw))):
         (tmp_path / name).write_bytes(packed)
         assert [p.id for p in read(tmp_path / name)[0]] == ["a"]
 
@@ -173,10 +174,10 @@ def test_no_object_is_bad_input(tmp_path: Path) -> None:
         read(path)
 
 
-def test_head_keys_of_a_cut_record() -> None:
-    assert head_keys(b'{"id": "a", "n": {"inner": 1}, "text": "long "quo') == {"id", "n", "text"}
-    assert head_keys(b'[{"a": [1, {"b": 2}], "c": "}') == {"a", "c"}
-    assert head_keys(b"[[1]]") == frozenset()
+def test_keys_of_a_cut_record() -> None:
+    assert first_keys(b'{"id": "a", "n": {"inner": 1}, "text": "long "quo', depth=1) == {"id", "n", "text"}
+    assert first_keys(b'[{"a": [1, {"b": 2}], "c": "}', depth=1) == {"a", "c"}
+    assert first_keys(b"[[1]]", depth=1) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.pages.markdown import front_matter
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 NOUGAT = """# Umbrellas in trains
 
@@ -49,7 +50,7 @@ None.
 
 def read(path: Path, text: str) -> list[Paper | Remark]:
     path.write_text(text, "utf-8")
-    return list(SOURCES.get("markdown").read(path, ReadOptions()))
+    return list(read_papers(path, "markdown"))
 
 
 def one(path: Path, text: str) -> Paper:
@@ -85,9 +86,32 @@ def test_front_matter(tmp_path: Path) -> None:
     assert [s.heading for s in paper.sections] == ["Introduction"]
 
 
+def test_people_of_front_matter_are_objects_in_any_order(tmp_path: Path) -> None:
+    people = "- affiliation: 1\n  name: Ada Example\n- affiliation: 2\n  name: Bo Sample\n"
+    assert one(tmp_path / "x.md", f"---\ntitle: T\nauthors:\n{people}---\nText").authors == (
+        "Ada Example",
+        "Bo Sample",
+    )
+
+
+def test_front_matter_that_is_no_yaml_is_read_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.md"
+    path.write_text("---\ntitle: Umbrellas: a study\nyear: 2021\n---\nText")
+    remark, paper = read_papers(path, "markdown")
+    assert "front matter" in remark.reason
+    assert (paper.title, paper.year) == ("Umbrellas: a study", 2021)
+
+
+def test_aliases_of_front_matter_are_not_followed(tmp_path: Path) -> None:
+    bomb = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    fields, _, problem = front_matter(f"---\ntitle: T\na0: &a0 x\n{bomb}---\nText")
+    assert fields["title"] == "T"
+    assert "aliases" in problem
+
+
 @pytest.mark.parametrize("text", ["---\nnever closed", "no matter", "", "----\nx\n----"])
 def test_no_front_matter(text: str) -> None:
-    assert front_matter(text) == ({}, text)
+    assert front_matter(text) == ({}, text, "")
 
 
 def test_short_text_is_title_and_abstract(tmp_path: Path) -> None:
@@ -150,4 +174,4 @@ def test_not_text(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(b"ab\x00cd")
     with pytest.raises(BadInput):
-        list(SOURCES.get("markdown").read(path, ReadOptions()))
+        list(read_papers(path, "markdown"))

@@ -6,7 +6,7 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions
+from aspectra.papers.sources.detection import read_papers
 
 RECORD = """
 PMID- 12345
@@ -37,7 +37,7 @@ TI  - [Translated].
 def test_records(tmp_path: Path) -> None:
     path = tmp_path / "x.nbib"
     path.write_text(RECORD)
-    first, second = (i for i in SOURCES.get("nbib").read(path, ReadOptions()) if isinstance(i, Paper))
+    first, second = (i for i in read_papers(path, "nbib") if isinstance(i, Paper))
     assert (first.id, first.title, first.year) == ("12345", "A title that goes on.", 2020)
     assert first.abstract == "BACKGROUND: text - with more."
     assert first.authors == ("Ada A Lovelace", "The Made Up Group")
@@ -52,4 +52,4 @@ def test_nothing_there(tmp_path: Path) -> None:
     path = tmp_path / "x.nbib"
     path.write_text("words")
     with pytest.raises(BadInput, match="no PubMed record"):
-        list(SOURCES.get("nbib").read(path, ReadOptions()))
+        list(read_papers(path, "nbib"))

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 WORK: dict[str, Any] = {
     "id": "https://openalex.org/W100",
@@ -38,7 +39,7 @@ WORK: dict[str, Any] = {
 
 def read(path: Path, *records: Any) -> list[Paper | Remark]:
     path.write_text("\n".join(map(json.dumps, records)), "utf-8")
-    return list(SOURCES.get("openalex").read(path, ReadOptions()))
+    return list(read_papers(path, "openalex"))
 
 
 def test_work(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 
 
@@ -68,7 +69,7 @@ THIRD = ["Journal of Made-up Results 14", "More proofs are left to those who car
 
 
 def read(path: Path, **limits: object) -> tuple[list[Paper], list[Remark]]:
-    items = list(SOURCES.get("pdf").read(path, ReadOptions(**limits)))  # type: ignore[arg-type]
+    items = list(read_papers(path, "pdf", ReadOptions(**limits)))  # type: ignore[arg-type]
     return [i for i in items if isinstance(i, Paper)], [i for i in items if isinstance(i, Remark)]
 
 

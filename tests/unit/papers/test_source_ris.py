@@ -6,13 +6,14 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import Remark
 
 
 def read(tmp_path: Path, text: str) -> tuple[list[Paper], list[Remark]]:
     path = tmp_path / "x.ris"
     path.write_text(text, encoding="utf-8")
-    items = list(SOURCES.get("ris").read(path, ReadOptions()))
+    items = list(read_papers(path, "ris"))
     return [i for i in items if isinstance(i, Paper)], [i for i in items if isinstance(i, Remark)]
 
 
@@ -99,3 +100,8 @@ def test_repeated_abstract_is_joined_once(tmp_path: Path) -> None:
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no RIS record"):
         read(tmp_path, "words\n")
+
+
+def test_the_tag_for_unknown_tags_is_a_tag_like_others(tmp_path: Path) -> None:
+    (paper,), _ = read(tmp_path, "TY  - JOUR\nUK  - x\nCT  - A title\nER  - \n")
+    assert paper.title == "A title"

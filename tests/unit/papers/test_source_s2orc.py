@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 BODY = [
     {"text": "Lost [1].", "section": "Introduction", "sec_num": "1", "cite_spans": []},
@@ -67,7 +68,7 @@ SCIENCE: dict[str, Any] = {
 
 def read(path: Path, *records: Any) -> list[Paper | Remark]:
     path.write_text("\n".join(map(json.dumps, records)), "utf-8")
-    return list(SOURCES.get("s2orc").read(path, ReadOptions()))
+    return list(read_papers(path, "s2orc"))
 
 
 def test_doc2json(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_doc2json(tmp_path: Path) -> None:
 def test_pretty_printed_file(tmp_path: Path) -> None:
     path = tmp_path / "d.json"
     path.write_text(json.dumps(DOC, indent=2), "utf-8")
-    (paper,) = SOURCES.get("s2orc").read(path, ReadOptions())
+    (paper,) = read_papers(path, "s2orc")
     assert isinstance(paper, Paper)
 
 

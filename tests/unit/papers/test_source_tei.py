@@ -8,7 +8,8 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions
+from aspectra.papers.sources.detection import detect, read_papers
+from aspectra.papers.sources.protocol import SOURCES
 
 TEI = """<?xml version="1.0" encoding="UTF-8"?>
 <TEI xml:space="preserve" xmlns="http://www.tei-c.org/ns/1.0">
@@ -55,7 +56,7 @@ TEI = """<?xml version="1.0" encoding="UTF-8"?>
 def paper(tmp_path: Path) -> Paper:
     path = tmp_path / "x.xml"
     path.write_text(TEI, "utf-8")
-    (item,) = SOURCES.get("tei").read(path, ReadOptions())
+    (item,) = read_papers(path, "tei")
     assert isinstance(item, Paper)
     return item
 
@@ -97,15 +98,17 @@ def test_corpus_of_several(tmp_path: Path) -> None:
     inner = TEI.partition("?>")[2]
     path = tmp_path / "x.xml"
     path.write_text(f"<teiCorpus xmlns='http://www.tei-c.org/ns/1.0'>{inner}{inner}</teiCorpus>", "utf-8")
-    papers = [i for i in SOURCES.get("tei").read(path, ReadOptions()) if isinstance(i, Paper)]
+    papers = [i for i in read_papers(path, "tei") if isinstance(i, Paper)]
     assert [p.id for p in papers] == ["doi:10.1234/umbrella", "doi:10.1234/umbrella~2"]
 
 
 def test_sniff(tmp_path: Path) -> None:
     source = SOURCES.get("tei")
     assert source.sniff(tmp_path, TEI.encode()) >= 0.95
-    assert source.sniff(tmp_path, TEI.encode("utf-16")) >= 0.95
     assert source.sniff(tmp_path, b"<article/>") == 0
+    path = tmp_path / "x.xml"
+    path.write_bytes(TEI.encode("utf-16"))
+    assert detect(path) == "tei"
 
 
 @pytest.mark.parametrize("text", ["<TEI><a></TEI>", "not xml", "<other/>", ""])
@@ -113,4 +116,4 @@ def test_unreadable(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.xml"
     path.write_text(text)
     with pytest.raises(BadInput):
-        list(SOURCES.get("tei").read(path, ReadOptions()))
+        list(read_papers(path, "tei"))

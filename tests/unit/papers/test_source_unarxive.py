@@ -10,7 +10,8 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.protocol import SOURCES, Remark
 
 FLAT: dict[str, Any] = {
     "paper_id": "2101.01234",
@@ -75,7 +76,7 @@ PUBLISHED: dict[str, Any] = {
 
 def read(path: Path, *records: Any) -> list[Paper | Remark]:
     path.write_text("\n".join(r if isinstance(r, str) else json.dumps(r) for r in records), "utf-8")
-    return list(SOURCES.get("unarxive").read(path, ReadOptions()))
+    return list(read_papers(path, "unarxive"))
 
 
 def test_flat_layout(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.views.encoders.protocol import ENCODERS, Encoder, load_encoder
+from aspectra.views.encoders.protocol import ENCODERS, Encoder, EncoderFactory, load_encoder
 
 OURS = frozenset(ENCODERS.names())
 TEXTS = [
@@ -250,3 +250,22 @@ def test_model_files_decide_the_fingerprint(tiny_model: str, tmp_path: Path) -> 
     config = json.loads((copy / "config.json").read_text(encoding="utf-8"))
     (copy / "config.json").write_text(json.dumps({**config, "note": 1}), encoding="utf-8")
     assert load_encoder(f"sentence-transformers:{copy}").fingerprint != same.fingerprint
+
+
+def test_a_library_cannot_have_a_models_code_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The specification of an encoder is part of a library, and libraries are shared."""
+    monkeypatch.delenv("ASPECTRA_TRUST_REMOTE_CODE", raising=False)
+    with pytest.raises(UsageError, match="code of the model") as caught:
+        load_encoder("sentence-transformers:some/model?trust_remote_code=yes")
+    assert "ASPECTRA_TRUST_REMOTE_CODE=1" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_what_an_encoders_family_says_of_itself(name: str) -> None:
+    factory = ENCODERS.get(name)
+    assert isinstance(factory, EncoderFactory)
+    assert factory.name == name
+    assert factory.description == factory.description.strip(". \n")
+    assert all(factory.options.values())
+    with pytest.raises(UsageError, match="no option 'colour'"):
+        factory("x?colour=red")

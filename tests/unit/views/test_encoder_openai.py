@@ -160,7 +160,7 @@ def test_no_key_is_fine_on_this_computer_only(script: _Script, monkeypatch: pyte
     monkeypatch.delenv("OPENAI_API_KEY")
     make(f"m?base_url={script.url}").encode(["ab"])
     assert script.authorization == [None]
-    with pytest.raises(openai.MissingKey) as caught:
+    with pytest.raises(openai.KeyRefused) as caught:
         make("m").encode(["ab"])
     assert caught.value.exit_code == 2
 
@@ -200,6 +200,28 @@ def test_where_the_address_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASPECTRA_EMBEDDINGS_URL", "https://one.example/v1")
     assert make("m").remote == "one.example"
     assert make("m?base_url=https://zero.example/v1").remote == "zero.example"
+
+
+def test_a_library_cannot_choose_who_gets_texts_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The specification of an encoder is part of a library, and libraries are shared."""
+    sent: list[str] = []
+    monkeypatch.setattr(OpenAIEmbeddings, "_answer", lambda self, body: sent.append(self.remote) or b"{}")
+    encoder = make("m?base_url=https://zero.example/v1")
+    with pytest.raises(openai.KeyRefused, match=r"would be sent to zero\.example") as caught:
+        encoder.encode(["ab"])
+    assert "ASPECTRA_EMBEDDINGS_URL=https://zero.example/v1" in caught.value.hint
+    assert sent == []
+    monkeypatch.setenv("ASPECTRA_EMBEDDINGS_URL", "https://zero.example/v2")
+    with pytest.raises(openai.Unavailable):  # the answer holds no vectors
+        encoder.encode(["ab"])
+    assert sent == ["zero.example"]
+
+
+def test_too_large_an_answer(script: _Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aspectra.llm.endpoint.LARGEST_BODY", 20)
+    with pytest.raises(openai.Unavailable, match="too large"):
+        make(f"m?base_url={script.url}").encode(["ab"])
+    assert len(script.bodies) == 1
 
 
 def test_batches_prompts_and_empty_texts(script: _Script) -> None:

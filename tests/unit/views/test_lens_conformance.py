@@ -1,4 +1,4 @@
-"""What every lens promises. A new lens joins by being named in ``LENSES``."""
+"""What every lens promises. A new lens joins by being a module of the family's package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.paper import Paper, Reference, Section, Sentence, field_text
 from aspectra.views.dense.lens_vectors import vector_lens
-from aspectra.views.lenses.protocol import LENSES, Lens
+from aspectra.views.lenses.protocol import (
+    LENSES,
+    Lens,
+    default_lenses,
+    found_in_package,
+    optional_lenses,
+)
+from aspectra.views.settings import IndexSettings
 from aspectra.views.units import paper_spans
 
 # Lenses of raw counts; all others grade from 0 to 1.
@@ -91,7 +98,27 @@ def test_what_it_says_of_itself(lens: Lens) -> None:
     assert lens.labels
     assert len(set(lens.labels)) == len(lens.labels)
     assert all(part_sql(part) for part in lens.reads)
+    assert isinstance(lens.default, bool)
+    assert lens.description == lens.description.strip(". \n")
+    assert "\n" not in lens.description
+    assert lens.description
+    assert found_in_package(lens.name)
     assert (type(lens).__doc__ or "").strip()
+
+
+def test_what_a_new_library_applies() -> None:
+    seven = ("audience", "format", "kind", "language", "length", "roles", "source")
+    assert default_lenses() == IndexSettings().lenses == IndexSettings.from_dict({}).lenses == seven
+    assert optional_lenses() == ("style",)
+
+
+def test_a_lens_of_a_callers_module_is_not_found_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shout:
+        default = False
+
+    monkeypatch.setitem(LENSES._members, "shout", Shout())  # type: ignore[arg-type]
+    assert not found_in_package("shout")
+    assert "shout" in optional_lenses()
 
 
 def test_shapes_and_ranges(lens: Lens) -> None:

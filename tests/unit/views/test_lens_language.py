@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Section
-from aspectra.views.lenses._language_words import ENDINGS, LETTERS, SIMPLIFIED, TRADITIONAL, WORDS
+from aspectra.views.lenses import language
+from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, LensValues
 
@@ -64,7 +65,9 @@ def best(text: str) -> str:
 def test_every_language_has_a_sentence_here() -> None:
     assert set(SENTENCES) == set(LANGUAGES)
     assert len(LANGUAGES) >= 25
-    assert set(WORDS) == set(LETTERS) > set(ENDINGS)
+    data = load_data("language")
+    assert tuple(data["words"]) == LANGUAGES[: len(data["words"])]
+    assert set(data["words"]) == set(data["letters"]) > set(data["endings"])
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -130,8 +133,11 @@ def test_forms_of_chinese() -> None:
     assert (traditional["zh"], traditional["zh-Hant"], traditional["zh-Hans"]) == (1, 1, 0)
     assert np.isnan(shares("山水人口")["zh-Hans"])
     assert shares(SENTENCES["en"])["zh-Hans"] == 0
-    assert len(SIMPLIFIED) == len(TRADITIONAL)
-    assert not set(SIMPLIFIED) & set(TRADITIONAL)
+    simplified, traditional = (
+        load_data("language")["chinese"][form] for form in ("simplified", "traditional")
+    )
+    assert len(simplified) == len(traditional)
+    assert not set(simplified.split()[0]) & set(traditional.split()[0])
 
 
 def test_the_record_wins() -> None:
@@ -168,3 +174,8 @@ def test_the_span_is_a_sentence_in_the_language() -> None:
 def test_tags(tag: str, label: str) -> None:
     assert label_of(tag) == label
     assert label in {"", *LensValues(LENS.labels, np.zeros((0, 0), np.float32)).labels}
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from(list("aé字 \n\u2009'’-/\\$@<{=.~%&+|(")))))
+def test_words_of_tokens_are_the_words_of_the_text(text):
+    assert language._words(text) == language._WORD.findall(text.lower())

@@ -15,7 +15,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.build.run import build_index
 from aspectra.views.index import Index
-from aspectra.views.lenses._cues import cue, hardness, read
+from aspectra.views.lenses._cues import cue, hardness, lead_text
 from aspectra.views.lenses._layout import asks, layout
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.settings import IndexSettings
@@ -167,22 +167,22 @@ def test_longer_words_are_harder_and_german_ones_are_not_for_their_length():
         "Die Wärmeleitfähigkeit keramischer Beschichtungen sinkt mit der Porosität, nicht mit der Korngrösse."
     )
     hard = "Conductivity measurements characterise heterogeneous polycrystalline ceramics under thermal load."
-    assert hardness(read(Paper("x", "", easy))) < 0
-    assert hardness(read(Paper("x", "", german))) < 0
-    assert hardness(read(Paper("x", "", dense))) > 0.5
-    assert hardness(read(Paper("x", "", hard))) > 1
-    assert hardness(read(Paper("x", "", "汉字没有词长" * 20))) == 0
+    assert hardness(lead_text(Paper("x", "", easy))) < 0
+    assert hardness(lead_text(Paper("x", "", german))) < 0
+    assert hardness(lead_text(Paper("x", "", dense))) > 0.5
+    assert hardness(lead_text(Paper("x", "", hard))) > 1
+    assert hardness(lead_text(Paper("x", "", "汉字没有词长" * 20))) == 0
 
 
 def test_cues_count_up_to_their_most_and_know_where_they_look():
-    reading = read(Paper("x", "Gold rush", "Gold, gold and golden gold. gold!"))
-    assert len(cue(1, 3, "gold").places(reading)) == 3
-    assert len(cue(1, 9, "gold").places(reading)) == 5
-    assert len(cue(1, 9, "gold*").places(reading)) == 6
-    assert cue(1, 9, "gold", where="title").places(reading) == [(0, 4)]
+    reading = lead_text(Paper("x", "Gold rush", "Gold, gold and golden gold. gold!"))
+    assert len(cue(1, 3, ["gold"]).places(reading)) == 3
+    assert len(cue(1, 9, ["gold"]).places(reading)) == 5
+    assert len(cue(1, 9, ["gold*"]).places(reading)) == 6
+    assert cue(1, 9, ["gold"], where="title").places(reading) == [(0, 4)]
     assert cue(1, 9, pattern="rush", where="start").places(reading) == []
     assert cue(1, 9, pattern="Gold", where="start").places(reading) == [(10, 14)]
-    assert cue(1, 9, pattern="golden", needs="silver").places(reading) == []
+    assert cue(1, 9, pattern="golden", needs=["silver"]).places(reading) == []
 
 
 @pytest.mark.parametrize(("lens", "title", "text", "wanted"), CASES)
@@ -196,6 +196,37 @@ def test_spans_slice_into_the_text(lens, title, text, wanted):
             quote = stored[span.start : span.end]
             assert quote == quote.strip()
     assert any(spans) or lens == "audience"
+
+
+def test_a_pattern_of_lines_matches_where_they_begin():
+    text = "Note: one\n  Note: two, Note: three\n\nNote: four"
+    lead = lead_text(Paper("x", "Note: a title", text))
+    found = cue(1, 9, pattern=r"\s*Note: \w+", where="line").places(lead)
+    assert [lead.text[a:b].strip() for a, b in found] == ["Note: a", "Note: one", "Note: two", "Note: four"]
+    assert len(cue(1, 2, pattern=r"\s*Note: \w+", where="line").places(lead)) == 2
+
+
+CUES = [
+    "we show that",
+    "we propose a new",
+    "et al",
+    "don't",
+    "Usage: x",
+    "\nName\n",
+    "Re: x",
+    "WARNING",
+    "said,",
+]
+CUED = st.lists(st.one_of(st.sampled_from([*CUES, "\n", "问答", "说明书", "übung"]), st.text(max_size=9)))
+
+
+@pytest.mark.parametrize("lens", STYLES)
+@given(title=CUED, text=CUED)
+def test_one_scan_adds_what_the_places_of_each_cue_add(lens, title, text):
+    table = LENSES.get(lens).table
+    lead = lead_text(Paper("x", " ".join(title), " ".join(text)))
+    each = {label: sum(c.weight * len(c.places(lead)) for c in cues) for label, cues in table.cues.items()}
+    assert table.add_up(lead) == each
 
 
 def test_a_span_is_the_sentence_with_the_cue():

@@ -19,6 +19,8 @@ class Shout:
     """A lens that only this process knows: the share of capital letters."""
 
     name = "shout"
+    description = "how loud a title is"
+    default = False
     version = 1
     kind = "paper"
     labels = ("loud",)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import ot
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.views.dense.matching import (
     Matches,
     _widen,
@@ -22,7 +20,6 @@ from aspectra.views.dense.matching import (
     single_match,
 )
 from aspectra.views.dense.transport import Sinkhorn, _masses, transport, transport_plans
-from aspectra.views.encoders.protocol import load_encoder
 
 Array = np.ndarray[Any, Any]
 SCORERS: dict[str, Callable[..., Matches]] = {
@@ -401,104 +398,3 @@ def test_a_schedule_that_leads_nowhere_is_refused(how: Sinkhorn) -> None:
         transport(np.eye(1, 3), np.eye(3, 3), np.array([0, 3]), how=how)
     with pytest.raises(UsageError, match="temperature"):
         transport(np.eye(1, 3), np.eye(3, 3), np.array([0, 3]), temperature=0)
-
-
-# Token states of encoders.
-
-
-def _check_token_states(encoder: Any, empty_is_empty: bool) -> None:
-    texts = ["Search engines", "", "papers, and the papers. " * 40]
-    found = encoder.token_states(texts)
-    width = found[0][0].shape[1]
-    for text, (states, spans) in zip(texts, found, strict=True):
-        assert states.dtype == np.float32
-        assert states.shape == (len(spans), width)
-        assert spans.dtype == np.int64
-        np.testing.assert_allclose(np.linalg.norm(states, axis=1), 1, atol=1e-4)
-        assert ((spans >= 0) & (spans <= len(text))).all()
-    words = {texts[0][a:b] for a, b in found[0][1]}
-    assert all(word == word.strip() for word in words)
-    assert "".join(texts[0][a:b] for a, b in found[0][1]) == texts[0].replace(" ", "")
-    assert (len(found[1][0]) == 0) or not empty_is_empty
-    assert encoder.token_states([]) == []
-    alone = encoder.token_states(texts[:1])[0]
-    np.testing.assert_allclose(alone[0], found[0][0], atol=2e-2)
-    np.testing.assert_array_equal(alone[1], found[0][1])
-
-
-def test_token_states_of_the_default_encoder() -> None:
-    try:
-        encoder = cast("Any", load_encoder("minilm"))
-    except MissingExtra as error:
-        pytest.skip(f"{error.what}: {error.hint}")
-    _check_token_states(encoder, empty_is_empty=True)
-    text = "Retrieval that obeys. It follows instructions."
-    (states, spans), vector = encoder.token_states([text])[0], encoder.encode([text]).vectors[0]
-    assert unit(states.mean(axis=0)) @ vector > 0.9  # the vector is a mean that counts special tokens too
-    assert text[slice(*spans[0])] == "Retrieval"
-
-
-@pytest.fixture(scope="module")
-def plain_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A randomly initialised transformer, made on the spot."""
-    for needed in ("torch", "sentence_transformers"):
-        if importlib.util.find_spec(needed) is None:
-            pytest.skip(f"needs {needed}: pip install 'aspectra[torch]'")
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("plain")
-    letters = [*"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"), ".", ","]
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "search", "engine", "papers", *letters]
-    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
-    BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=64).save_pretrained(folder)
-    return str(folder)
-
-
-def test_token_states_of_a_sentence_transformer(plain_bert: str, tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(plain_bert, device="cpu", prompts={"query": "search ", "document": ""})
-    model.max_seq_length = 64
-    model.save(str(tmp_path / "model"))
-    encoder = cast("Any", load_encoder(f"sentence-transformers:{tmp_path / 'model'}"))
-    _check_token_states(encoder, empty_is_empty=True)
-    text = "the engine"
-    states, spans = encoder.token_states([text], kind="query")[0]
-    assert [text[a:b] for a, b in spans] == ["the", "engine"]  # none of the prompt's
-    whole, places = encoder.token_states(["search " + text])[0]
-    np.testing.assert_allclose(states, whole[1:], atol=1e-5)
-    np.testing.assert_array_equal(spans, places[1:] - len("search "))
-
-
-def test_token_states_of_a_late_interaction_model(plain_bert: str, tmp_path: Path) -> None:
-    models = pytest.importorskip("sentence_transformers")
-    if not hasattr(models, "MultiVectorEncoder"):
-        pytest.skip("late-interaction models need sentence-transformers 6")
-    import torch
-
-    torch.manual_seed(1)
-    model = models.MultiVectorEncoder(plain_bert, device="cpu")
-    model.max_seq_length = 64
-    model.save_pretrained(str(tmp_path / "model"))
-    spec = f"sentence-transformers:{tmp_path / 'model'}?multi_vector=yes"
-    encoder = cast("Any", load_encoder(spec))
-    _check_token_states(encoder, empty_is_empty=False)
-    texts = ["the search engine of papers", "bcd fgh jkl", "papers."]
-    papers = [states for states, _ in encoder.token_states(texts)]
-    # Such a model is an encoder like any other.
-    assert not encoder.late_pooling
-    encoded = encoder.encode(texts)
-    np.testing.assert_allclose(encoded.vectors, unit(np.stack([p.mean(axis=0) for p in papers])), atol=1e-5)
-    assert encoder.dimensions == encoded.vectors.shape[1] == papers[0].shape[1]
-    assert encoder.fingerprint != load_encoder(f"sentence-transformers:{plain_bert}").fingerprint

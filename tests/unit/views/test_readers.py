@@ -6,7 +6,7 @@ import pytest
 
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.views.readers._sections import aspect_of, central, lead, sections_of, sentences_of
-from aspectra.views.readers.protocol import LOCAL_READERS, READERS, reading_text
+from aspectra.views.readers.protocol import READERS, reading_text
 
 INTRODUCTION = "Owls are hard to see at night. We ask whether owls can be counted by their voices alone."
 METHOD = "We record owls with four microphones. A model of their voices tells one owl from another bird."
@@ -46,7 +46,7 @@ def test_sections_by_heading():
         assert {s.field for s in spans} == {f"section:{number}"}
 
 
-@pytest.mark.parametrize("name", LOCAL_READERS)
+@pytest.mark.parametrize("name", READERS.names())
 def test_readings_are_spans_of_the_stored_text(name):
     paper = _paper(("Introduction", INTRODUCTION), ("Our model", METHOD), ("Results", RESULTS))
     reading = READERS.get(name).read(paper)
@@ -64,7 +64,7 @@ def test_without_headings_every_section_has_a_place():
     assert sorted(n for held in dealt.values() for n in held) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", LOCAL_READERS)
+@pytest.mark.parametrize("name", READERS.names())
 @pytest.mark.parametrize(
     "sections",
     [
@@ -78,7 +78,7 @@ def test_nothing_to_read_is_no_reading(name, sections):
     assert READERS.get(name).read(_paper(*sections)).spans == ()
 
 
-@pytest.mark.parametrize("name", LOCAL_READERS)
+@pytest.mark.parametrize("name", READERS.names())
 def test_noise_of_scanning_is_passed_over(name):
     noise = "~l;\\ 'ii -- ,,  .. |_ / \\ 11 1l I| " * 5
     paper = _paper(("Introduction", f"{noise} {INTRODUCTION}"), ("Model", METHOD), ("Results", RESULTS))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.papers.paper import Paper, Sentence
-from aspectra.views.lenses._role_features import PLACES, pooled, sentence_keys
+from aspectra.views.lenses._role_features import _WORD, PLACES, _plain, pooled, sentence_keys
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.units import paper_spans
@@ -210,3 +210,10 @@ def test_the_gru_against_its_definition() -> None:
         scores = np.concatenate((x, *sides, places), 1) @ net["out.weight"][n].T + net["out.bias"][n]
         logs.append(scores - np.log(np.exp(scores).sum(1, keepdims=True)))
     np.testing.assert_allclose(model.by_chain(pieces, places, counts), np.mean(logs, 0), atol=1e-4)
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from(list("aé字 1_\n\u2009'-.,")))))
+def test_pieces_of_tokens_are_the_pieces_of_the_sentence(text):
+    words = shipped().words
+    found = [piece for word in _WORD.findall(_plain(text)) for piece in words._divide(word)]
+    assert words.cut([text]).ids.tolist() == (found[:128] or [words.unknown])

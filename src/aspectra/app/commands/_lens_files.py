@@ -31,13 +31,13 @@ def add_lens(
     Raises:
         UsageError: the name, the prompt or the schema cannot be used; nothing is kept then.
     """
-    from aspectra.views.lenses.protocol import MORE_LENSES
+    from aspectra.views.lenses.protocol import optional_lenses
     from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
     from aspectra.views.prompted.prompt import builtin_text
 
     with session.open_library() as opened:
         library = opened.store
-        if name in MORE_LENSES and prompt is None:
+        if name in optional_lenses() and prompt is None:
             _add_local(session, library, name)
             return
         plain = check_name(name)
@@ -98,14 +98,14 @@ def remove_lens(session: Session, name: str, values: bool) -> None:
     from dataclasses import replace
 
     from aspectra.views.build.run import SETTINGS_KEY, settings_of
-    from aspectra.views.lenses.protocol import MORE_LENSES
+    from aspectra.views.lenses.protocol import optional_lenses
     from aspectra.views.prompted.definition import definition, undefine
     from aspectra.views.prompted.store import forget
 
     with session.open_library() as opened:
         library = opened.store
         settings = settings_of(library)
-        if name in MORE_LENSES and name in settings.lenses:
+        if name in optional_lenses() and name in settings.lenses:
             kept = tuple(one for one in settings.lenses if one != name)
             with library.writing("lens") as writer:
                 writer.set_meta(SETTINGS_KEY, replace(settings, lenses=kept).dumps())

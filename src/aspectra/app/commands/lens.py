@@ -64,20 +64,21 @@ def list_(session: Session, as_json: AsJson = False) -> None:
     Example:  aspectra lens list
     """
     from aspectra.views.build.run import settings_of
-    from aspectra.views.lenses.protocol import MORE_LENSES
+    from aspectra.views.lenses.protocol import LENSES
     from aspectra.views.prompted.definition import definitions
     from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
     with session.open_library() as library:
         held, local = definitions(library.store), settings_of(library.store).lenses
         rows: list[dict[str, Any]] = [
-            {"lens": name, "gives": "local", "state": "in use", "about": ""} for name in local
+            {"lens": name, "gives": "local", "state": "in use", "about": LENSES.get(name).description}
+            for name in local
         ]
         for name, lens in held.items():
             rows.append({"lens": name, **_facts(lens), "state": coverage(library.store, lens)})
     rows += [
-        {"lens": name, "gives": "local", "state": "not added", "about": "how texts are written"}
-        for name in MORE_LENSES
+        {"lens": name, "gives": "local", "state": "not added", "about": LENSES.get(name).description}
+        for name in LENSES.names()
         if name not in local
     ]
     for name in BUILTIN_PROMPTS:

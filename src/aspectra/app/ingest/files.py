@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,34 +13,19 @@ from aspectra import __version__
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
+from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
-from aspectra.papers.sources.walking import path_kind
+from aspectra.papers.sources.walking import Found, walk
 
 if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer
     from aspectra.papers.library.store import Store
 
-__all__ = ["Adding", "FileReport", "Found", "expand"]
+__all__ = ["Adding", "FileReport", "expand"]
 
-_MAX_DEPTH = 32
 # Files that describe a folder rather than belong to it; named one by one they are read all the same.
 _ABOUT = ("readme", "license", "licence", "changelog", "contributing", "copying", "makefile")
 _MOST_REMEMBERED = 20_000  # papers per file; a larger file is simply read again
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A path to read, or why it is passed over.
-
-    Attributes:
-        path: the file.
-        named: given on the command line itself, not found in a folder.
-        problem: why it is not read, or "".
-    """
-
-    path: Path
-    named: bool
-    problem: str = ""
 
 
 @dataclass
@@ -77,48 +61,18 @@ class FileReport:
 
 
 def expand(paths: Iterable[Path]) -> Iterator[Found]:
-    """The files of all paths: files as they are, folders walked in the order of names.
-
-    Hidden files are passed over; a symbolic link that leads out of its folder is refused.
-    """
+    """The files of all paths: of folders all that :func:`walk` gives, less what only describes the folder."""
     for path in paths:
-        if path.is_dir():
-            yield from _walk(path, path.resolve(), 0)
-        else:
-            yield Found(path, True)
-
-
-def _walk(folder: Path, root: Path, depth: int) -> Iterator[Found]:
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        yield Found(folder, depth == 0, f"cannot be listed: {error.strerror or error}")
-        return
-    for name in names:
-        if name.startswith("."):
+        if not path.is_dir():
+            yield Found(path, named=True)
             continue
-        path = folder / name
-        kind = path_kind(path, root)
-        if kind == "folder" and (path / "library.db").is_file():
-            yield Found(path, False, "an Aspectra library, not a folder of papers")
-        elif kind == "folder" and depth < _MAX_DEPTH:
-            yield from _walk(path, root, depth + 1)
-        elif kind == "file" and name.lower().split(".")[0] in _ABOUT:
-            yield Found(path, False, "describes the folder; name it to add it")
-        elif kind == "file":
-            yield Found(path, False)
-        else:
-            yield Found(path, False, "too many folders inside one another" if kind == "folder" else kind)
-
-
-def _content(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise BadInput(
-            f"cannot open {path}", why=error.strerror or str(error), hint="check the path"
-        ) from error
+        for found in walk(path):
+            if found.path == path:
+                yield replace(found, named=True)
+            elif not found.problem and found.path.name.lower().split(".")[0] in _ABOUT:
+                yield Found(found.path, "describes the folder; name it to add it")
+            else:
+                yield found
 
 
 def _extractor(source: str) -> str:
@@ -209,15 +163,20 @@ class Adding:
     def _read(self, path: Path, report: FileReport) -> None:
         if not path.exists():
             raise BadInput(f"there is no file or folder {path}", hint="check the path")
-        content = _content(path) if path.is_file() else ""
+        with InputFile(path) as file:
+            self._read_file(file, report)
+
+    def _read_file(self, file: InputFile, report: FileReport) -> None:
+        path = file.path
+        content = file.digest() if path.is_file() else ""
         if content and not self._again and self._recall(content, report):
             return
-        report.source = self._as or detect(path)
+        report.source = self._as or detect(file)
         hashes: list[str] = []
 
         def noted() -> Iterator[Paper | Remark]:
             step = f"reading {path.name}"
-            for number, record in enumerate(read_papers(path, report.source, self._options)):
+            for number, record in enumerate(read_papers(file, report.source, self._options)):
                 if number % 100 == 0:
                     self._progress(step, number, 0)
                 if isinstance(record, Paper) and len(hashes) <= _MOST_REMEMBERED:

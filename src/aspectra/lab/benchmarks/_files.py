@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from aspectra.base.errors import BadInput
 from aspectra.lab.runs.files import DUPLICATES, QRELS, read_table
 from aspectra.lab.runs.rows import Row, bad_line, read_rows
-from aspectra.papers.sources.files import ZstdFrames, read_text
+from aspectra.papers.sources.files import DAMAGE, InputFile, read_text
 
 __all__ = ["Folder"]
 
@@ -191,22 +188,14 @@ def _pins(given: object) -> dict[str, str]:
 
 
 def _sha256(path: Path) -> str:
-    """SHA-256 of the bytes on disk; a Zstandard file is unpacked on the way, to see that it is whole."""
-    state = hashlib.sha256()
-    packed: bool | None = None
-    whole = ZstdFrames()
-    try:
-        with path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                if packed is None:
-                    packed = block.startswith(b"\x28\xb5\x2f\xfd")
-                state.update(block)
-                if packed:
-                    whole.feed(block)
-    except OSError as error:
-        raise BadInput(f"cannot read {path}", why=error.strerror or str(error)) from error
-    except zstandard.ZstdError as error:
-        raise BadInput(f"{path} is damaged", why=str(error), hint="fetch it again") from error
-    if not whole.ended:
-        raise BadInput(f"{path} was cut short", why="its last frame has no end", hint="fetch it again")
-    return state.hexdigest()
+    """SHA-256 of the bytes on disk; the file is unpacked, to see that it is whole."""
+    with InputFile(path) as file:
+        try:
+            stream = file.stream()
+            while stream.read(_BLOCK):
+                pass
+            return file.digest()
+        except EOFError as error:
+            raise BadInput(f"{path} was cut short", why=str(error), hint="fetch it again") from error
+        except DAMAGE as error:
+            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch it again") from error

@@ -188,7 +188,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
 def _without_roles(row: Row) -> Paper:
     paper = paper_of(row)
-    return replace(paper, sentences=tuple(replace(s, role="") for s in paper.sentences))
+    return replace(paper, sentences=tuple(s._replace(role="") for s in paper.sentences))
 
 
 def _annotations(folder: Folder, facet: str) -> Iterator[tuple[str, Row]]:

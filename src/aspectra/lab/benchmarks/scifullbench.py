@@ -23,9 +23,8 @@ from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row
 from aspectra.papers.paper import Paper, Section
-from aspectra.papers.sources.files import clean
-from aspectra.papers.sources.pages.markdown import Markdown
-from aspectra.papers.sources.protocol import ReadOptions
+from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.text.cleaning import clean
 
 __all__ = ["direction_of", "document_id", "load"]
 
@@ -225,7 +224,7 @@ def _seeds(folder: Folder, queries: list[_Query]) -> Iterator[Paper]:
 
 
 def _sections(file: Path) -> tuple[Section, ...]:
-    found = [item for item in Markdown().read(file, ReadOptions()) if isinstance(item, Paper)]
+    found = [item for item in read_papers(file, "markdown") if isinstance(item, Paper)]
     return found[0].sections if found else ()
 
 

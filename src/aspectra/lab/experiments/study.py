@@ -16,7 +16,6 @@ from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.spelling import read_member
 from aspectra.search.stages.protocol import needs_model
-from aspectra.views.lenses.protocol import LOCAL_LENSES
 from aspectra.views.settings import IndexSettings
 
 __all__ = ["Source", "Study", "asks_model", "library_folder", "protocols_of", "read_oracle"]
@@ -111,7 +110,7 @@ class Study(Value, frozen=True):
         if encoders is None:
             encoders = defaults.encoders if any(map(needs_vectors, self.recipes)) else ()
         chunks = defaults.chunks if any(map(needs_full_text, self.recipes)) else ()
-        lenses = (*LOCAL_LENSES, "style") if any(map(needs_style, self.recipes)) else LOCAL_LENSES
+        lenses = (*defaults.lenses, *(("style",) if any(map(needs_style, self.recipes)) else ()))
         return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
 
     def benchmarks(self) -> dict[str, Benchmark]:

@@ -10,20 +10,17 @@ import gzip
 import io
 import json
 import math
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs.checks import Checks
 from aspectra.lab.runs.rows import Row, read_rows, text_of
-from aspectra.papers.sources.files import open_bytes
+from aspectra.papers.sources.files import DAMAGE, open_bytes, zstd
 from aspectra.search.trec import trec_lines, trec_token
 
 __all__ = [
@@ -48,7 +45,6 @@ _NUMBER_KEYS = ("score", "grade", "relevance", "rel", "label", "sim")
 # counts once. Whatever is listed twice and not refused is counted and reported.
 DUPLICATES = ("error", "first")
 _BLOCK = 1 << 19  # small enough for its words to stay in the cache
-_DAMAGE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +157,7 @@ def read_table(
                 _read_json(b"".join(blocks), filling)
             else:
                 _read_trec(blocks, filling)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise BadInput(f"{path} is damaged", why=str(error), hint="fetch or export it again") from error
     return filling.done()
 
@@ -303,7 +299,7 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
         raw = gzip.GzipFile(filename="", mode="wb", fileobj=path.open("wb"), mtime=0)
         raw.myfileobj = raw.fileobj
     elif path.name.endswith(".zst"):
-        raw = zstandard.ZstdCompressor().stream_writer(path.open("wb"), closefd=True)
+        raw = zstd.ZstdFile(path, "wb")
     else:
         raw = path.open("wb")
     with io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as out:

@@ -11,15 +11,13 @@ import codecs
 import csv
 import importlib
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from aspectra.base.errors import BadInput, MissingExtra
-from aspectra.papers.sources.files import clean, open_bytes, read_head, read_lines
+from aspectra.papers.sources.files import DAMAGE, open_bytes, read_head, read_lines
+from aspectra.papers.text.cleaning import clean
 
 __all__ = ["Row", "array_items", "bad_line", "first_of", "parquet_rows", "read_rows", "text_of"]
 
@@ -188,7 +186,7 @@ def _blocks(path: Path) -> Iterator[str]:
             while raw := stream.read(_BLOCK):
                 yield decoder.decode(raw)
             yield decoder.decode(b"", final=True)
-        except (OSError, EOFError, zlib.error, zstandard.ZstdError, UnicodeDecodeError) as error:
+        except (*DAMAGE, UnicodeDecodeError) as error:
             raise BadInput(f"{path} is damaged", why=str(error), hint="fetch it again") from error
 
 

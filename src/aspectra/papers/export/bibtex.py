@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from aspectra.papers.export.protocol import WRITERS, name_parts, raw_record, tidy
-from aspectra.papers.kinds import CSL_TO_BIBTEX, SHARED, shared_list, shared_text
+from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
+from aspectra.papers.kinds import CSL_TO_BIBTEX, shared_list, shared_text
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.protocol import ReadOptions
-from aspectra.papers.sources.tagged.bibtex_record import FIELDS_OF, entry_paper, names_of
+from aspectra.papers.sources.tagged.entry import FIELDS_OF, entry_paper, names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
 __all__ = ["BibtexWriter"]
@@ -37,7 +35,6 @@ _SHARED_FIELDS = {
     "date": "date",
 }
 _ORDER = ("title", "author", "editor", "year", "date", "journal", "journaltitle", "booktitle")
-_NO_LIMIT = ReadOptions(max_text_chars=2**62)
 
 
 class BibtexWriter:
@@ -84,20 +81,14 @@ def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
         }
     if paper.abstract:
         fields.setdefault("abstract", text_to_latex(paper.abstract))
-    said = _read_back(paper.id, kind, fields)
-    for attribute, names in FIELDS_OF.items():
-        if said is None or getattr(said, attribute) != getattr(paper, attribute):
-            for name in names:
-                fields.pop(name, None)
-            fields.update(_written(paper, attribute, kind))
-    _add_identifiers(paper, said, fields)
-    _add_shared(paper, said, fields)
+    back = ReadBack(paper, entry_paper(paper.id, kind, fields, "", NO_LIMIT))
+    for attribute in back.attributes(FIELDS_OF):
+        for name in FIELDS_OF[attribute]:
+            fields.pop(name, None)
+        fields.update(_written(paper, attribute, kind))
+    _add_identifiers(paper, back, fields)
+    _add_shared(paper, back, fields)
     return kind, fields
-
-
-def _read_back(key: str, kind: str, fields: Mapping[str, str]) -> Paper | None:
-    items = entry_paper(key, kind, fields, "", _NO_LIMIT)
-    return next((item for item in items if isinstance(item, Paper)), None)
 
 
 def _sound(value: str) -> str:
@@ -150,14 +141,9 @@ def _people(names: Iterable[str]) -> str:
 
 
 def _person(name: str) -> str:
-    escaped = text_to_latex(name)
-    parts = name_parts(name)
-    if parts:
-        given, particle, family, suffix = map(text_to_latex, parts)
-        whole = f"{particle} {family}".strip()
-        inverted = f"{whole}, {suffix}, {given}" if suffix else f"{whole}, {given}"
-        if names_of(inverted) == [name]:
-            return inverted
+    escaped, turned = text_to_latex(name), text_to_latex(inverted(name))
+    if turned and names_of(turned) == [name]:
+        return turned
     return escaped if names_of(escaped) == [name] and " " not in name else "{" + escaped + "}"
 
 
@@ -166,11 +152,8 @@ def _address(url: str) -> str:
     return url.replace("{", "%7B").replace("}", "%7D").replace("\\", "%5C")
 
 
-def _add_identifiers(paper: Paper, said: Paper | None, fields: dict[str, str]) -> None:
-    known = said.identifiers if said else {}
-    for scheme, value in paper.identifiers.items():
-        if known.get(scheme) == value:
-            continue
+def _add_identifiers(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
+    for scheme, value in back.identifiers().items():
         if scheme == "arxiv":
             fields |= {"eprint": _address(value), "archiveprefix": "arXiv"}
         elif scheme in ("doi", "pmid", "pmcid", "isbn", "openalex"):
@@ -179,17 +162,14 @@ def _add_identifiers(paper: Paper, said: Paper | None, fields: dict[str, str]) -
             fields["corpusid"] = _address(value)
 
 
-def _add_shared(paper: Paper, said: Paper | None, fields: dict[str, str]) -> None:
-    known: Mapping[str, Any] = said.metadata if said else {}
-    for name in SHARED:
-        if name == "type" or not paper.metadata.get(name) or known.get(name) == paper.metadata.get(name):
-            continue
+def _add_shared(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
+    for name in back.shared():
         if name == "keywords":
             words = shared_list(paper.metadata, name)
             fields["keywords"] = text_to_latex(", ".join(word.replace(",", " ") for word in words))
         elif name == "editors":
             fields["editor"] = _people(shared_list(paper.metadata, name))
-        elif value := shared_text(paper.metadata, name):
+        elif name in _SHARED_FIELDS and (value := shared_text(paper.metadata, name)):
             # A date that is not the year's own would change the year on reading.
             if name == "date" and str(paper.year) not in value:
                 continue

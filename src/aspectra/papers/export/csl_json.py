@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from aspectra.papers.export.protocol import WRITERS, name_parts, tidy
-from aspectra.papers.kinds import SHARED, shared_list, shared_text
+from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, tidy
+from aspectra.papers.kinds import shared_list, shared_text
+from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.json.csl_record import VARIABLES_OF, item_paper
-from aspectra.papers.sources.protocol import ReadOptions
+from aspectra.papers.sources.json.csl_json import VARIABLES_OF, item_paper
 
 __all__ = ["CslJsonWriter"]
 
-_NO_LIMIT = ReadOptions(max_text_chars=2**62)
 _SHARED_VARIABLES = {
     "volume": "volume",
     "issue": "issue",
@@ -51,39 +50,28 @@ def _item(paper: Paper) -> dict[str, Any]:
     item.setdefault("type", kind)
     if paper.abstract:
         item.setdefault("abstract", _escaped(paper.abstract, "abstract"))
-    said = _read_back(item)
-    for attribute, names in VARIABLES_OF.items():
-        if said is None or getattr(said, attribute) != getattr(paper, attribute):
-            for name in (*names, *(("subtitle",) if attribute == "title" else ())):
-                item.pop(name, None)
-            item.update(_written(paper, attribute))
-    known = said.identifiers if said else {}
-    for scheme in ("doi", "pmid", "pmcid", "isbn"):
-        value = paper.identifiers.get(scheme)
-        if value and known.get(scheme) != value:
+    back = ReadBack(paper, item_paper(item, "", NO_LIMIT))
+    for attribute in back.attributes(VARIABLES_OF):
+        for name in (*VARIABLES_OF[attribute], *(("subtitle",) if attribute == "title" else ())):
+            item.pop(name, None)
+        item.update(_written(paper, attribute))
+    for scheme, value in back.identifiers().items():
+        if scheme in ("doi", "pmid", "pmcid", "isbn"):
             item[scheme.upper()] = value
-    arxiv = paper.identifiers.get("arxiv")
-    if arxiv and known.get("arxiv") != arxiv:
-        item.setdefault("number", f"arXiv:{arxiv}")
-    _add_shared(paper, said, item)
-    again = _read_back(item)
-    if again is not None and again.id != paper.id:
+        elif scheme == "arxiv":
+            item.setdefault("number", f"arXiv:{value}")
+    _add_shared(paper, back, item)
+    if ReadBack(paper, item_paper(item, "", NO_LIMIT)).attributes(["id"]):
         item["citation-key"] = paper.id  # it counts before any other key that the item carries
     return item
 
 
-def _read_back(item: Mapping[str, Any]) -> Paper | None:
-    try:
-        return next((p for p in item_paper(item, "", _NO_LIMIT) if isinstance(p, Paper)), None)
-    except (ValueError, TypeError, RecursionError):
-        return None
-
-
 def _escaped(text: str, variable: str) -> str:
     """Text as it stands, or with < and & escaped where a reader would take it for markup."""
-    said = _read_back({"id": "x", "title": "x", variable: text})
     attribute = next(name for name, names in VARIABLES_OF.items() if variable in names)
-    return text if said and getattr(said, attribute) == text else html.escape(text, quote=False)
+    plain = Paper("x", **{"title": "x", attribute: text})  # type: ignore[arg-type]
+    back = ReadBack(plain, item_paper({"id": "x", "title": "x", variable: text}, "", NO_LIMIT))
+    return html.escape(text, quote=False) if back.attributes([attribute]) else text
 
 
 def _written(paper: Paper, attribute: str) -> dict[str, Any]:
@@ -106,11 +94,8 @@ def _person(name: str) -> dict[str, str]:
     return {key: value for key, value in person.items() if value}
 
 
-def _add_shared(paper: Paper, said: Paper | None, item: dict[str, Any]) -> None:
-    known: Mapping[str, Any] = said.metadata if said else {}
-    for name in SHARED:
-        if not paper.metadata.get(name) or known.get(name) == paper.metadata.get(name):
-            continue
+def _add_shared(paper: Paper, back: ReadBack, item: dict[str, Any]) -> None:
+    for name in back.shared():
         if name == "keywords":
             words = shared_list(paper.metadata, name)
             item["keyword"] = ", ".join(word.replace(",", " ") for word in words)

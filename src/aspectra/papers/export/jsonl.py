@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from aspectra.papers.export.protocol import WRITERS
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import json_value
+from aspectra.papers.text.cleaning import storable
 
 __all__ = ["JsonLinesWriter"]
 
@@ -21,7 +21,7 @@ class JsonLinesWriter:
     def write(self, papers: Iterable[Paper]) -> str:
         """All papers, one JSON object a line, real Unicode."""
         return "".join(
-            json.dumps(json_value(paper.to_dict()), ensure_ascii=False, allow_nan=False) + "\n"
+            json.dumps(storable(paper.to_dict()), ensure_ascii=False, allow_nan=False) + "\n"
             for paper in papers
         )
 

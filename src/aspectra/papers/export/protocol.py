@@ -1,23 +1,27 @@
 """The protocol of a writer: papers as one text in a format that other programs read.
 
-To add a writer, write one module in ``papers/writers`` whose class has ``name``, ``suffix`` and ``write``,
-register an instance of it, and name it in :data:`WRITERS` (a third party uses the entry point group
-``aspectra.writer``).
+To add a writer, write one module in ``papers/export`` whose class has ``name``, ``suffix`` and ``write``, and
+register an instance of it (a third party uses the entry point group ``aspectra.writer``).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
+from aspectra.papers.kinds import SHARED
+from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import json_value, one_line
-from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["WRITERS", "NameParts", "Writer", "name_parts", "raw_record", "tidy"]
+__all__ = ["NO_LIMIT", "WRITERS", "ReadBack", "Writer", "inverted", "raw_record", "tidy"]
+
+NO_LIMIT = ReadOptions(max_text_chars=2**62)
+"""For reading back what was written."""
 
 
 class Writer(Protocol):
@@ -37,16 +41,6 @@ class Writer(Protocol):
 
 WRITERS: Registry[Writer] = Registry("writer", __package__)
 
-NameParts = tuple[str, str, str, str]
-"""(given, particle, family, suffix), each "" when absent."""
-
-_SUFFIXES = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
-_INSTITUTION = re.compile(
-    r"\b(?:organi[sz]ation|university|institute|association|committee|group|team|consortium|society|department"
-    r"|ministry|council|foundation|centre|center|laborator\w*|collaboration|network|initiative|inc|ltd)\b",
-    re.I,
-)
-
 
 def tidy(paper: Paper) -> Paper:
     """The same paper without what breaks a line-based format: control characters, stray line ends."""
@@ -60,7 +54,7 @@ def tidy(paper: Paper) -> Paper:
         identifiers={one_line(k): one_line(v) for k, v in paper.identifiers.items() if one_line(v)},
         url=one_line(paper.url),
         language=one_line(paper.language),
-        metadata=json_value(dict(paper.metadata)),
+        metadata=storable(dict(paper.metadata)),
     )
 
 
@@ -72,23 +66,43 @@ def raw_record(paper: Paper, name: str) -> tuple[str, Any] | None:
     return None
 
 
-def name_parts(name: str) -> NameParts | None:
-    """A printed name taken apart; None for institutions and names of one word.
+class ReadBack:
+    """What the reader of a format makes of a written record, and what the record does not say.
 
-    >>> name_parts("Anna van der Berg"), name_parts("Martin Luther King Jr.")
-    (('Anna', 'van der', 'Berg', ''), ('Martin Luther', '', 'King', 'Jr.'))
-    >>> name_parts("World Health Organization") is None
-    True
+    Args:
+        paper: what was written.
+        items: what the reader gives.
     """
-    words: Sequence[str] = name.split()
-    suffix = ""
-    if len(words) > 2 and _SUFFIXES.fullmatch(words[-1]):
-        suffix, words = words[-1], words[:-1]
-    if not 2 <= len(words) <= 7 or "," in name or _INSTITUTION.search(name):
-        return None
-    start = len(words) - 1
-    while start > 1 and words[start - 1].islower():
-        start -= 1
-    if words[0].islower():
-        return None
-    return " ".join(words[:start]), " ".join(words[start:-1]), words[-1], suffix
+
+    def __init__(self, paper: Paper, items: Iterable[Paper | Remark]) -> None:
+        self._paper = paper
+        self.said: Paper | None = None
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            self.said = next((item for item in items if isinstance(item, Paper)), None)
+
+    def attributes(self, names: Iterable[str]) -> list[str]:
+        """Those of the attributes that are not as the paper has them."""
+        said = self.said
+        return [n for n in names if said is None or getattr(said, n) != getattr(self._paper, n)]
+
+    def identifiers(self) -> dict[str, str]:
+        """The identifiers that the record does not give."""
+        known = self.said.identifiers if self.said else {}
+        return {scheme: v for scheme, v in self._paper.identifiers.items() if known.get(scheme) != v}
+
+    def shared(self) -> list[str]:
+        """Names of the shared metadata that the record does not give."""
+        known, wanted = self.said.metadata if self.said else {}, self._paper.metadata
+        return [name for name in SHARED if wanted.get(name) and known.get(name) != wanted.get(name)]
+
+
+def inverted(name: str, suffix_last: bool = False) -> str:
+    """A printed name as "Family, Given", "" where it cannot be taken apart; a suffix is second or last."""
+    parts = name_parts(name)
+    if parts is None:
+        return ""
+    given, particle, family, suffix = parts
+    whole = f"{particle} {family}".strip()
+    if not suffix:
+        return f"{whole}, {given}"
+    return f"{whole}, {given}, {suffix}" if suffix_last else f"{whole}, {suffix}, {given}"

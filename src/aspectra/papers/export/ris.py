@@ -8,19 +8,19 @@ arXiv. The arXiv id is written as a link, which becomes the URL of a paper that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from aspectra.papers.export.protocol import WRITERS, name_parts, raw_record, tidy
-from aspectra.papers.kinds import CSL_TO_RIS, SHARED, shared_list, shared_text
+from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
+from aspectra.papers.kinds import CSL_TO_RIS, shared_list, shared_text
+from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import given_first, one_line
-from aspectra.papers.sources.protocol import ReadOptions
-from aspectra.papers.sources.tagged.ris_record import TAGS_OF, tagged_paper
+from aspectra.papers.sources.tagged.records import TaggedRecord
+from aspectra.papers.sources.tagged.ris import TAGS_OF, ris_paper
+from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["RisWriter"]
 
-_NO_LIMIT = ReadOptions(max_text_chars=2**62)
 _SHARED_TAGS = {"volume": "VL", "issue": "IS", "publisher": "PB", "issn": "SN", "date": "DA", "note": "N1"}
 _Tags = list[tuple[str, str]]
 
@@ -56,13 +56,12 @@ def _tags(paper: Paper) -> tuple[str, _Tags]:
         tags = [(t, v) for t, v in map(_pair, raw[1]) if len(t) == 2 and t.isalnum() and t != "ID"]
     if paper.abstract and not any(tag in TAGS_OF["abstract"] for tag, _ in tags):
         tags += _written(paper, "abstract", kind)
-    said = _read_back(kind, tags)
-    for attribute, names in TAGS_OF.items():
-        if said is None or getattr(said, attribute) != getattr(paper, attribute):
-            tags = [(tag, value) for tag, value in tags if tag not in names]
-            tags += _written(paper, attribute, kind)
-    tags += _identifiers(paper, said)
-    tags += _shared(paper, said)
+    back = ReadBack(paper, ris_paper(TaggedRecord([("TY", kind), *tags]), "", NO_LIMIT))
+    for attribute in back.attributes(TAGS_OF):
+        tags = [(tag, value) for tag, value in tags if tag not in TAGS_OF[attribute]]
+        tags += _written(paper, attribute, kind)
+    tags += _identifiers(paper, back)
+    tags += _shared(paper, back)
     tags.append(("ID", paper.id))
     return kind, tags
 
@@ -72,14 +71,6 @@ def _pair(item: Any) -> tuple[str, str]:
         case [str(tag), str(value)]:
             return tag, value
     return "", ""
-
-
-def _read_back(kind: str, tags: _Tags) -> Paper | None:
-    try:
-        items = tagged_paper(kind, tags, "", _NO_LIMIT)
-        return next((item for item in items if isinstance(item, Paper)), None)
-    except (ValueError, LookupError, AttributeError, TypeError):
-        return None
 
 
 def _written(paper: Paper, attribute: str, kind: str) -> _Tags:
@@ -99,22 +90,14 @@ def _written(paper: Paper, attribute: str, kind: str) -> _Tags:
 
 
 def _person(name: str) -> str:
-    parts = name_parts(name)
-    if parts is None:
-        return name
-    given, particle, family, suffix = parts
-    whole = f"{particle} {family}".strip()
-    inverted = f"{whole}, {given}, {suffix}" if suffix else f"{whole}, {given}"
-    return inverted if given_first(inverted) == name else name
+    turned = inverted(name, suffix_last=True)
+    return turned if turned and given_first(turned) == name else name
 
 
-def _identifiers(paper: Paper, said: Paper | None) -> _Tags:
-    known = said.identifiers if said else {}
+def _identifiers(paper: Paper, back: ReadBack) -> _Tags:
     tags = {"doi": "DO", "pmcid": "C2", "isbn": "SN"}
     out: _Tags = []
-    for scheme, value in paper.identifiers.items():
-        if known.get(scheme) == value:
-            continue
+    for scheme, value in back.identifiers().items():
         if scheme in tags:
             out.append((tags[scheme], value))
         elif scheme == "pmid":
@@ -124,12 +107,9 @@ def _identifiers(paper: Paper, said: Paper | None) -> _Tags:
     return out
 
 
-def _shared(paper: Paper, said: Paper | None) -> _Tags:
-    known: Mapping[str, Any] = said.metadata if said else {}
+def _shared(paper: Paper, back: ReadBack) -> _Tags:
     out: _Tags = []
-    for name in SHARED:
-        if not paper.metadata.get(name) or known.get(name) == paper.metadata.get(name):
-            continue
+    for name in back.shared():
         if name == "keywords":
             out += [("KW", word) for word in shared_list(paper.metadata, name)]
         elif name == "editors":

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
+from aspectra.papers.ids import numbered
 from aspectra.papers.library import linking
 from aspectra.papers.library.rows import author_keys, paper_columns, paper_from_row, paper_row
 from aspectra.papers.paper import Paper, normalise_title
@@ -206,8 +208,7 @@ class Writer:
     def _place(self, paper: Paper, seen: dict[str, str]) -> tuple[Paper, Remark | None]:
         """The paper under the id it is stored as, and a remark when that is not its own."""
         own = "".join(c for c in paper.id if c.isprintable()).strip()[:_LONGEST_ID] or "unnamed"
-        candidate, number = own, 1
-        while True:
+        for candidate in chain((own,), numbered(own)):
             row = self._db.execute(
                 "SELECT content_hash, title_key, pos FROM papers WHERE id = ?", (candidate,)
             ).fetchone()
@@ -216,8 +217,6 @@ class Writer:
                 break
             if not here_already and self._same_paper(paper, row[1], row[2]):
                 break
-            number += 1
-            candidate = f"{own}~{number}"
         if candidate == paper.id:
             return paper, None
         why = (

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.files import read_head
+from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 
 __all__ = ["UnknownFormat", "detect", "read_papers"]
@@ -19,7 +20,7 @@ class UnknownFormat(BadInput):
     """A file that no source recognises; in a folder of other things that is nothing to worry about."""
 
 
-def detect(path: Path) -> str:
+def detect(path: Path | InputFile) -> str:
     """Name of the source that is surest it can read ``path``.
 
     Content decides, names only help. Of equally sure sources the one that is first by name is taken, so
@@ -29,32 +30,32 @@ def detect(path: Path) -> str:
         BadInput: there is no such file, or it is empty.
         UnknownFormat: no source recognises it.
     """
-    if not path.exists():
-        raise BadInput(f"there is no file or folder {path}", hint="check the path")
-    head = read_head(path)
-    if path.is_file() and not head.strip():
-        raise BadInput(f"{path} is empty", hint="check that the export or download finished")
-    best, sure = "", 0.0
-    for name in SOURCES.names():
-        confidence = SOURCES.get(name).sniff(path, head)
-        if confidence > sure:
-            best, sure = name, confidence
-    if sure < _LEAST:
+    if isinstance(path, Path):
+        with InputFile(path) as file:
+            return detect(file)
+    file = path
+    if not file.path.exists():
+        raise BadInput(f"there is no file or folder {file.path}", hint="check the path")
+    if file.path.is_file() and not file.head.strip():
+        raise BadInput(f"{file.path} is empty", hint="check that the export or download finished")
+    sure = {name: SOURCES.get(name).sniff(file.path, file.head) for name in SOURCES.names()}
+    best = max(sure, key=sure.__getitem__)
+    if sure[best] < _LEAST:
         raise UnknownFormat(
-            f"the format of {path} is not recognised",
-            why="known formats: " + ", ".join(SOURCES.names()),
+            f"the format of {file.path} is not recognised",
+            why="known formats: " + ", ".join(sure),
             hint="if you know which it is, name it with --as NAME",
         )
     return best
 
 
 def read_papers(
-    path: Path, as_: str | None = None, options: ReadOptions | None = None
+    path: Path | InputFile, as_: str | None = None, options: ReadOptions | None = None
 ) -> Iterator[Paper | Remark]:
-    """Papers and remarks out of a file or folder, in its order.
+    """Papers and remarks out of a file or folder, in its order; every paper has an id of its own.
 
     Args:
-        path: what to read.
+        path: what to read; an :class:`InputFile` is left open.
         as_: name of the source; found by content when None.
         options: limits; the defaults when None.
 
@@ -62,7 +63,16 @@ def read_papers(
         BadInput: nothing in it can be read, or the format is not recognised.
         UsageError: ``as_`` is no source.
     """
-    if as_ is not None and not path.exists():
-        raise BadInput(f"there is no file or folder {path}", hint="check the path")
-    source = SOURCES.get(as_ if as_ is not None else detect(path))
-    return source.read(path, options or ReadOptions())
+    file = InputFile(path) if isinstance(path, Path) else path
+    if not file.path.exists():
+        raise BadInput(f"there is no file or folder {file.path}", hint="check the path")
+    source = SOURCES.get(as_ if as_ is not None else detect(file))
+    return _items(source.read(file, options or ReadOptions()), None if file is path else file)
+
+
+def _items(found: Iterator[Paper | Remark], opened: InputFile | None) -> Iterator[Paper | Remark]:
+    try:
+        yield from distinct_ids(found)
+    finally:
+        if opened is not None:
+            opened.close()

@@ -1,9 +1,12 @@
 """The protocol of a source: something that reads papers out of a file or folder, one at a time.
 
-To add a source, write one module in ``papers/sources`` with a class that has ``name``, ``sniff`` and
-``read``, decorate it with ``@SOURCES.register(name)``, and name it in :data:`SOURCES` (a third party
-uses the entry point group ``aspectra.source`` instead). It inherits the conformance test in
-``tests/unit/papers/test_source_conformance.py``.
+To add a source, write one module in ``papers/sources`` that registers an object with the members of
+:class:`Source`: ``SOURCES.register("name")(...)``. Nothing else names it; a third party uses the entry point
+group ``aspectra.source`` instead. JSON, tagged and XML formats have a shell to fill
+(:class:`~aspectra.papers.sources.json.records.JsonFormat`,
+:class:`~aspectra.papers.sources.tagged.records.TaggedFormat`,
+:class:`~aspectra.papers.sources.xml.elements.XmlFormat`).
+``tests/unit/papers/test_source_conformance.py`` tests every member.
 """
 
 from __future__ import annotations
@@ -11,10 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
+
+if TYPE_CHECKING:
+    from aspectra.papers.sources.files import InputFile
 
 __all__ = ["SOURCES", "ReadOptions", "Remark", "Source"]
 
@@ -36,7 +42,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Limits that every source honours.
+    """Limits that every source follows.
 
     Attributes:
         max_text_chars: longest abstract or section kept; a longer one is cut and remarked.
@@ -52,21 +58,36 @@ class ReadOptions:
 
 
 class Source(Protocol):
-    """A reader of one format."""
+    """A reader of one format.
 
-    name: str
+    Attributes:
+        name: what ``aspectra add --as`` takes.
+        description: one line for help and docs: what is read, and what becomes of its peculiarities.
+        endings: usual endings of file names, with the dot and in lower case; () for none.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def endings(self) -> tuple[str, ...]: ...
 
     def sniff(self, path: Path, head: bytes) -> float:
         """How surely this source can read the file, 0 (no) to 1 (certain).
 
         Args:
             path: the file or folder; its name may be a hint, but content decides.
-            head: the first 64 KiB, decompressed where the file is compressed; b"" for a folder.
+            head: see :attr:`InputFile.head`.
         """
         ...
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
         """Papers and remarks in file order, streaming; one bad record never stops the rest.
+
+        Two papers may have the same id: :func:`~aspectra.papers.sources.detection.read_papers` renames one.
 
         Raises:
             BadInput: nothing in the file can be read.

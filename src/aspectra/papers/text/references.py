@@ -10,9 +10,9 @@ import re
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Reference
-from aspectra.papers.sources.fields import one_line
+from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["cited_title", "cut_references", "join_lines", "read_reference", "split_references"]
+__all__ = ["cited_title", "cut_references", "entries_of", "read_reference"]
 
 _HEADING = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]*)?\**(?:(?:\d{1,2}|[IVX]{1,5})[.)]?[ \t]+)?"
@@ -92,24 +92,17 @@ def _starts_fresh(text: str, at: int) -> bool:
     return not before or bool(_ENTRY_END.search(before[-300:].rpartition("\n")[2]))
 
 
-def split_references(text: str) -> tuple[str, list[str]]:
-    """Full text without its reference list, and the raw entries of the list.
+def entries_of(block: str) -> list[str]:
+    """The entries of a reference list, each on one line without its label or bullet.
 
     Understands bracketed labels (``[1]``, ``[ABC20]``), numbers (``1.``), bullets, entries separated by
-    blank lines, and author-year lists in printed lines. What follows the list (an appendix) stays in the
-    text.
+    blank lines, and author-year lists in printed lines.
     """
-    before, block, after = cut_references(text)
-    return (f"{before}\n\n{after}" if after else before), entries_of(block)
-
-
-def entries_of(block: str) -> list[str]:
-    """The entries of a reference list, each on one line without its label or bullet."""
     if not block.strip():
         return []
     starts = _starts(block)
     ends = [start for start, _ in starts[1:]] + [len(block)]
-    entries = (join_lines(block[body:end]) for (_, body), end in zip(starts, ends, strict=True))
+    entries = (_join_lines(block[body:end]) for (_, body), end in zip(starts, ends, strict=True))
     return [entry[:_LONGEST] for entry in entries if len(entry) >= 10]
 
 
@@ -188,7 +181,7 @@ def _looks_like_author(line: str) -> bool:
     return bool(re.match(r"^[^\d:]{2,80}?(?:,|\.| and | et al| &)", line))
 
 
-def join_lines(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Printed lines as one, hyphens at line ends mended, links that were broken put together."""
     out = ""
     for raw in text.split("\n"):
@@ -217,10 +210,8 @@ def read_reference(raw: str, key: str = "") -> Reference:
         return match.group(1)
 
     shown = one_line(_LINK.sub(unlink, raw)) if "](" in raw else raw
-    identifiers = identifiers_in(shown)
-    for link in links:
-        for scheme, value in identifiers_in(link).items():
-            identifiers.setdefault(scheme, value)
+    found = [identifiers_in(part) for part in (shown, *links)]
+    identifiers = {scheme: value for part in reversed(found) for scheme, value in part.items()}
     return Reference(raw=shown, key=key, title=cited_title(shown), identifiers=identifiers)
 
 

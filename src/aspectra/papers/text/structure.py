@@ -12,18 +12,10 @@ import statistics
 from dataclasses import dataclass
 
 from aspectra.papers.paper import Reference, Section
-from aspectra.papers.sources.fields import one_line
+from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import cut_references, entries_of, read_reference
 
-__all__ = ["Outline", "bare_heading", "mend_hyphens", "outline", "reflow", "strip_invisible"]
-
-_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
-# Zero-width, bidirectional controls, invisible operators, byte order marks, language tags.
-_INVISIBLE = re.compile(
-    "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
-)
-# Joiners shape Arabic and Indic words; between other letters they only hide things.
-_JOINER = re.compile("(?<![\u0600-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u0600-\u0dff])")
+__all__ = ["Outline", "bare_heading", "outline", "reflow"]
 
 _NAMES = (
     r"introduction(?: and .{3,40})?|background(?: and .{3,40})?|preliminar(?:y|ies)|motivation|"
@@ -55,8 +47,6 @@ _AFTER_ABSTRACT = re.compile(
     r"general terms|categories and subject descriptors|jel classification|pacs)\b",
     re.I,
 )
-_HYPHEN = re.compile(r"(\w*[^\W\d_])[-\u2010\u00ad]\n[ \t]*([^\W\d_]\w*)")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LONGEST_ABSTRACT = 6000  # characters; a longer one means that the first heading was missed
 
 
@@ -69,38 +59,6 @@ class Outline:
     abstract: str
     sections: tuple[Section, ...]
     references: tuple[Reference, ...]
-
-
-def strip_invisible(text: str) -> tuple[str, int]:
-    r"""``text`` with ligatures spelt out and without invisible characters, and how many those were.
-
-    >>> strip_invisible("e\ufb03cient \u200btext")
-    ('efficient text', 1)
-    """
-    text, first = _INVISIBLE.subn("", text.translate(_LIGATURES))
-    text, second = _JOINER.subn("", text)
-    return text, first + second
-
-
-def mend_hyphens(text: str) -> str:
-    r"""Words broken at line ends put together.
-
-    The hyphen stays where the text elsewhere writes the word with it (``self-supervised``), or where a
-    capital follows.
-
-    >>> mend_hyphens("a re-\ntrieval of state-of-the-\nart")
-    'a retrieval of state-of-the-art'
-    """
-    words = {word.casefold() for word in _WORD.findall(text)}
-
-    def mend(match: re.Match[str]) -> str:
-        left, right = match.groups()
-        before = text[max(0, match.start() - 40) : match.start()].rpartition(" ")[2]
-        joined, hyphened = (left + right).casefold(), f"{left}-{right}".casefold()
-        keep = not right[0].islower() or (hyphened in words and joined not in words)
-        return f"{left}-{right}" if keep or before.endswith("-") else left + right
-
-    return _HYPHEN.sub(mend, text)
 
 
 def reflow(lines: list[str]) -> str:

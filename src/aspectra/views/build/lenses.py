@@ -21,7 +21,7 @@ from aspectra.views.arrays import load_array
 from aspectra.views.build.vectors import Progress
 from aspectra.views.dense.lens_vectors import build_lens_vectors
 from aspectra.views.kinds.protocol import ViewFacts
-from aspectra.views.lenses.protocol import LENSES, LOCAL_LENSES, LensValues
+from aspectra.views.lenses.protocol import LENSES, LensValues, found_in_package
 from aspectra.views.view import Floats
 
 __all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "lens_values", "load_lens"]
@@ -79,7 +79,7 @@ def _applied(work: Iterator[_Work], count: int) -> Iterator[tuple[int, _Made]]:
         return
     # Other processes know the lenses that come with the package, not those registered by a caller's module.
     split = joblib.Parallel(n_jobs=cores, return_as="generator", pre_dispatch=2 * cores)
-    theirs = set(LOCAL_LENSES)
+    theirs = {name for name in LENSES.names() if found_in_package(name)}
     sizes: deque[int] = deque()
     own: deque[_Made] = deque()
 

@@ -44,7 +44,7 @@ def reader_spans(name: str) -> Producer:
 
 
 def reader_vectors(name: str, encoder: Encoder, citations: str) -> Producer:
-    """Values: (dimensions,) float32 of what a reader found, (0,) where that is nothing; number of cut texts."""
+    """Values: (dimensions,) float32 of what a reader found, (0,) for nothing; number of cut texts."""
     version = f"{READERS.get(name).version}{citation_version(citations)} {encoder.fingerprint}"
     return Producer(f"reading:{name}", version, ("sections",))
 

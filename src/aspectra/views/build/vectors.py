@@ -42,8 +42,7 @@ def abstract_vectors(encoder: Encoder) -> Producer:
 
 
 def sentence_vectors(encoder: Encoder, settings: IndexSettings) -> Producer:
-    """Values: (units, dimensions) float16 of the units of an abstract, 0 without a vector; number of cut
-    texts.
+    """Values: (units, dimensions) float16 of an abstract's units, 0 without a vector; number of cut texts.
 
     Sentences encoded apart have a name of their own where the encoder could also pool them.
     """

@@ -20,15 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import positive_int, split_argument
+from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.minilm_graph import BertShape, Weights
 from aspectra.views.encoders.minilm_runtime import Runtime, available_cores
 from aspectra.views.encoders.pooling import mean_of_tokens, pool_spans, unit_rows
-from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
 __all__ = ["MiniLM", "find_model", "make"]
@@ -167,30 +166,6 @@ class MiniLM:
         runtime.run([one.ids for one in tokens], self.max_tokens, take)
         return Encoding(unit_rows(vectors), pooled if spans is not None else [], truncated)
 
-    def token_states(
-        self, texts: Sequence[str], *, kind: Kind = "document", instruction: str = ""
-    ) -> list[tuple[Vectors, NDArray[np.int64]]]:
-        """Contextual states of each text's tokens, for late interaction.
-
-        Special tokens are left out: they stand for no words. ``kind`` and ``instruction`` change nothing.
-
-        Returns:
-            For each text (tokens, dimensions) float32, unit length, and (tokens, 2) ranges in characters.
-        """
-        if not texts:
-            return []
-        runtime, tokens = self._tokens(texts)
-        empty = np.zeros((0, self.dimensions), dtype=np.float32), np.zeros((0, 2), dtype=np.int64)
-        found: list[tuple[Vectors, NDArray[np.int64]]] = [empty] * len(texts)
-
-        def take(index: int, states: Vectors) -> None:
-            offsets = np.array(tokens[index].offsets, dtype=np.int64)
-            kept = offsets[:, 1] > offsets[:, 0]
-            found[index] = unit_rows(states[kept].astype(np.float32, copy=False)), offsets[kept]
-
-        runtime.run([one.ids for one in tokens], self.max_tokens, take)
-        return found
-
     def _tokens(self, texts: Sequence[str]) -> tuple[Runtime, Any]:
         """The graph, and the tokens of each text."""
         with self._runtime_lock:  # cached_property alone could build them twice
@@ -215,13 +190,23 @@ def _refuse_other_pooling(folder: Path) -> None:
         )
 
 
-@ENCODERS.register("minilm")
-def make(argument: str) -> MiniLM:
-    """The encoder for ``minilm:argument``; the module's text says how an argument is spelled."""
-    place, options = split_argument(argument, ("max_tokens", "dtype", "threads"), encoder="minilm")
+def _load(place: str, options: dict[str, str]) -> MiniLM:
     return MiniLM(
         find_model(place),
         max_tokens=positive_int(options, "max_tokens", 512),
         dtype=options.get("dtype", "auto"),
         threads=positive_int(options, "threads", available_cores()),
     )
+
+
+make = EncoderFactory(
+    "minilm",
+    "all-MiniLM-L6-v2, the default, or a folder with a model of its kind; without torch",
+    {
+        "max_tokens": "tokens read of a text",
+        "dtype": "number format of the computation",
+        "threads": "of the processor",
+    },
+    _load,
+)
+ENCODERS.register(make.name)(make)

@@ -1,17 +1,16 @@
 """Vectors from any OpenAI-compatible embeddings endpoint (extra ``openai``).
 
-Argument: ``openai:MODEL?option=value&...``. Options: ``base_url`` (else ``ASPECTRA_EMBEDDINGS_URL``, else
-``OPENAI_BASE_URL``, else OpenAI's own), ``dimensions`` (asked of the server), ``query`` and ``document``
-(prompts put before a text), ``max_tokens``, ``batch``, ``timeout`` (seconds).
+Argument: ``openai:MODEL?option=value&...``; the options are those of :data:`make`.
 
 Texts leave this computer: ``remote`` names the host. With ``ASPECTRA_OFFLINE=1`` nothing is sent. The key
-comes from ``OPENAI_API_KEY`` alone, is read at each request and never kept, shown or logged.
+comes from ``OPENAI_API_KEY`` alone, is read at each request and never kept, shown or logged. A library holds
+the specification of its encoder, and libraries are shared: texts and key are sent only to this computer, to
+OpenAI and to the hosts of the two variables above.
 """
 
 from __future__ import annotations
 
-import email.utils
-import ipaddress
+import json
 import os
 import random
 import re
@@ -23,16 +22,18 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from aspectra.base.errors import AspectraError, MissingExtra, UsageError
+from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import positive_int, split_argument
+from aspectra.llm import failures
+from aspectra.llm.endpoint import Body, Endpoint
+from aspectra.llm.secrets import OPENAI_HOST, OPENAI_VARIABLE, read_key
+from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.pooling import unit_rows
-from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 
 __all__ = [
     "BadRequest",
     "KeyRefused",
-    "MissingKey",
     "OfflineRefused",
     "OpenAIEmbeddings",
     "QuotaSpent",
@@ -40,13 +41,13 @@ __all__ = [
     "make",
 ]
 
-_DEFAULT_URL = "https://api.openai.com/v1"
+_DEFAULT_URL = f"https://{OPENAI_HOST}/v1"
+_ADDRESSES = ("ASPECTRA_EMBEDDINGS_URL", "OPENAI_BASE_URL")  # the first that is set is the default
 _ATTEMPTS = 5
 _LONGEST_WAIT = 60.0  # seconds; a server that asks for more is reported, not waited for
 _REQUEST_CHARACTERS = 400_000  # OpenAI refuses requests above 300,000 tokens
 # Without the server's tokenizer we cut by characters: English has some 4 a token, so 3 errs on the safe side.
 _CHARACTERS_PER_TOKEN = 3
-_TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504}
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
@@ -65,18 +66,10 @@ class QuotaSpent(AspectraError):
     exit_code = 5
 
 
-class MissingKey(AspectraError):
-    """No key in the environment, and the endpoint is not on this computer."""
-
-    code = "missing-key"
-    exit_code = 2
-
-
-class KeyRefused(AspectraError):
-    """The endpoint refuses the key."""
+class KeyRefused(UsageError):
+    """There is no key, the endpoint refuses it, or it must not be sent there."""
 
     code = "key-refused"
-    exit_code = 2
 
 
 class BadRequest(UsageError):
@@ -91,13 +84,24 @@ class OfflineRefused(UsageError):
     code = "offline"
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+# What a failure of any model is for an encoder; the first class that fits.
+_KINDS: tuple[tuple[type[failures.ModelError], type[AspectraError]], ...] = (
+    (failures.Transient, Unavailable),
+    (failures.Malformed, Unavailable),
+    (failures.QuotaSpent, QuotaSpent),
+    (failures.KeyRefused, KeyRefused),
+    (failures.Offline, OfflineRefused),
+    (failures.ModelError, BadRequest),
+)
+
+
+def _for_encoders(error: failures.ModelError, why: str = "") -> AspectraError:
+    kind = next(kind for model_error, kind in _KINDS if isinstance(error, model_error))
+    return kind(error.what, why=why or error.why, hint=error.hint)
+
+
+def _key_variable(host: str) -> str:
+    return OPENAI_VARIABLE if read_key(OPENAI_VARIABLE) else ""
 
 
 class OpenAIEmbeddings:
@@ -135,34 +139,18 @@ class OpenAIEmbeddings:
     ) -> None:
         if not model:
             raise UsageError("the encoder 'openai' needs a model", hint="write openai:MODEL")
-        address = urlsplit(base_url)
-        host = address.hostname or ""
-        if address.scheme not in {"http", "https"} or not host or address.query or address.username:
-            # The address is not repeated: it may hold a password.
-            raise UsageError(
-                "the address of the embeddings endpoint cannot be used",
-                why="it must be http(s)://host/path without a user name, password or query",
-            )
-        try:
-            import httpx
-        except ImportError as error:
-            raise MissingExtra(
-                "the encoder 'openai' needs httpx", why=str(error), hint='pip install "aspectra[openai]"'
-            ) from error
-        self._httpx: Any = httpx
-        self._url = base_url.rstrip("/") + "/embeddings"
+        self._endpoint = Endpoint(base_url, _key_variable, wanted=OPENAI_VARIABLE)
+        self._url = self._endpoint.url + "/embeddings"
         self._model = model
         self._asked = dimensions
         self._prompts = prompts
         self._batch = batch
         self._timeout = timeout
-        self._local = _is_loopback(host)
-        self._secure = address.scheme == "https" or self._local
         self._client: Any = None
         self._lock = threading.Lock()
         self._dimensions = dimensions or 0
         self.max_tokens = max_tokens
-        self.remote = host
+        self.remote = self._endpoint.host
         self.name = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.").lower() or "openai"
         self.fingerprint = digest(
             {
@@ -177,7 +165,7 @@ class OpenAIEmbeddings:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector; where it was not asked for, the first look sends one word to find out."""
+        """Length of a vector; where it was not asked for, the first use sends one word to find out."""
         if not self._dimensions:
             self._request(["dimensions"])
         return self._dimensions
@@ -201,7 +189,7 @@ class OpenAIEmbeddings:
 
         Raises:
             UsageError: spans were asked for, or the endpoint refuses the request.
-            MissingKey, KeyRefused, QuotaSpent, Unavailable: see the classes.
+            KeyRefused, QuotaSpent, Unavailable: see the classes.
         """
         if spans is not None:
             raise UsageError(
@@ -209,7 +197,7 @@ class OpenAIEmbeddings:
                 why="an embeddings endpoint gives no token states",
                 hint="encode the sentences as texts of their own",
             )
-        self._refuse_offline()
+        self._check()
         prompt = self._prompts[0] if kind == "query" else self._prompts[1]
         limit = max(1, self.max_tokens * _CHARACTERS_PER_TOKEN - len(prompt))
         truncated = np.array([len(text) > limit for text in texts], dtype=np.bool_)
@@ -231,96 +219,87 @@ class OpenAIEmbeddings:
         if start < len(texts):
             yield slice(start, len(texts))
 
-    def _refuse_offline(self) -> None:
-        if os.environ.get("ASPECTRA_OFFLINE", "") not in {"", "0"}:
-            raise OfflineRefused(
-                f"the encoder {self.name!r} would send texts to {self.remote}",
-                why="ASPECTRA_OFFLINE is set",
-                hint="unset ASPECTRA_OFFLINE, or use a local encoder such as minilm",
+    def _check(self) -> None:
+        """Refuse what must not be sent, or not there."""
+        try:
+            self._endpoint.check(
+                self.name, hint="unset ASPECTRA_OFFLINE, or use a local encoder such as minilm"
             )
-
-    def _headers(self) -> dict[str, str]:
-        key = os.environ.get("OPENAI_API_KEY", "").strip()
-        if not key:
-            if self._local:
-                return {}
-            raise MissingKey(
-                f"no key for the embeddings endpoint at {self.remote}",
-                hint="set the environment variable OPENAI_API_KEY (to any word where the server needs none)",
+        except failures.ModelError as error:
+            raise _for_encoders(error) from None
+        named = {urlsplit(os.environ.get(variable, "")).hostname for variable in _ADDRESSES}
+        if not self._endpoint.local and self.remote not in {OPENAI_HOST, *named}:
+            raise KeyRefused(
+                f"texts and {OPENAI_VARIABLE} would be sent to {self.remote}",
+                why="the host is named by an encoder's specification, which may come with a library, "
+                "and not by your own settings",
+                hint=f"if you trust it: export {_ADDRESSES[0]}={self._endpoint.url}",
             )
-        if not self._secure:
-            raise UsageError(
-                f"the key would travel to {self.remote} unencrypted", hint="use an https:// address"
-            )
-        if not key.isascii() or not key.isprintable():
-            raise UsageError("OPENAI_API_KEY holds characters that no key has")
-        return {"Authorization": f"Bearer {key}"}
 
     def _request(self, texts: list[str]) -> Vectors:
         """One request, tried up to five times; (texts, dimensions)."""
-        self._refuse_offline()
+        self._check()
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked is not None:
             body["dimensions"] = self._asked
-        headers = self._headers()
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                raw = self._answer(body)
+            except failures.ModelError as error:
+                asked = error.retry_after
+                trouble = error.why + (f" (asks to wait {asked:.0f} s)" if asked is not None else "")
+                last = attempt == _ATTEMPTS or (asked or 0) > _LONGEST_WAIT
+                if last or not isinstance(error, failures.Transient):
+                    raise _for_encoders(
+                        error, f"{trouble}, after {attempt} attempts" if error.retryable else error.why
+                    ) from None
+                wait = random.uniform(0, min(20.0, 0.5 * 2**attempt))  # noqa: S311 (jitter, not a secret)
+                time.sleep(wait if asked is None else asked * random.uniform(1, 1.1))  # noqa: S311
+            else:
+                return self._read(raw, len(texts))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _answer(self, body: dict[str, Any]) -> bytes:
+        """The body of an answer with status 200.
+
+        Raises:
+            ModelError: there is none; see :mod:`aspectra.llm.failures`.
+        """
+        import httpx
+
         with self._lock:
             if self._client is None:
-                self._client = self._httpx.Client(timeout=self._timeout, trust_env=not self._local)
-        trouble = ""
-        for attempt in range(1, _ATTEMPTS + 1):
-            wait = random.uniform(0, min(20.0, 0.5 * 2**attempt))  # noqa: S311 (jitter, not a secret)
-            try:
-                response = self._client.post(self._url, json=body, headers=headers)
-            except self._httpx.TransportError as error:
-                trouble = type(error).__name__
-            else:
-                if response.status_code == 200:
-                    return self._read(response, len(texts))
-                said = _said(response, headers)
-                self._refuse_final(response, said)
-                trouble = f"status {response.status_code}" + (f": {said}" if said else "")
-                asked = _retry_after(response.headers.get("retry-after", ""))
-                if asked is not None:
-                    if asked > _LONGEST_WAIT:
-                        trouble += f" (asks to wait {asked:.0f} s)"
-                        break
-                    wait = asked + random.uniform(0, 0.1 * asked)  # noqa: S311
-            if attempt < _ATTEMPTS:
-                time.sleep(wait)
-        raise Unavailable(
-            f"the embeddings endpoint at {self.remote} is not available",
-            why=f"{trouble}, after {attempt} attempts",
-            hint="try again later; what was encoded before is kept",
-        )
-
-    def _refuse_final(self, response: Any, said: str) -> None:
-        """Raise what no second attempt can cure."""
-        status = response.status_code
-        if status in {401, 403}:
-            raise KeyRefused(
-                f"the embeddings endpoint at {self.remote} refuses the key",
-                why=f"status {status}",  # its words may repeat part of the key
-                hint="check OPENAI_API_KEY",
-            )
-        if status == 402 or (status == 429 and "insufficient_quota" in response.text):
-            raise QuotaSpent(
-                f"the account at {self.remote} has no credit left",
-                why=said or f"status {status}",
-                hint="add credit, or use a local encoder such as minilm",
-            )
-        if status not in _TRANSIENT and status < 500:
-            raise BadRequest(
-                f"the embeddings endpoint at {self.remote} refuses the request",
-                why=f"status {status}" + (f": {said}" if said else ""),
-                hint=f"check the model's name ({self._model}), the options and the address",
-            )
-
-    def _read(self, response: Any, count: int) -> Vectors:
+                self._client = httpx.Client(timeout=self._timeout, trust_env=not self._endpoint.local)
+        read = Body()
         try:
-            rows = sorted(response.json()["data"], key=lambda row: int(row["index"]))
+            with self._client.stream("POST", self._url, json=body, auth=self._endpoint.auth) as response:
+                status, headers = response.status_code, dict(response.headers)
+                fits = all(read.add(part) for part in response.iter_bytes())
+        except httpx.DecodingError:
+            fits = False
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            # Its text and the request in it are left out: they hold the key.
+            raise failures.Transient(
+                f"the embeddings endpoint at {self.remote} is not available",
+                why=type(error).__name__,
+                hint="try again later; what was encoded before is kept",
+            ) from None
+        if not fits:
+            raise failures.Malformed(
+                f"the answer of {self.remote} cannot be read",
+                why="it is too large, or compressed in a way that cannot be undone",
+            )
+        raw = self._endpoint.scrub(status, read.whole())
+        if status != 200:
+            raise self._endpoint.failure(status, headers, raw)
+        return raw
+
+    def _read(self, raw: bytes, count: int) -> Vectors:
+        try:
+            rows = sorted(json.loads(raw)["data"], key=lambda row: int(row["index"]))
             vectors: Vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
             places = [int(row["index"]) for row in rows]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise Unavailable(
                 f"the answer of {self.remote} cannot be read", why=f"no list of vectors ({error})"
             ) from error
@@ -338,45 +317,31 @@ class OpenAIEmbeddings:
         return vectors
 
 
-def _said(response: Any, headers: dict[str, str]) -> str:
-    """The server's own words: one line, at most 200 characters, without the key."""
-    try:
-        error = response.json()["error"]
-        words = str(error["message"] if isinstance(error, dict) else error)
-    except (ValueError, KeyError, TypeError):
-        return ""
-    for value in headers.values():
-        words = words.replace(value.removeprefix("Bearer "), "***")
-    return " ".join(words.split())[:200]
-
-
-def _retry_after(value: str) -> float | None:
-    """Seconds that a Retry-After header asks to wait (RFC 9110, 10.2.3), or None."""
-    if value.strip().isdigit():
-        return float(value)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
-
-
-@ENCODERS.register("openai")
-def make(argument: str) -> OpenAIEmbeddings:
-    """The encoder for ``openai:argument``; see the module's text."""
-    known = ("base_url", "dimensions", "query", "document", "max_tokens", "batch", "timeout")
-    model, options = split_argument(argument, known, encoder="openai")
-    url = (
-        options.get("base_url")
-        or os.environ.get("ASPECTRA_EMBEDDINGS_URL")
-        or os.environ.get("OPENAI_BASE_URL")
-        or _DEFAULT_URL
-    )
+def _load(model: str, options: dict[str, str]) -> OpenAIEmbeddings:
+    urls = [options.get("base_url"), *map(os.environ.get, _ADDRESSES), _DEFAULT_URL]
     return OpenAIEmbeddings(
         model,
-        base_url=url,
+        base_url=next(filter(None, urls)),
         dimensions=positive_int(options, "dimensions", 1) if "dimensions" in options else None,
         prompts=(options.get("query", ""), options.get("document", "")),
         max_tokens=positive_int(options, "max_tokens", 8191),
         batch=positive_int(options, "batch", 128),
         timeout=float(positive_int(options, "timeout", 60)),
     )
+
+
+make = EncoderFactory(
+    "openai",
+    "any OpenAI-compatible embeddings endpoint (extra openai); texts leave this computer",
+    {
+        "base_url": f"address; else {' or '.join(_ADDRESSES)}, else OpenAI's own",
+        "dimensions": "length of a vector, where the server offers several",
+        "query": "prompt put before a query",
+        "document": "prompt put before a document",
+        "max_tokens": "tokens read of a text",
+        "batch": "texts per request",
+        "timeout": "seconds for one request",
+    },
+    _load,
+)
+ENCODERS.register(make.name)(make)

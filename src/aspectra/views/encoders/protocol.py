@@ -1,13 +1,13 @@
 """The protocol of an encoder: texts in, vectors out.
 
-To add an encoder, write one module in ``views/encoders`` with a factory ``make(argument) -> Encoder`` and
-register it with ``@ENCODERS.register(name)``; an encoder is asked for as ``name`` or ``name:argument``
-(``sentence-transformers:intfloat/e5-base``). It inherits ``tests/unit/views/test_encoder_conformance.py``.
+To add an encoder, write one module in ``views/encoders`` that registers an :class:`EncoderFactory` with
+``ENCODERS.register(name)``; ``name`` or ``name:argument`` (``sentence-transformers:intfloat/e5-base``) then
+loads it. It inherits ``tests/unit/views/test_encoder_conformance.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.registry import Registry
+from aspectra.views.encoders.arguments import split_argument
 
-__all__ = ["ENCODERS", "Encoder", "Encoding", "Kind", "Vectors", "load_encoder"]
+__all__ = ["ENCODERS", "Encoder", "EncoderFactory", "Encoding", "Kind", "Vectors", "load_encoder"]
 
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]
@@ -82,10 +83,35 @@ class Encoder(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class EncoderFactory:
+    """Loads encoders of one family.
+
+    Attributes:
+        name: of the family, before the colon of a specification.
+        description: one line for help texts, in lower case and without a stop.
+        options: name -> what it does, for ``name:place?option=value&option=value``.
+        load: the encoder of a place (a model, a folder; may be "") with these options.
+    """
+
+    name: str
+    description: str
+    options: Mapping[str, str]
+    load: Callable[[str, dict[str, str]], Encoder]
+
+    def __call__(self, argument: str) -> Encoder:
+        """The encoder for ``name:argument``.
+
+        Raises:
+            UsageError: an option is unknown, repeated or without a value, or the place cannot be used.
+        """
+        return self.load(*split_argument(argument, self.options, encoder=self.name))
+
+
 ENCODERS: Registry[Callable[[str], Encoder]] = Registry("encoder", __package__)
 
 
 def load_encoder(spec: str) -> Encoder:
-    """The encoder that ``name`` or ``name:argument`` asks for."""
+    """The encoder of a specification, ``name`` or ``name:argument``."""
     name, _, argument = spec.partition(":")
     return ENCODERS.get(name)(argument)

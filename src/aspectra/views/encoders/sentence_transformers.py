@@ -1,16 +1,11 @@
 r"""Any sentence-transformers model, on the hub or in a folder (extra ``torch``).
 
-Argument: ``sentence-transformers:MODEL?option=value&...``. Options:
-
-- ``query``, ``document``: prompts put before the text; without them the model's own declared prompts
-  are used (``query``; ``document``, ``passage`` or ``corpus``; its default prompt).
-- ``instruction``: the prompt of a query that comes with a free instruction, with ``{instruction}`` where
-  it goes; ``document_instruction`` the same for documents. Either spells the prompt out, as in
-  ``instruction=Instruct:%20{instruction}\nQuery:%20``, or ``template`` names one of the known ones.
-  A model whose own query prompt reads ``Instruct: ...\nQuery:`` needs neither.
-- ``multi_vector=yes``: a late-interaction model (ColBERT class, PyLate's included): token states as it
-  scores them; the vector of a text is their mean. Needs sentence-transformers 6.
-- ``max_tokens``, ``batch``, ``device``, ``revision``; ``normalize`` and ``trust_remote_code`` (yes or no).
+Argument: ``sentence-transformers:MODEL?option=value&...``; the options are those of :data:`make`. Without
+``query`` and ``document`` the model's own declared prompts are used (``query``; ``document``, ``passage`` or
+``corpus``; its default prompt). ``instruction`` spells a prompt out, as in
+``instruction=Instruct:%20{instruction}\nQuery:%20``, or ``template`` names a known one; a model whose own
+query prompt reads ``Instruct: ...\nQuery:`` needs neither. A model's code is run only where
+``ASPECTRA_TRUST_REMOTE_CODE=1`` is set too: the specification of an encoder may come with a library.
 """
 
 from __future__ import annotations
@@ -27,9 +22,10 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.views.encoders.arguments import positive_int, split_argument, yes_or_no
+from aspectra.llm.endpoint import offline
+from aspectra.views.encoders.arguments import positive_int, yes_or_no
 from aspectra.views.encoders.pooling import pool_spans, unit_rows
-from aspectra.views.encoders.protocol import ENCODERS, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
 __all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make"]
@@ -39,20 +35,6 @@ _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CHUNK = 256  # texts whose token states are held at once
 _SAMPLE = "Dense retrieval, revisited: a study of 3 encoders."
 _DECLARED_INSTRUCTION = re.compile(r"Instruct: .*\n(Query: ?)", re.DOTALL)
-_OPTIONS = (
-    "query",
-    "document",
-    "instruction",
-    "document_instruction",
-    "template",
-    "multi_vector",
-    "max_tokens",
-    "batch",
-    "device",
-    "revision",
-    "normalize",
-    "trust_remote_code",
-)
 
 
 @dataclass(frozen=True)
@@ -151,8 +133,7 @@ class SentenceTransformers:
             )
         self._batch = positive_int(options, "batch", 32)
         self._unit = yes_or_no(options, "normalize", True)
-        self._multi = yes_or_no(options, "multi_vector", False)
-        self._model = _load(place, options, self._multi)
+        self._model = _load(place, options)
         limit = self._model.max_seq_length
         if "max_tokens" in options:
             limit = positive_int(options, "max_tokens", 1)
@@ -163,11 +144,10 @@ class SentenceTransformers:
         self.prompts = _resolve_prompts(
             options, dict(self._model.prompts or {}), self._model.default_prompt_name
         )
-        self._offsets_known = self._can_place_tokens()
-        self.late_pooling = self._offsets_known and self._pools_by_mean()
+        self.late_pooling = self._can_place_tokens() and self._pools_by_mean()
         self.fingerprint = digest(
             {
-                "encoder": "sentence-transformers" + ("-multi-vector" if self._multi else ""),
+                "encoder": "sentence-transformers",
                 "model": _identity(place, options.get("revision")),
                 "prompts": [
                     self.prompts.query,
@@ -214,71 +194,17 @@ class SentenceTransformers:
             chunk = order[start : start + _CHUNK]
             part = [clean[index] for index in chunk]
             truncated[chunk] = self._cut(part, prompt)
-            if self._multi:
-                found = self._token_states(part, prompt, kind)
-                vectors[chunk] = [rows.sum(axis=0) / max(len(rows), 1) for rows, _ in found]
-                continue
             if spans is None:
                 vectors[chunk] = self._forward(part, prompt, kind, "sentence_embedding")
                 continue
-            tokens = self._tokens(part, prompt)
-            for index, item, (_, places) in zip(
-                chunk, self._forward(part, prompt, kind, None), tokens, strict=True
-            ):
+            found = zip(self._forward(part, prompt, kind, None), self._places(part, prompt), strict=True)
+            for index, (item, places) in zip(chunk, found, strict=True):
                 vectors[index] = _array(item["sentence_embedding"])
                 states = self._states(item, len(places))
                 pooled[index] = pool_spans(states, places, spans[index])
         return Encoding(
             unit_rows(vectors) if self._unit else vectors, pooled if spans is not None else [], truncated
         )
-
-    def token_states(
-        self, texts: Sequence[str], *, kind: Kind = "document", instruction: str = ""
-    ) -> list[tuple[Vectors, NDArray[np.int64]]]:
-        """States of each text's tokens, for late interaction.
-
-        Of a late-interaction model those that it scores, special ones included; of any other those of the
-        text's own words, without special and prompt tokens.
-
-        Returns:
-            For each text (tokens, width) float32, unit length, and (tokens, 2) ranges in characters of the
-            text; an empty range where a state stands for no words of it.
-
-        Raises:
-            UsageError: the model's tokens cannot be told.
-        """
-        if not (self._offsets_known or self._multi):
-            raise UsageError(
-                f"the token states of {self.name!r} cannot be told",
-                why="its tokenizer gives no character offsets, or wraps the text",
-            )
-        prompt = self.prompts.of(kind, instruction)
-        clean = [text.translate(_SURROGATES) for text in texts]
-        found: list[tuple[Vectors, NDArray[np.int64]]] = []
-        for start in range(0, len(clean), _CHUNK):
-            found += self._token_states(clean[start : start + _CHUNK], prompt, kind)
-        return found
-
-    def _token_states(
-        self, texts: list[str], prompt: str, kind: Kind
-    ) -> list[tuple[Vectors, NDArray[np.int64]]]:
-        found = []
-        places: NDArray[np.int64]
-        for item, (ids, ranges) in zip(
-            self._forward(texts, prompt, kind, None), self._tokens(texts, prompt), strict=True
-        ):
-            if self._multi:
-                states, kept = _array(item["token_embeddings"]), _array(item["attention_mask"]) > 0
-                # Such a model may add tokens of its own: a range holds where the tokens are the same.
-                seen = item["input_ids"].tolist()
-                same = [i for i, (a, b) in enumerate(zip(seen, ids, strict=False)) if a == b]
-                places = np.zeros((len(states), 2), dtype=np.int64)
-                places[same] = ranges[same]
-            else:
-                states, places = self._states(item, len(ranges)), ranges
-                kept = places[:, 1] > places[:, 0]
-            found.append((unit_rows(states[kept]), places[kept]))
-        return found
 
     def _forward(self, texts: list[str], prompt: str, kind: Kind, output: str | None) -> Any:
         run = self._model.encode_query if kind == "query" else self._model.encode_document
@@ -303,27 +229,21 @@ class SentenceTransformers:
         ids = tokenizer([prompt + text for text in texts], truncation=False, verbose=False)["input_ids"]
         return np.array([len(row) > self.max_tokens for row in ids], dtype=np.bool_)
 
-    def _tokens(self, texts: list[str], prompt: str) -> list[tuple[list[int], NDArray[np.int64]]]:
-        """Per text its tokens' ids, and (tokens, 2) character ranges in the text itself.
-
-        Ranges are empty for special and prompt tokens, and wherever the tokenizer knows none.
-        """
-        known = bool(getattr(self._model.tokenizer, "is_fast", False))
+    def _places(self, texts: list[str], prompt: str) -> list[NDArray[np.int64]]:
+        """Per text (tokens, 2) character ranges in the text itself, empty for special and prompt tokens."""
         tokens = self._model.tokenizer(
             [prompt + text for text in texts],
-            truncation=self.max_tokens != _NO_LIMIT,
-            max_length=None if self.max_tokens == _NO_LIMIT else self.max_tokens,
-            return_offsets_mapping=known,
+            truncation=True,
+            max_length=self.max_tokens,
+            return_offsets_mapping=True,
             return_special_tokens_mask=True,
         )
         found = []
-        for at, ids in enumerate(tokens["input_ids"]):
-            offsets = np.zeros((len(ids), 2), dtype=np.int64)
-            if known:
-                offsets += np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2) - len(prompt)
-                offsets[np.array(tokens["special_tokens_mask"][at], dtype=np.bool_)] = 0
+        for pairs, special in zip(tokens["offset_mapping"], tokens["special_tokens_mask"], strict=True):
+            offsets = np.array(pairs, dtype=np.int64).reshape(-1, 2) - len(prompt)
+            offsets[np.array(special, dtype=np.bool_)] = 0
             # A token that straddles the prompt's end keeps the part inside the text.
-            found.append((ids, np.maximum(offsets, 0)))
+            found.append(np.maximum(offsets, 0))
         return found
 
     def _pools_by_mean(self) -> bool:
@@ -338,8 +258,8 @@ class SentenceTransformers:
         return bool(getattr(self._model[1], "pooling_mode", None) == "mean")
 
     def _can_place_tokens(self) -> bool:
-        """Whether it is known which characters a token state stands for."""
-        if self._multi or self.max_tokens == _NO_LIMIT:
+        """Whether the characters of each token state are known."""
+        if self.max_tokens == _NO_LIMIT:
             return False
         if not getattr(self._model.tokenizer, "is_fast", False):
             return False
@@ -356,28 +276,29 @@ def _array(tensor: Any) -> Vectors:
     return result
 
 
-def _load(place: str, options: dict[str, str], multi: bool) -> Any:
+def _load(place: str, options: dict[str, str]) -> Any:
     trust = yes_or_no(options, "trust_remote_code", False)
+    if trust and os.environ.get("ASPECTRA_TRUST_REMOTE_CODE") != "1":
+        raise UsageError(
+            f"code of the model {place!r} would be run",
+            why="trust_remote_code=yes is part of the encoder's specification, which may come with a library",
+            hint="if you trust the model: export ASPECTRA_TRUST_REMOTE_CODE=1",
+        )
     try:
-        if multi:
-            from sentence_transformers import MultiVectorEncoder as Model
-        else:
-            from sentence_transformers import SentenceTransformer as Model
+        from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingExtra(
-            "the encoder 'sentence-transformers' needs torch and sentence-transformers"
-            + (" 6 or newer" if multi else ""),
+            "the encoder 'sentence-transformers' needs torch and sentence-transformers",
             why=str(error),
             hint='pip install "aspectra[torch]"',
         ) from error
-    offline = os.environ.get("ASPECTRA_OFFLINE", "") not in {"", "0"}
     try:
-        return Model(
+        return SentenceTransformer(
             place,
             device=options.get("device"),
             revision=options.get("revision"),
             trust_remote_code=trust,
-            local_files_only=offline,
+            local_files_only=offline(),
         )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise UsageError(
@@ -404,8 +325,22 @@ def _identity(place: str, revision: str | None) -> Any:
     return {"hub": place, "commit": commit}
 
 
-@ENCODERS.register("sentence-transformers")
-def make(argument: str) -> SentenceTransformers:
-    """The encoder for ``sentence-transformers:argument``; see the module's text."""
-    place, options = split_argument(argument, _OPTIONS, encoder="sentence-transformers")
-    return SentenceTransformers(place, options)
+make = EncoderFactory(
+    "sentence-transformers",
+    "any sentence-transformers model, on the hub or in a folder (extra torch)",
+    {
+        "query": "prompt put before a query; else the model's own",
+        "document": "prompt put before a document; else the model's own",
+        "instruction": "prompt of a query with a free instruction, with {instruction} where it goes",
+        "document_instruction": "the same for documents",
+        "template": "known prompts: " + ", ".join(TEMPLATES),
+        "max_tokens": "tokens read of a text",
+        "batch": "texts encoded together",
+        "device": "such as cpu or cuda",
+        "revision": "of a model on the hub",
+        "normalize": "yes or no: vectors of unit length",
+        "trust_remote_code": "yes or no: run the model's own code; needs ASPECTRA_TRUST_REMOTE_CODE=1 too",
+    },
+    SentenceTransformers,
+)
+ENCODERS.register(make.name)(make)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 __all__ = ["Layout", "Line", "LineKind", "asks", "layout"]
@@ -222,7 +222,6 @@ def _hash_runs(rows: list[str], kinds: list[LineKind | None]) -> None:
         at = stop
 
 
-@lru_cache(maxsize=1100)
 def layout(text: str) -> Layout:
     r"""The lines of a text.
 

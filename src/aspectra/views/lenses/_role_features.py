@@ -1,8 +1,8 @@
-"""What the role model sees of sentences; the same code trains it and runs it.
+"""What the role model reads of sentences; the same code trains it and runs it.
 
 Words are word pieces (lower case, numbers made alike). A sentence has *keys* (its pieces, pairs of them and
-how it begins), a mean of static word vectors, and *places*: where it stands in its abstract, and where it
-stands towards the first sentence in which the authors speak of their own work or report what they found.
+how it begins), a mean of static word vectors, and *places*: its place in the abstract, and its place before
+or after the first sentence in which the authors mention their own work or report what they found.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+
+from aspectra.views.lenses._remembered import Remembered
 
 __all__ = ["PLACES", "UNKNOWN", "Pieces", "Words", "pooled", "sentence_keys"]
 
@@ -27,7 +30,6 @@ _BITS = 15  # of a piece's number; three of them and a kind make a key
 _KEY_BITS = 3 * _BITS + 3
 
 _LONGEST_WORD = 40  # letters; longer runs are no words
-_REMEMBERED = 100_000  # words whose pieces are kept
 
 _WORD = re.compile(r"[^\W_]+|[^\w\s]|_")  # runs of letters and digits; each other sign by itself
 
@@ -106,7 +108,8 @@ class Words:
             [zero if word.removeprefix("##").isdigit() else n for n, word in enumerate(vocabulary)],
             dtype=np.int64,
         )
-        self._cached: dict[str, tuple[int, ...]] = {}
+        self._words = Remembered(self._divide)
+        self._tokens = Remembered(self._pieces)
         self._own, self._this, self._work, self._found, self._say = (
             self._marks(words) for words in (_OWN, _THIS, _WORK, _FOUND, _SAY)
         )
@@ -121,16 +124,19 @@ class Words:
         """The pieces of each sentence, at most 128."""
         flat: list[int] = []
         counts: list[int] = []
-        known = self._cached
+        pieces = self._tokens.__getitem__
         for text in sentences:
             before = len(flat)
-            for word in _WORD.findall(_plain(text)):
-                flat.extend(known.get(word) or self._divide(word))
+            flat.extend(chain.from_iterable(map(pieces, _plain(text).split())))
             if len(flat) == before:
                 flat.append(self.unknown)
             del flat[before + _LONGEST :]
             counts.append(len(flat) - before)
         return Pieces(np.array(flat, dtype=np.int64), np.array(counts, dtype=np.int64))
+
+    def _pieces(self, token: str) -> tuple[int, ...]:
+        """The pieces of a word with its punctuation."""
+        return tuple(chain.from_iterable(map(self._words.__getitem__, _WORD.findall(token))))
 
     def _divide(self, word: str) -> tuple[int, ...]:
         """The longest pieces from the left that make up the word, or the unknown one."""
@@ -141,14 +147,10 @@ class Words:
             ends = range(len(word), start, -1)
             end = next((end for end in ends if mark + word[start:end] in self._number), 0)
             if not end:
-                found = []
-                break
+                return (self.unknown,)
             found.append(int(self._alike[self._number[mark + word[start:end]]]))
             start = end
-        pieces = tuple(found) or (self.unknown,)
-        if len(self._cached) < _REMEMBERED:
-            self._cached[word] = pieces
-        return pieces
+        return tuple(found) or (self.unknown,)
 
     def known(self, pieces: Pieces) -> NDArray[np.bool_]:
         """(sentences,) whether any piece is known."""
@@ -208,7 +210,7 @@ class Words:
         return out
 
     def _own_and_found(self, pieces: Pieces) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """(sentences,) where the authors speak of their work; where they report."""
+        """(sentences,) whether the authors mention their work; whether they report."""
         ids = pieces.ids
         following = np.concatenate((ids[1:], [self.unknown]))
         same = np.concatenate((pieces.owner[1:] == pieces.owner[:-1], [False]))

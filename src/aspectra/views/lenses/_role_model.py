@@ -18,6 +18,7 @@ from aspectra.views.lenses._role_features import Floats, Ints, Pieces, Words, po
 __all__ = ["NEIGHBOUR", "ROLES", "RoleModel", "shipped"]
 
 ROLES = ("background", "objective", "method", "result", "other")
+_SLOT_BITS = 20
 NEIGHBOUR = 0.5  # scale of the neighbours' keys in training: the smaller, the more they are regularised
 
 
@@ -37,6 +38,8 @@ class RoleModel:
         self._begin = int(arrays["begin"])
         self._keys: Ints = np.asarray(arrays["words.keys"], dtype=np.int64)
         self._weights: Floats = arrays["words.weights"].astype(np.float32)
+        self._maybe = np.zeros(1 << _SLOT_BITS, dtype=np.bool_)
+        self._maybe[_slots(self._keys)] = True
         self._place_weights: Floats = arrays["words.places"]
         self._bias: Floats = arrays["words.bias"]
         self._chain: dict[str, Floats] = {
@@ -64,6 +67,9 @@ class RoleModel:
     def by_words(self, pieces: Pieces, places: Floats, papers: Ints) -> Floats:
         """(sentences, 5) log-probabilities of the logistic regression."""
         owner, found = sentence_keys(pieces)
+        # Most keys have no weight. A look into a small table drops nearly all of them before the search.
+        maybe = self._maybe[_slots(found)]
+        owner, found = owner[maybe], found[maybe]
         column = np.minimum(np.searchsorted(self._keys, found), len(self._keys) - 1)
         there = self._keys[column] == found
         owner, column = owner[there], column[there]
@@ -126,6 +132,12 @@ class RoleModel:
             state = (1 - keep) * new + keep * state[:, :active]
             out[:, here] = state
         return out
+
+
+def _slots(keys: Ints) -> Ints:
+    """A place in a table of 2 ** 20 for each key (Fibonacci hashing)."""
+    mixed = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
 
 
 class _Order:

@@ -11,24 +11,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
 
 import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.sentences import lead_field, split_sentences
-from aspectra.views.lenses._language_words import ENDINGS, LETTERS, SIMPLIFIED, TRADITIONAL, WORDS
+from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._remembered import Remembered
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
 __all__ = ["LANGUAGES", "LanguageLens", "label_of"]
 
 _CYRILLIC, _ARABIC = ("ru", "uk", "bg", "sr"), ("ar", "fa", "ur")
-LANGUAGES = (*WORDS, "el", "he", "th", "hi", "ko", "ja", "zh")
+_LATIN_SCRIPT = (
+    *("en", "de", "fr", "es", "pt", "it", "nl", "sv", "da", "no", "fi"),
+    *("pl", "cs", "sk", "hu", "ro", "tr", "vi", "id", "ca", "hr"),
+)
+LANGUAGES = (*_LATIN_SCRIPT, *_CYRILLIC, *_ARABIC, "el", "he", "th", "hi", "ko", "ja", "zh")
 _LABELS = (*LANGUAGES, "zh-Hans", "zh-Hant")
 _COLUMN = {label: i for i, label in enumerate(_LABELS)}
 
 _MOST = 12_000  # characters read: more of the same text does not change its language
-_BLOCK = 48  # words judged together, so that an abstract in two languages is seen as both
+_BLOCK = 48  # words judged together, so that an abstract may be in two languages
 _PRIOR = 3.0  # what the whole text's evidence weighs in a block, in words
 _LIKELY = 0.2  # of English where nothing else decides, in words: most of the literature is
 _TRUST = 3.0  # a third of a text's words are common ones; text with fewer is taken for names or code
@@ -62,45 +69,49 @@ _SCRIPTS = {
 _SHARED = {"Cyrillic": _CYRILLIC, "Arabic": _ARABIC}
 
 
-class _Rows(dict[str, int]):
-    """Word -> row of :data:`_WEIGHTS`: its own or its ending's; remembers words, up to a limit."""
+class _Tables:
+    """What words, letters and endings say for each language, from ``data/language.toml``.
 
-    def __init__(self, words: dict[str, int], endings: dict[str, int]) -> None:
-        super().__init__(words)
-        self._endings = endings
+    Attributes:
+        weights: (rows, languages); row 0 says nothing.
+        rows: word -> its row: its own or its ending's.
+        letters: letter -> its row.
+        letter: matches one of them.
+        forms: characters of simplified and of traditional Chinese alone.
+    """
 
-    def __missing__(self, word: str) -> int:
-        row = self._endings.get(word[-3:], 0) if len(word) > 5 else 0
-        if len(self) < 200_000:
-            self[word] = row
-        return row
+    def __init__(self) -> None:
+        data = load_data("language")
+        known: dict[str, dict[str, int]] = {kind: {} for kind in _WORTH}
+        cells: list[tuple[int, int, float]] = []
+        count = 1
+        for kind, rows in known.items():
+            for code, text in data[f"{kind}s"].items():
+                for item in set(text.split()):
+                    if item not in rows:
+                        rows[item] = count
+                        count += 1
+                    worth = _ONE_LETTER if kind == "word" and len(item) == 1 else _WORTH[kind]
+                    cells.append((rows[item], _COLUMN[code], worth))
+        self.weights: Floats = np.zeros((count, len(LANGUAGES)), np.float32)
+        for row, column, worth in cells:
+            self.weights[row, column] = worth
+        words, endings = known["word"], known["ending"]
+        self.rows = Remembered(
+            lambda word: words.get(word) or (endings.get(word[-3:], 0) if len(word) > 5 else 0), 200_000
+        )
+        self.letters = known["letter"]
+        self.letter = re.compile("[" + "".join(self.letters) + "]")
+        simplified, traditional = (
+            frozenset("".join(data["chinese"][form].split())) for form in ("simplified", "traditional")
+        )
+        self.forms = (simplified - traditional, traditional - simplified)
 
 
-def _table() -> tuple[dict[str, dict[str, int]], Floats]:
-    """Kind of evidence -> its text -> row, and (rows, languages) weights; row 0 says nothing."""
-    rows: dict[str, dict[str, int]] = {kind: {} for kind in _WORTH}
-    cells: list[tuple[int, int, float]] = []
-    count = 1
-    for kind, source in (("word", WORDS), ("letter", LETTERS), ("ending", ENDINGS)):
-        for code, text in source.items():
-            for item in set(text.split()):
-                if item not in rows[kind]:
-                    rows[kind][item] = count
-                    count += 1
-                worth = _ONE_LETTER if kind == "word" and len(item) == 1 else _WORTH[kind]
-                cells.append((rows[kind][item], _COLUMN[code], worth))
-    weights = np.zeros((count, len(LANGUAGES)), np.float32)
-    for row, column, worth in cells:
-        weights[row, column] = worth
-    return rows, weights
-
-
-_TABLE, _WEIGHTS = _table()
-_LETTERS = _TABLE["letter"]
-_ROWS = _Rows(_TABLE["word"], _TABLE["ending"])
-_LETTER = re.compile("[" + "".join(_LETTERS) + "]")
-_LATIN = np.array([code in WORDS and code not in (*_CYRILLIC, *_ARABIC) for code in LANGUAGES])
-_FORMS = (frozenset(SIMPLIFIED) - frozenset(TRADITIONAL), frozenset(TRADITIONAL) - frozenset(SIMPLIFIED))
+_tables = cache(_Tables)
+# What white space separates -> the words of prose in it: no sign beyond a space decides on a word.
+_WORDS = Remembered(_WORD.findall)
+_LATIN = np.array([code in _LATIN_SCRIPT for code in LANGUAGES])
 
 
 def label_of(tag: str) -> str:
@@ -119,16 +130,22 @@ def label_of(tag: str) -> str:
     return first if first in LANGUAGES else ""
 
 
+def _words(text: str) -> list[str]:
+    """The words of prose in a text, in order, lower-cased."""
+    return list(chain.from_iterable(map(_WORDS.__getitem__, text.lower().split())))
+
+
 def _evidence(words: Sequence[str]) -> Floats:
     """(blocks, languages) what runs of :data:`_BLOCK` words say for each language."""
-    rows = [_ROWS[word] for word in words]
+    tables = _tables()
+    rows = [tables.rows[word] for word in words]
     starts = range(0, len(words), _BLOCK)
-    scores: Floats = np.add.reduceat(_WEIGHTS[rows], starts, axis=0)
+    scores: Floats = np.add.reduceat(tables.weights[rows], starts, axis=0)
     for block, start in enumerate(starts):
         joint = "".join(words[start : start + _BLOCK])
         if not joint.isascii():
-            letters = [_LETTERS[letter] for letter in _LETTER.findall(joint)]
-            scores[block] += _WEIGHTS[letters].sum(axis=0)
+            letters = [tables.letters[letter] for letter in tables.letter.findall(joint)]
+            scores[block] += tables.weights[letters].sum(axis=0)
     return scores
 
 
@@ -168,14 +185,14 @@ def _weights(text: str) -> Floats:
     if any(sign in text for sign in _CODE_SIGNS):
         text = _CODE.sub(" ", text)
     if _OTHER_SCRIPT.search(text) is None:
-        return _latin(_WORD.findall(text.lower()))
+        return _latin(_words(text))
     signs = dict.fromkeys(_SCRIPTS, 0.0)
     latin: list[str] = []
     code: list[str] = []
     foreign: dict[str, list[str]] = {script: [] for script in _SHARED}
     for line in text.splitlines():
         found = _signs(line)
-        words = _WORD.findall(line.lower())
+        words = _words(line)
         for script in _SHARED:
             if script in found:
                 foreign[script] += words
@@ -201,7 +218,7 @@ def _weights(text: str) -> Floats:
 
 def _forms(text: str) -> tuple[float, float]:
     """Shares of simplified and traditional characters among those that tell; NaN where none does."""
-    simplified, traditional = (sum(c in form for c in text[:_MOST]) for form in _FORMS)
+    simplified, traditional = (sum(c in form for c in text[:_MOST]) for form in _tables().forms)
     told = simplified + traditional
     return (simplified / told, traditional / told) if told else (np.nan, np.nan)
 
@@ -223,6 +240,8 @@ class LanguageLens:
     """
 
     name = "language"
+    description = "which languages a text is written in"
+    default = True
     version = 1
     kind: LensKind = "paper"
     labels: tuple[str, ...] = _LABELS

@@ -1,7 +1,7 @@
 """How long a paper's stored text is: raw counts, comparable between scripts.
 
-The text is the abstract and all sections; the title stands in only where there is nothing else. Counts are
-raw: what is short or long is decided by whoever asks (see
+The text is the abstract and all sections; the title is counted only where there is nothing else. Counts are
+raw: what is short or long is decided by the condition (see
 :mod:`aspectra.search.conditions.attributes.length`).
 """
 
@@ -28,20 +28,21 @@ _UNSPACED_WORDS = 0.2  # Thai, Lao, Khmer and Burmese: letters, five to a word, 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _KANA = re.compile("[\u3041-\u30ff\u31f0-\u31ff]")
 _UNSPACED = re.compile("[\u0e01-\u0e4e\u0e81-\u0edd\u1000-\u109f\u1780-\u17d3]")
-# A word starts at its first letter or digit and goes on to the next space: flags and numbers are words too.
-_WORD = re.compile(r"[^\W_]\S*")
 _LETTER = re.compile(r"[^\W_]")
 _BREAK = re.compile(r"\n[^\S\n]*\n")
 
 
-def _words(text: str) -> float:
-    """Words as a reader counts them."""
-    extra = 0.0
+def _words_and_characters(text: str) -> tuple[float, int]:
+    """Words as a reader counts them, and characters that are not white space."""
+    tokens = text.split()
+    characters = sum(map(len, tokens))
+    words = 0.0
     if not text.isascii():
         for pattern, worth in ((_HAN, HAN_WORDS), (_KANA, KANA_WORDS), (_UNSPACED, _UNSPACED_WORDS)):
             text, count = pattern.subn(" ", text)
-            extra += worth * count
-    return len(_WORD.findall(text)) + extra
+            words += worth * count
+        tokens = text.split()
+    return words + sum(token.isalnum() or _LETTER.search(token) is not None for token in tokens), characters
 
 
 def _sentences(text: str) -> int:
@@ -74,6 +75,8 @@ class LengthLens:
     """
 
     name = "length"
+    description = "how long a text is: words, characters, sentences, paragraphs"
+    default = True
     version = 1
     kind: LensKind = "paper"
     labels: tuple[str, ...] = ("words", "characters", "sentences", "paragraphs")
@@ -87,7 +90,7 @@ class LengthLens:
         counts = np.zeros((1, 4), np.float32)
         for text in _texts(paper):
             if text.strip():
-                counts += (_words(text), len("".join(text.split())), _sentences(text), _paragraphs(text))
+                counts += (*_words_and_characters(text), _sentences(text), _paragraphs(text))
         if not counts[0, 1]:
             counts[:] = np.nan
         return counts

@@ -1,8 +1,8 @@
 """The protocol of a lens: something computed once per paper, kept in ``library.db``, read by every search.
 
-To add a lens, write one module in ``views/lenses`` with an object registered by ``LENSES.register(name)`` and
-name it in :data:`LENSES`; third parties use the entry point group ``aspectra.lens``. What depends on the
-whole corpus is kept raw here and normalised by whoever reads it from a generation.
+To add a lens, write one module in ``views/lenses`` with an object registered by ``LENSES.register(name)``;
+third parties use the entry point group ``aspectra.lens``. What depends on the whole corpus is stored raw and
+normalised by the code that reads it from a generation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
 from aspectra.views.view import Floats
 
-__all__ = ["LENSES", "LOCAL_LENSES", "MORE_LENSES", "Lens", "LensKind", "LensValues", "TextSpan"]
+__all__ = [
+    "LENSES",
+    "Lens",
+    "LensKind",
+    "LensValues",
+    "TextSpan",
+    "default_lenses",
+    "found_in_package",
+    "optional_lenses",
+]
 
 LensKind = Literal["sentence", "paper", "vector"]
 
@@ -36,6 +45,8 @@ class Lens(Protocol):
 
     Attributes:
         name: of the lens, as in ``language``.
+        description: one line for ``aspectra lens list``, in lower case and without a stop.
+        default: whether a new library applies it; others wait for ``aspectra lens add NAME``.
         version: another number means that cached values are computed anew.
         kind: ``paper``: one row of values per paper; ``sentence``: one row per unit of
             :func:`~aspectra.views.units.paper_spans` (the title, then each sentence); ``vector``:
@@ -49,6 +60,8 @@ class Lens(Protocol):
     """
 
     name: str
+    description: str
+    default: bool
     version: int
     kind: LensKind
     labels: tuple[str, ...]
@@ -59,7 +72,7 @@ class Lens(Protocol):
         ...
 
     def span(self, paper: Paper, label: str) -> TextSpan | None:
-        """The span that speaks most for the label, or None where no single one does."""
+        """The span that counts most for the label, or None where no single one does."""
         ...
 
 
@@ -86,10 +99,19 @@ class LensValues:
         return np.asarray(self.values[:, self.labels.index(label)])
 
 
-# What every library is seen through unless it is told otherwise; none needs a language model.
-LOCAL_LENSES = ("audience", "format", "kind", "language", "length", "roles", "source")
-
-# Local too, but only where somebody asks for them: `aspectra lens add style`.
-MORE_LENSES = ("style",)
-
 LENSES: Registry[Lens] = Registry("lens", __package__)
+
+
+def default_lenses() -> tuple[str, ...]:
+    """Names of the lenses that a new library applies; none needs a language model."""
+    return tuple(name for name in LENSES.names() if LENSES.get(name).default)
+
+
+def optional_lenses() -> tuple[str, ...]:
+    """Names of the other lenses, applied only where somebody adds them: ``aspectra lens add style``."""
+    return tuple(name for name in LENSES.names() if not LENSES.get(name).default)
+
+
+def found_in_package(name: str) -> bool:
+    """Whether another process finds the lens too: it is defined in the family's module of its name."""
+    return type(LENSES.get(name)).__module__ == f"{LENSES.package}.{name.replace('-', '_')}"

@@ -1,7 +1,7 @@
 """What each sentence of an abstract does: background, objective, method, result or other.
 
 The model reads text only (no encoder): word pieces, their pairs and static vectors, the neighbours, and
-where a sentence stands. Trained on computer-science abstracts in English; see ``docs/roles.md``.
+the sentence's place. Trained on computer-science abstracts in English; see ``docs/roles.md``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class RolesLens:
     """
 
     name = "roles"
+    description = "what each sentence of an abstract does: background, objective, method, result, other"
+    default = True
     version = 2
     kind: LensKind = "sentence"
     labels: tuple[str, ...] = ROLES

@@ -4,8 +4,8 @@ The lens keeps raw shares; a view made from it standardises them over the librar
 :mod:`aspectra.views.dense.lens_vectors`. It needs no model and no training. Names are masked first, because
 they say what
 a text is about: every capitalised word inside a sentence becomes one sign. Quotation marks, apostrophes and
-dashes are reduced to the plain ones, since which of them stands in a file is the typesetter's habit and not
-the writer's.
+dashes are reduced to the plain ones, since the choice between them is the typesetter's habit and not the
+writer's.
 
 Sources: standardised frequencies of the commonest words (Burrows, "Delta", 2002), compared by cosine (Smith
 and Aldridge 2011; Evert et al. 2017); character n-grams and punctuation as in much work on authorship since
@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._function_words import FUNCTION_WORDS
+from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
@@ -51,6 +52,8 @@ class StyleLens:
     """
 
     name = "style"
+    description = "how a text is written: function words, runs of characters, punctuation"
+    default = False
     version = 1
     kind: LensKind = "vector"
     labels: tuple[str, ...] = tuple(
@@ -73,9 +76,10 @@ class StyleLens:
         masked = _NAME.sub("N", plain)
         words = _WORD.findall(masked.lower())
         counts = np.zeros(WORD_BUCKETS)
+        known = function_words()
         for word in words:
-            if word in FUNCTION_WORDS:
-                counts[_WORD_BUCKET[word]] += 1
+            if word in known:
+                counts[known[word]] += 1
         parts = [
             counts / max(1, len(words)),
             _runs(f" {masked.lower()} ", _GRAMS, GRAM_BUCKETS),
@@ -86,6 +90,17 @@ class StyleLens:
     def span(self, paper: Paper, label: str) -> TextSpan | None:
         """None: a style is of the whole."""
         return None
+
+
+@cache
+def function_words() -> dict[str, int]:
+    """Words that carry grammar rather than subject -> their buckets.
+
+    English ones are listed for this lens; of other languages the common words by which the language lens
+    tells them apart.
+    """
+    texts = (load_data("style")["english"], *load_data("language")["words"].values())
+    return {word: _bucket(word) for text in texts for word in text.split()}
 
 
 def _body(paper: Paper) -> str:
@@ -125,7 +140,5 @@ def _runs(text: str, lengths: tuple[int, ...], buckets: int) -> NDArray[np.float
 def _bucket(word: str) -> int:
     return int(_runs(word, (len(word),), WORD_BUCKETS).argmax())
 
-
-_WORD_BUCKET = {word: _bucket(word) for word in FUNCTION_WORDS}
 
 LENSES.register("style")(StyleLens())

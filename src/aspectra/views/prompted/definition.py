@@ -20,7 +20,7 @@ from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
-from aspectra.views.lenses.protocol import LENSES, MORE_LENSES
+from aspectra.views.lenses.protocol import LENSES, optional_lenses
 from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
 
 __all__ = ["PromptedLens", "check_name", "define", "definition", "definitions", "undefine", "usable"]
@@ -161,7 +161,7 @@ def definition(library: Store, name: str) -> PromptedLens:
             f"the lens {plain} is local",
             why="it needs no model, and is applied by aspectra index",
             hint=f"aspectra lens add {plain}, then aspectra index"
-            if plain in MORE_LENSES
+            if plain in optional_lenses()
             else "aspectra index",
         )
     if plain not in known:

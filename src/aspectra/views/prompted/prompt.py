@@ -2,7 +2,7 @@
 
 A prompt file says::
 
-    about = "what the lens sees, in a few words"
+    about = "what the lens computes, in a few words"
     cues = ["words of a query", "that ask for it"]
     placeholders = ["paper", "rules", "answer"]
     system = "... {{rules}}"
@@ -74,7 +74,7 @@ class LensPrompt:
         name: of the lens.
         system, user: templates with ``{{placeholders}}``.
         schema: of the value.
-        about: what the lens sees, for people.
+        about: what the lens computes, for people.
         cues: words of a query that ask for this lens, in lower case.
         reads: ``abstract`` (title, and abstract or lead) or ``full`` (the sections too).
         most_characters: of a paper that are shown; more is cut, and counted.

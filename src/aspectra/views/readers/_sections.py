@@ -1,4 +1,4 @@
-"""Which sections speak for which aspect, and which of their sentences stand for them."""
+"""Which sections are about which aspect, and which of their sentences represent them."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ _HEADINGS = (
 )
 _RULES = tuple((aspect, re.compile(pattern, re.IGNORECASE)) for aspect, pattern in _HEADINGS)
 _LETTERS = 0.6  # share of letters and spaces below which a "sentence" is a formula, a table or noise
-_SHORTEST, _LONGEST = 5, 80  # words of a sentence that can stand for anything
-_FIRST = 12  # sentences of a section whose roles are looked at
+_SHORTEST, _LONGEST = 5, 80  # words of a sentence that can represent a section
+_FIRST = 12  # sentences of a section whose roles are read
 _PLACE = 0.2  # what a section's place counts beside its sentences' roles
 _ROLES_OF = (("background", "objective"), ("method",), ("result",))
-_MOST_SENTENCES = 400  # of one aspect looked at: a very long section is known by its beginning
+_MOST_SENTENCES = 400  # of one aspect: a very long section is known by its beginning
 
 
 def aspect_of(heading: str) -> str | None:

@@ -1,9 +1,9 @@
-"""The protocol of a reader: the spans of a paper that speak for one aspect, computed once per paper.
+"""The protocol of a reader: it chooses the spans of a paper about one aspect, once per paper.
 
-A reading is what PRISM's agents write, without a model: sentences of the paper itself, so that what stands
-for an aspect can be shown and checked by slicing. It depends on the paper only. To add a reader, write one
-module in ``views/readers`` with an object registered by ``READERS.register(name)`` and name it in
-:data:`READERS`; third parties use the entry point group ``aspectra.reader``.
+A reading takes the place of what PRISM's agents write. It consists of sentences of the paper itself, so that
+they can be shown and checked by slicing, and depends on the paper only. To add a reader, write one module in
+``views/readers`` with an object registered by ``READERS.register(name)``; third parties use the entry point
+group ``aspectra.reader``.
 
 Source: PRISM (Park et al., 2025), section 3: queries for the research question, the method and the
 experiments of a full paper.
@@ -19,7 +19,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.views.lenses.protocol import TextSpan
 
-__all__ = ["ASPECT_READERS", "LOCAL_READERS", "READERS", "Reader", "Reading", "reading_text"]
+__all__ = ["ASPECT_READERS", "READERS", "Reader", "Reading", "reading_text"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Reading:
     """What a reader found.
 
     Attributes:
-        spans: of the stored text, in reading order; () where the paper says nothing about the aspect, so that
-            the whole paper stands for it.
+        spans: of the stored text, in reading order; () where the paper says nothing about the aspect: its
+            view then uses the whole paper.
     """
 
     spans: tuple[TextSpan, ...]
@@ -39,20 +39,24 @@ class Reader(Protocol):
 
     Attributes:
         name: of the aspect and of its view, as in ``method``.
+        description: one line on what is read, in lower case and without a stop.
         version: another number means that cached readings are made anew.
     """
 
-    name: str
-    version: int
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def version(self) -> int: ...
 
     def read(self, paper: Paper) -> Reading:
-        """The spans that speak for the aspect; none for a paper without full text."""
+        """The spans about the aspect; none for a paper without full text."""
         ...
 
 
-# PRISM's three aspects, and one reader for everything (its ablation).
+# PRISM's three aspects, in its order: what a new library reads.
 ASPECT_READERS = ("question", "method", "experiment")
-LOCAL_READERS = (*ASPECT_READERS, "base")
 READERS: Registry[Reader] = Registry("reader", __package__)
 
 

@@ -7,31 +7,23 @@ Fields: ``id``, ``title``, ``abstract``, ``authors``, ``authors_parsed``, ``vers
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any
 
+from aspectra.papers.names import given_first, split_names
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import (
-    assemble,
-    given_first,
-    identifiers_of,
-    one_line,
-    split_names,
-    year_in,
-)
-from aspectra.papers.sources.files import clean
-from aspectra.papers.sources.json._records import as_dict, as_list, first_keys, read_records, rest
+from aspectra.papers.sources.assembly import assemble, identifiers_of
+from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, unwrap
 
-__all__ = ["ArXiv", "arxiv_year", "authors_of"]
+__all__ = ["arxiv_year", "authors_of"]
 
 _OWN = {"authors_parsed", "journal-ref", "report-no", "versions", "update_date", "submitter"}
 _USED = ("id", "title", "abstract", "authors", "authors_parsed", "journal-ref", "doi")
 _ID = re.compile(r"(?:[a-z-]+(?:\.[A-Z]{2})?/)?(\d\d)(\d\d)[.\d]")
-_WRAP = re.compile(r"[ \t]*\n[ \t]*(?=\S)")
 
 
 def arxiv_year(identifier: str) -> int | None:
@@ -62,60 +54,38 @@ def authors_of(printed: object, parsed: object) -> list[str]:
     return split_names(printed)
 
 
-class ArXiv:
-    """The arXiv metadata snapshot."""
-
-    name = "arxiv"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.97 for records with arXiv's own fields, else 0."""
-        keys = first_keys(head, depth=1)
-        ours = {"id", "title", "abstract", "categories"} <= keys and len(keys & _OWN) >= 2
-        return 0.97 if ours else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order.
-
-        Raises:
-            BadInput: the file holds no JSON record.
-        """
-        yield from read_records(path, options, _paper)
+def _confidence(keys: frozenset[str], head: bytes) -> float:
+    ours = {"id", "title", "abstract", "categories"} <= keys and len(keys & _OWN) >= 2
+    return 0.97 if ours else 0.0
 
 
-def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     # Several DOIs stand in one field, separated by blanks: the first is the paper's.
-    doi = (one_line(record.get("doi")).split() or [""])[0]
-    identifiers = identifiers_of([("arxiv", record.get("id")), ("doi", doi)])
+    dois = one_line(record.get("doi")).split()
+    identifiers = identifiers_of([("arxiv", record.get("id")), ("doi", dois[0] if dois else "")])
     metadata = rest(record, _USED)
-    if len(one_line(record.get("doi")).split()) > 1:
-        metadata["doi"] = one_line(record.get("doi"))
+    if len(dois) > 1:
+        metadata["doi"] = " ".join(dois)
     dates = [_date(as_dict(version).get("created")) for version in as_list(record.get("versions"))]
     if dates and dates[0]:
         metadata["v1_date"] = dates[0]
     latest = dates[-1] if dates and dates[-1] else one_line(record.get("update_date"))
     if latest:
         metadata["latest_date"] = latest
-    year = year_in(dates[0]) if dates and dates[0] else None
     arxiv = identifiers.get("arxiv", "")
     yield from assemble(
         place,
         options,
         own_id=record.get("id"),
-        title=one_line(record.get("title")),
+        title=record.get("title"),
         abstract=unwrap(clean(record.get("abstract"))),
         authors=authors_of(record.get("authors"), record.get("authors_parsed")),
-        year=year or arxiv_year(arxiv) or year_in(record.get("update_date")),
-        venue=one_line(record.get("journal-ref")),
+        year=(dates[0] if dates else None, arxiv_year(arxiv), record.get("update_date")),
+        venue=record.get("journal-ref"),
         identifiers=identifiers,
         url=f"https://arxiv.org/abs/{arxiv}" if arxiv else "",
         metadata=metadata,
     )
-
-
-def unwrap(text: str) -> str:
-    """Lines broken at a fixed width put together; an indented line begins a paragraph."""
-    paragraphs = re.split(r"\n[ \t]{2,}(?=\S)|\n[ \t]*\n", text)
-    return "\n\n".join(_WRAP.sub(" ", paragraph).strip() for paragraph in paragraphs if paragraph.strip())
 
 
 def _date(created: object) -> str:
@@ -128,4 +98,6 @@ def _date(created: object) -> str:
     return when.date().isoformat()
 
 
-SOURCES.register("arxiv")(ArXiv())
+SOURCES.register("arxiv")(
+    JsonFormat("arxiv", "arXiv metadata; dates of the first and latest version are kept", _confidence, _paper)
+)

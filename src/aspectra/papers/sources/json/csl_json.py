@@ -1,55 +1,153 @@
 """CSL-JSON, as Zotero, Pandoc and Crossref give it: an array, ``{"items": [...]}``, or one item a line.
 
 The whole item stays in ``metadata["csl"]``. What Zotero itself does not put into CSL-JSON (collections,
-rich notes, attachments) cannot be read from it.
+rich notes, attachments) cannot be read from it. The writer shares :func:`item_paper`.
 """
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from aspectra.papers.ids import distinct_ids
+from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.names import given_first, person
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.json.csl_record import item_paper
-from aspectra.papers.sources.json.jsonl import head_keys, read_json
+from aspectra.papers.sources.assembly import assemble, year_in
+from aspectra.papers.sources.json.records import JsonFormat, as_list
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["CslJson"]
+__all__ = ["VARIABLES_OF", "item_paper"]
+
+VARIABLES_OF = {
+    "title": ("title",),
+    "abstract": ("abstract",),
+    "authors": ("author",),
+    "year": ("issued",),
+    "venue": ("container-title", "event-title", "event"),
+    "url": ("URL",),
+    "language": ("language",),
+}
+"""Attribute of :class:`Paper` -> the CSL variables it is read from."""
 
 _TELLING = frozenset(("container-title", "issued", "citation-key", "event-title", "container-title-short"))
 _INSIDE = re.compile(rb'"(?:container-title|issued|date-parts)"\s*:')
+_MARKUP = re.compile(r"</?(?:i|b|em|strong|sub|sup|sc|span|p|jats:[a-z-]+|title|sec)(?:\s[^<>]*)?/?>", re.I)
+_NOTE = re.compile(r"^\s*(citation key|arxiv|pmid|pmcid|doi|isbn)\s*:\s*(\S.*)$", re.I | re.M)
 
 
-class CslJson:
-    """CSL-JSON items."""
-
-    name = "csl-json"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.9 for records with a type and a variable that only CSL has."""
-        keys = head_keys(head)
-        if "type" in keys and keys & _TELLING:
-            return 0.9
-        if "type" in keys and keys & {"DOI", "URL", "author"} and "title" in keys and "authors" not in keys:
-            return 0.7
-        return 0.8 if keys & {"items", "message"} and _INSIDE.search(head) else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order.
-
-        Raises:
-            BadInput: the file is empty or holds no JSON object.
-        """
-        yield from distinct_ids(
-            read_json(
-                path,
-                lambda record, place: item_paper(record, place, options),
-                "item",
-                ("CSL-JSON item", "no element is a JSON object"),
-            )
-        )
+def _one(value: Any) -> Any:
+    """Crossref gives titles as lists."""
+    if isinstance(value, list):
+        return value[0] if value else ""
+    return value
 
 
-SOURCES.register("csl-json")(CslJson())
+def _text(value: Any) -> str:
+    value = _one(value)
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return ""
+    return one_line(html.unescape(_MARKUP.sub("", clean(value))))
+
+
+def _long_text(value: Any) -> str:
+    if not isinstance(value, str):
+        return ""
+    text = re.sub(r"</(?:jats:)?(?:p|title|sec)>\s*", "\n\n", clean(value))
+    text = html.unescape(_MARKUP.sub("", text))
+    return re.sub(r"\n\s*\n\s*", "\n\n", clean(text))
+
+
+def _names(value: Any) -> list[str]:
+    # Literal names are not turned round: "Department of X, University of Y".
+    found = (given_first(v) if isinstance(v, str) else person(v, turn=False) for v in as_list(value))
+    return [name for name in found if name]
+
+
+def _year(value: Any) -> int | None:
+    if not isinstance(value, Mapping):
+        return year_in(value) if isinstance(value, str | int) else None
+    parts = value.get("date-parts")
+    if isinstance(parts, list) and parts and isinstance(parts[0], list) and parts[0]:
+        first = parts[0][0]
+        if isinstance(first, str | int | float) and (year := year_in(first)):
+            return year
+    return next((y for name in ("raw", "literal") if (y := year_in(value.get(name)))), None)
+
+
+def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    for scheme in ("doi", "pmid", "pmcid"):
+        yield scheme, item.get(scheme.upper())
+        yield scheme, notes.get(scheme)
+    yield "isbn", _one(item.get("ISBN"))
+    yield "arxiv", notes.get("arxiv")
+    for name in ("URL", "number"):
+        value = item.get(name)
+        if isinstance(value, str) and (found := parse_identifier(value)):
+            yield found
+
+
+def _shared(item: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "type", _text(item.get("type"))
+    yield "volume", _text(item.get("volume"))
+    yield "issue", _text(item.get("issue"))
+    yield "pages", _text(item.get("page")).replace("–", "-")
+    yield "publisher", _text(item.get("publisher"))
+    yield "issn", _text(item.get("ISSN"))
+    yield "note", clean(item["note"]) if isinstance(item.get("note"), str) else ""
+    words = item.get("keyword") or item.get("subject") or ""
+    pieces = re.split(r"[;,]", words) if isinstance(words, str) else words
+    yield "keywords", [w for w in map(_text, pieces) if w] if isinstance(pieces, list) else []
+    yield "editors", _names(item.get("editor"))
+
+
+def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    """The paper of one item, with remarks.
+
+    Raises:
+        ValueError: the item is nested too deeply to be one.
+    """
+    note = item.get("note")
+    notes = {k.casefold(): v.strip() for k, v in _NOTE.findall(note)} if isinstance(note, str) else {}
+    own = item.get("citation-key") or item.get("citekey") or notes.get("citation key") or item.get("id")
+    abstract = _long_text(item.get("abstract"))
+    metadata: dict[str, Any] = {name: value for name, value in _shared(item) if value}
+    # An abstract without markup is written back from the paper; keeping it twice would double the library.
+    plain = isinstance(item.get("abstract"), str) and clean(item["abstract"]) == abstract
+    metadata["csl"] = storable({k: v for k, v in item.items() if not (plain and k == "abstract")})
+    title, subtitle = _text(item.get("title")), _text(item.get("subtitle"))
+    yield from assemble(
+        place,
+        options,
+        own_id=own if isinstance(own, str | int | float) else "",
+        title=f"{title}: {subtitle}" if title and subtitle else title,
+        abstract=abstract,
+        authors=_names(item.get("author")),
+        year=(_year(item.get("issued")), _year(item.get("published"))),
+        venue=next((v for name in VARIABLES_OF["venue"] if (v := _text(item.get(name)))), ""),
+        identifiers=_identifiers(item, notes),
+        url=_text(item.get("URL")),
+        language=item["language"] if isinstance(item.get("language"), str) else "",
+        metadata=metadata,
+    )
+
+
+def _confidence(keys: frozenset[str], head: bytes) -> float:
+    if "type" in keys and keys & _TELLING:
+        return 0.9
+    if {"type", "title"} <= keys and keys & {"DOI", "URL", "author"} and "authors" not in keys:
+        return 0.7
+    return 0.8 if keys & {"items", "message"} and _INSIDE.search(head) else 0.0
+
+
+SOURCES.register("csl-json")(
+    JsonFormat(
+        "csl-json",
+        "CSL-JSON, also Zotero's; `citation-key` is the id where there is one",
+        _confidence,
+        item_paper,
+        (".json",),
+    )
+)

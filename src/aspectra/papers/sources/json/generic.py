@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from aspectra.papers.languages import language_of
+from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
-from aspectra.papers.sources.fields import (
-    assemble,
-    given_first,
-    identifiers_of,
-    json_value,
-    language_of,
-    one_line,
-    role_of,
-    split_names,
-    year_in,
-)
-from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.assembly import assemble, identifiers_of, role_of, within_limits, year_in
+from aspectra.papers.sources.json.records import as_dict, as_list
 from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, storable
 
 __all__ = ["OWN_KEYS", "papers_in_record"]
 
@@ -42,30 +35,17 @@ _SECTIONS = ("sections", "body_text")
 _SENTENCES = ("sentences",)
 _LABELS = ("pred_labels", "labels", "roles", "sentence_labels")
 _REFERENCES = ("references", "outbound_citations", "outCitations", "cited_ids", "referenced_works")
-_SCHEME_OF = {
-    "doi": "doi",
-    "DOI": "doi",
-    "arxiv": "arxiv",
-    "arxiv_id": "arxiv",
-    "arxivId": "arxiv",
-    "ArXiv": "arxiv",
-    "acl": "acl",
-    "acl_id": "acl",
-    "ACL": "acl",
-    "s2": "s2",
-    "corpusid": "s2",
-    "corpus_id": "s2",
-    "CorpusId": "s2",
-    "s2_id": "s2",
-    "openalex": "openalex",
-    "openalex_id": "openalex",
-    "pmid": "pmid",
-    "PubMed": "pmid",
-    "pubmed_id": "pmid",
-    "pmcid": "pmcid",
-    "PubMedCentral": "pmcid",
-    "isbn": "isbn",
+_SCHEMES = {
+    "doi": ("doi", "DOI"),
+    "arxiv": ("arxiv", "arxiv_id", "arxivId", "ArXiv"),
+    "acl": ("acl", "acl_id", "ACL"),
+    "s2": ("s2", "corpusid", "corpus_id", "CorpusId", "s2_id"),
+    "openalex": ("openalex", "openalex_id"),
+    "pmid": ("pmid", "PubMed", "pubmed_id"),
+    "pmcid": ("pmcid", "PubMedCentral"),
+    "isbn": ("isbn",),
 }
+_SCHEME_OF = {name: scheme for scheme, names in _SCHEMES.items() for name in names}
 _NESTED_IDS = ("identifiers", "externalIds", "external_ids", "externalids", "ids")
 
 
@@ -85,8 +65,7 @@ class _Record:
         return None
 
     def rest(self) -> dict[str, Any]:
-        nested = self.data.get("metadata")
-        inner = dict(nested) if isinstance(nested, Mapping) else {}
+        inner = dict(as_dict(self.data.get("metadata")))
         outer = {k: v for k, v in self.data.items() if k not in self.taken and v is not None and v != ""}
         if inner:
             outer.pop("metadata", None)
@@ -94,7 +73,7 @@ class _Record:
             outer = {**inner, **outer}
             if clash:
                 outer["metadata"] = clash
-        result: dict[str, Any] = json_value(outer)
+        result: dict[str, Any] = storable(outer)
         return result
 
 
@@ -108,11 +87,9 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         yield from _own(record, place, options)
         return
     data = _Record(record)
-    inner = record.get("metadata")
-    meta: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {}
-
+    meta = as_dict(record.get("metadata"))
     own_id = data.first(_ID, (str, int, float))
-    title = one_line(data.first(_TITLE, (str, int, float)))
+    title = data.first(_TITLE, (str, int, float))
     abstract, sentences, remark = _abstract(data, place)
     if remark:
         yield remark
@@ -123,12 +100,17 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         elif clean(text) != abstract:
             sections.append(Section("", clean(text)))
     if text := data.first(_FULL, str):
-        sections.append(Section("", clean(text)))
-
-    year = year_in(data.first(_YEAR, (str, int, float)))
-    if year is None:
+        sections.append(Section("", text))
+    stated = data.first(_YEAR, (str, int, float))
+    if year_in(stated) is None:
         data.taken.difference_update(_YEAR)  # unreadable: kept as it stands
-        year = _year_elsewhere(record, meta)
+    # Else out of the nested metadata or a date; both stay in the metadata.
+    elsewhere = (
+        value
+        for source in (meta, record)
+        for name in (*_YEAR, *_DATE)
+        if isinstance(value := source.get(name), str | int | float)
+    )
 
     yield from assemble(
         place,
@@ -137,10 +119,10 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         title=title,
         abstract=abstract,
         authors=_authors(data),
-        year=year,
+        year=(stated, *elsewhere),
         venue=_venue(data),
         identifiers=_identifiers(data, meta),
-        url=one_line(data.first(_URL, str)),
+        url=data.first(_URL, str),
         language=_language(data),
         sections=sections,
         references=_references(data),
@@ -162,33 +144,30 @@ def _own(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterato
             if problem:
                 yield Remark(place, f"sentence spans left out: {problem}", skipped=False)
     authors = record.get("authors")
-    names: list[str] = []
     if isinstance(authors, str):
         names = split_names(authors)
-    elif isinstance(authors, list):
-        names = [name for name in (_author(a, turn=False) for a in authors) if name]
-    given = record.get("identifiers")
-    identifiers = {}
-    if isinstance(given, Mapping):
-        identifiers = {clean(k): clean(v) for k, v in given.items() if clean(k) and clean(v)}
-    meta = record.get("metadata")
-    yield from assemble(
-        place,
-        options,
-        own_id=record["id"],
+    else:
+        names = [name for name in (person(a, turn=False) for a in as_list(authors)) if name]
+    paper = Paper(
+        id=clean(record["id"]),
         title=clean(record.get("title")),
         abstract=abstract,
-        authors=names,
+        authors=tuple(names),
         year=year_in(record.get("year")),
         venue=_name(record.get("venue")),
-        identifiers=identifiers,
+        identifiers=_cleaned(record.get("identifiers")),
         url=clean(record.get("url")),
         language=clean(record.get("language")),
-        sections=list(_sections(record.get("sections"))),
-        references=[r for r in map(_reference, record.get("references") or ()) if r],
-        sentences=sentences,
-        metadata=json_value(meta) if isinstance(meta, Mapping) else {},
+        sections=tuple(_sections(record.get("sections"))),
+        references=tuple(r for r in map(_reference, record.get("references") or ()) if r),
+        sentences=tuple(sentences),
+        metadata=storable(as_dict(record.get("metadata"))),
     )
+    yield from within_limits(paper, place, options, record["id"])
+
+
+def _cleaned(identifiers: object) -> dict[str, str]:
+    return {clean(k): clean(v) for k, v in as_dict(identifiers).items() if clean(k) and clean(v)}
 
 
 def _spans(spans: object, abstract: str, *, moved: bool) -> tuple[list[Sentence], str]:
@@ -243,16 +222,6 @@ def _abstract(data: _Record, place: str) -> tuple[str, list[Sentence], Remark | 
     return text, spans, remark
 
 
-def _year_elsewhere(record: Mapping[str, Any], meta: Mapping[str, Any]) -> int | None:
-    """The year out of the nested metadata or a date; both stay in the metadata."""
-    for source in (meta, record):
-        for name in (*_YEAR, *_DATE):
-            value = source.get(name)
-            if isinstance(value, str | int | float) and (year := year_in(value)):
-                return year
-    return None
-
-
 def _name(value: Any) -> str:
     if isinstance(value, Mapping):
         value = value.get("name") or value.get("display_name") or value.get("title") or ""
@@ -271,29 +240,6 @@ def _venue(data: _Record) -> str:
     return ""
 
 
-def _author(value: Any, *, turn: bool = True) -> str:
-    if isinstance(value, str):
-        return given_first(value) if turn else one_line(value)
-    if isinstance(value, Mapping):
-        inner = value.get("author")
-        if isinstance(inner, Mapping):
-            value = inner
-        for key in ("name", "display_name", "full_name", "literal"):
-            if isinstance(value.get(key), str):
-                return given_first(value[key]) if turn else one_line(value[key])
-        parts: list[str] = []
-        for keys in (
-            ("first", "given", "firstName", "first_name", "forename"),
-            ("middle",),
-            ("last", "family", "lastName", "last_name", "surname"),
-            ("suffix",),
-        ):
-            part = next((value[key] for key in keys if value.get(key)), "")
-            parts.extend(map(str, part) if isinstance(part, list) else [str(part)])
-        return one_line(" ".join(part for part in parts if part))
-    return ""
-
-
 _NAME_PARTS = frozenset(["name", "first", "middle", "last", "suffix", "given", "family"])
 
 
@@ -303,7 +249,7 @@ def _authors(data: _Record) -> list[str]:
         return []
     if isinstance(value, str):
         return split_names(value)
-    names = [name for name in map(_author, value) if name]
+    names = [name for name in map(person, value) if name]
     if any(isinstance(a, Mapping) and not _NAME_PARTS.issuperset(a) for a in value):
         data.taken.difference_update(_AUTHORS)  # affiliations, ids: kept as they stand
     return names
@@ -357,8 +303,7 @@ def _reference(value: Any) -> Reference | None:
         return Reference(identifiers={"id": text}) if text else None
     if not isinstance(value, Mapping):
         return None
-    given = value.get("identifiers")
-    ids = {clean(k): clean(v) for k, v in given.items() if clean(v)} if isinstance(given, Mapping) else {}
+    ids = _cleaned(value.get("identifiers"))
     if not ids:
         ids = identifiers_of((_SCHEME_OF[key], value[key]) for key in value if key in _SCHEME_OF)
         own = next((value[k] for k in ("id", "paper_id", "paperId") if value.get(k)), None)

@@ -7,17 +7,17 @@ The abstract is put together again from its inverted index; ``referenced_works``
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from aspectra.papers.identifiers import normalise
+from aspectra.papers.languages import language_of
 from aspectra.papers.paper import Paper, Reference
-from aspectra.papers.sources.fields import assemble, identifiers_of, language_of, one_line, year_in
-from aspectra.papers.sources.files import clean
-from aspectra.papers.sources.json._records import as_dict, as_list, first_keys, read_records, rest
+from aspectra.papers.sources.assembly import assemble, identifiers_of
+from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line
 
-__all__ = ["OpenAlex", "invert"]
+__all__ = ["invert"]
 
 _OWN = {"referenced_works", "abstract_inverted_index", "authorships", "primary_location", "cited_by_count"}
 _USED = (
@@ -36,39 +36,11 @@ _TYPES = {
 _MAX_WORDS = 200_000
 
 
-class OpenAlex:
-    """OpenAlex works."""
-
-    name = "openalex"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.97 for records with the keys of an OpenAlex work, else 0."""
-        keys = first_keys(head, depth=1)
-        if "results" in keys and b"openalex.org" in head:
-            keys = {key.partition(".")[2] for key in first_keys(head, depth=2)}
-        work = "id" in keys and len(keys & _OWN) >= 2 and b"openalex.org/W" in head
-        return 0.97 if work else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order; an API answer gives the papers of its ``results``.
-
-        Raises:
-            BadInput: the file holds no JSON record.
-        """
-        yield from read_records(path, options, _papers)
-
-
-def _papers(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    results = record.get("results")
-    if not isinstance(results, list):
-        yield from _paper(record, place, options)
-        return
-    for number, work in enumerate(results, 1):
-        here = f"{place}, result {number}"
-        if isinstance(work, dict):
-            yield from _paper(work, here, options)
-        else:
-            yield Remark(here, "not a JSON object")
+def _confidence(keys: frozenset[str], head: bytes) -> float:
+    if "results" in keys:
+        keys = frozenset(key.partition(".")[2] for key in keys)
+    work = "id" in keys and len(keys & _OWN) >= 2 and b"openalex.org/W" in head
+    return 0.97 if work else 0.0
 
 
 def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -83,8 +55,10 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
             ("doi", record.get("doi") or ids.get("doi")),
             ("arxiv", arxiv.partition("arxiv.org/abs/")[2]),
             ("openalex", own),
-            ("pmid", one_line(ids.get("pmid")).rpartition("/")[2]),
-            ("pmcid", _pmcid(ids.get("pmcid"))),
+            *(
+                (scheme, one_line(ids.get(scheme)).rstrip("/").rpartition("/")[2])
+                for scheme in ("pmid", "pmcid")
+            ),
         ]
     )
     abstract, note = invert(record.get("abstract_inverted_index"))
@@ -93,22 +67,21 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
     venue = as_dict(location.get("source")).get("display_name") or as_dict(record.get("host_venue")).get(
         "display_name"
     )
-    language = language_of(record.get("language"))
     metadata = rest(record, _USED)
-    if record.get("language") and not language:
+    if record.get("language") and not language_of(record.get("language")):
         metadata["language"] = clean(record.get("language"))
     yield from assemble(
         place,
         options,
         own_id=identifiers.get("openalex") or own,
-        title=one_line(record.get("title") or record.get("display_name")),
+        title=record.get("title") or record.get("display_name"),
         abstract=abstract,
-        authors=_authors(record.get("authorships")),
-        year=year_in(record.get("publication_year")) or year_in(record.get("publication_date")),
-        venue=one_line(venue),
+        authors=map(_author, as_list(record.get("authorships"))),
+        year=(record.get("publication_year"), record.get("publication_date")),
+        venue=venue,
         identifiers=identifiers,
-        url=one_line(location.get("landing_page_url")) or one_line(record.get("doi")),
-        language=language,
+        url=one_line(location.get("landing_page_url")) or record.get("doi"),
+        language=record.get("language"),
         references=[
             Reference(identifiers={"openalex": work})
             for cited in as_list(record.get("referenced_works"))
@@ -134,18 +107,9 @@ def _shared(record: Mapping[str, Any], location: Mapping[str, Any]) -> dict[str,
     return {name: value for name, value in out.items() if value}
 
 
-def _pmcid(value: object) -> str:
-    number = one_line(value).rstrip("/").rpartition("/")[2]
-    return f"PMC{number}" if number.isdigit() else number
-
-
-def _authors(value: object) -> list[str]:
-    names = []
-    for entry in as_list(value):
-        person = as_dict(as_dict(entry).get("author")).get("display_name")
-        if name := one_line(person or as_dict(entry).get("raw_author_name")):
-            names.append(name)
-    return names
+def _author(entry: object) -> str:
+    author = as_dict(entry)
+    return one_line(as_dict(author.get("author")).get("display_name") or author.get("raw_author_name"))
 
 
 def invert(index: object) -> tuple[str, str]:
@@ -171,4 +135,11 @@ def invert(index: object) -> tuple[str, str]:
     return text, f"{strange} positions of the abstract's index are unusable" if strange else ""
 
 
-SOURCES.register("openalex")(OpenAlex())
+SOURCES.register("openalex")(
+    JsonFormat(
+        "openalex",
+        "OpenAlex works and answers of its API; abstracts are rebuilt from the inverted index",
+        _confidence,
+        _paper,
+    )
+)

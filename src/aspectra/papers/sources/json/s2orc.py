@@ -8,19 +8,19 @@ and CORD-19 files have those two at the top. Science-Parse writes ``{"name", "me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.names import person
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.papers.sources.fields import assemble, given_first, identifiers_of, one_line, year_in
-from aspectra.papers.sources.files import clean
-from aspectra.papers.sources.json._records import as_dict, as_list, first_keys, read_records, rest
+from aspectra.papers.sources.assembly import assemble, identifiers_of
+from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.references import cited_title
 
-__all__ = ["S2orc"]
+__all__ = ["sections_of"]
 
 _SCIENCE_PARSE = {"metadata.abstractText", "metadata.referenceMentions"}
 _NOT_OURS = {"_source_hash", "_source_name", "discipline"}
@@ -47,31 +47,16 @@ _SCHEMES = {
 }
 
 
-class S2orc:
-    """S2ORC, CORD-19 and Science-Parse JSON."""
-
-    name = "s2orc"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.96 for the keys of one of the layouts, else 0."""
-        keys = first_keys(head)
-        if "pdf_parse" in keys or "latex_parse" in keys:
-            return 0.96
-        if keys & _SCIENCE_PARSE or {"name", "metadata.sections"} <= keys:
-            return 0.96
-        parsed = {"paper_id", "body_text"} <= keys and "body_text.sec_number" not in keys
-        return 0.96 if parsed and not keys & _NOT_OURS else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order.
-
-        Raises:
-            BadInput: the file holds no JSON record.
-        """
-        yield from read_records(path, options, _paper)
+def _confidence(keys: frozenset[str], head: bytes) -> float:
+    if "pdf_parse" in keys or "latex_parse" in keys:
+        return 0.96
+    if keys & _SCIENCE_PARSE or {"name", "metadata.sections"} <= keys:
+        return 0.96
+    parsed = {"paper_id", "body_text"} <= keys and "body_text.sec_number" not in keys
+    return 0.96 if parsed and not keys & _NOT_OURS else 0.0
 
 
-def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     metadata = as_dict(record.get("metadata"))
     if metadata.keys() & {"abstractText", "sections", "referenceMentions", "references"}:
         yield from _science_parse(record, metadata, place, options)
@@ -87,7 +72,7 @@ def _s2orc(
     abstract = record.get("abstract") or parse.get("abstract")
     if isinstance(abstract, list):
         abstract = "\n\n".join(text for part in abstract if (text := clean(as_dict(part).get("text"))))
-    sections, numbers = _sections([*as_list(parse.get("body_text")), *as_list(parse.get("back_matter"))])
+    sections, numbers = sections_of([*as_list(parse.get("body_text")), *as_list(parse.get("back_matter"))])
     kept = rest(inner, ("title", "authors", "year", "venue")) | rest(record, _USED)
     if parse is not record:
         kept |= rest(parse, _USED_PARSE)
@@ -98,11 +83,11 @@ def _s2orc(
         place,
         options,
         own_id=record.get("paper_id"),
-        title=one_line(record.get("title") or inner.get("title")),
-        abstract=clean(abstract) if isinstance(abstract, str) else "",
+        title=record.get("title") or inner.get("title"),
+        abstract=abstract if isinstance(abstract, str) else "",
         authors=_authors(record.get("authors") or inner.get("authors")),
-        year=year_in(record.get("year") or inner.get("year")),
-        venue=one_line(record.get("venue") or inner.get("venue")),
+        year=record.get("year") or inner.get("year"),
+        venue=record.get("venue") or inner.get("venue"),
         identifiers=identifiers,
         sections=sections,
         references=_references(as_dict(parse.get("bib_entries"))),
@@ -115,26 +100,23 @@ def _science_parse(
 ) -> Iterator[Paper | Remark]:
     name = one_line(record.get("name"))
     sections = [
-        Section(one_line(as_dict(part).get("heading")), clean(as_dict(part).get("text")))
+        Section(clean(as_dict(part).get("heading")), clean(as_dict(part).get("text")))
         for part in as_list(inner.get("sections"))
     ]
-    references = []
-    for entry in map(as_dict, as_list(inner.get("references"))):
-        title = one_line(entry.get("title"))
-        people = ", ".join(_authors(entry.get("author")))
-        parts = [people, one_line(entry.get("year")), title, one_line(entry.get("venue"))]
-        raw = ". ".join(part for part in parts if part)
-        if raw:
-            references.append(Reference(raw, title=title, identifiers=identifiers_in(raw)))
+    references = [
+        Reference(raw, title=one_line(entry.get("title")), identifiers=identifiers_in(raw))
+        for entry in map(as_dict, as_list(inner.get("references")))
+        if (raw := _printed(entry, entry.get("author")))
+    ]
     yield from assemble(
         place,
         options,
         own_id=name.removesuffix(".pdf").rpartition("/")[2],
-        title=one_line(inner.get("title")),
-        abstract=clean(inner.get("abstractText")),
+        title=inner.get("title"),
+        abstract=inner.get("abstractText"),
         authors=_authors(inner.get("authors")),
-        year=year_in(inner.get("year")),
-        venue=one_line(inner.get("venue")),
+        year=inner.get("year"),
+        venue=inner.get("venue"),
         sections=[section for section in sections if section.heading or section.text],
         references=references,
         metadata=rest(inner, _USED_SCIENCE) | rest(record, ("metadata",)),
@@ -142,18 +124,14 @@ def _science_parse(
 
 
 def _authors(value: object) -> list[str]:
-    names = []
-    for person in as_list(value):
-        if isinstance(person, dict):
-            middle = person.get("middle")
-            parts = [person.get("first"), *as_list(middle), person.get("last"), person.get("suffix")]
-            if isinstance(middle, str):
-                parts.insert(1, middle)
-            name = one_line(" ".join(part for part in parts if isinstance(part, str)))
-            names.append(name or one_line(person.get("name")))
-        else:
-            names.append(given_first(person))
-    return [name for name in names if name]
+    return [name for name in map(person, as_list(value)) if name]
+
+
+def _printed(entry: Mapping[str, Any], authors: object) -> str:
+    """A reference put together out of its fields."""
+    people = ", ".join(_authors(authors))
+    parts = [people, *(one_line(entry.get(name)) for name in ("year", "title", "venue"))]
+    return ". ".join(part for part in parts if part)
 
 
 def _identifiers(values: Mapping[str, Any]) -> dict[str, str]:
@@ -165,7 +143,9 @@ def _identifiers(values: Mapping[str, Any]) -> dict[str, str]:
     return identifiers_of(pairs)
 
 
-def _sections(paragraphs: list[Any]) -> tuple[list[Section], list[str]]:
+def sections_of(
+    paragraphs: list[Any], text_of: Callable[[object], str] = clean
+) -> tuple[list[Section], list[str]]:
     """Consecutive paragraphs under one heading as one section, and the sections' numbers beside them."""
     names: list[tuple[str, str]] = []
     texts: list[list[str]] = []
@@ -174,7 +154,7 @@ def _sections(paragraphs: list[Any]) -> tuple[list[Section], list[str]]:
         if not names or here != names[-1]:
             names.append(here)
             texts.append([])
-        if text := clean(entry.get("text")):
+        if text := text_of(entry.get("text")):
             texts[-1].append(text)
     sections = [
         Section(heading, "\n\n".join(parts)) for (heading, _), parts in zip(names, texts, strict=True)
@@ -187,16 +167,11 @@ def _references(entries: Mapping[str, Any]) -> list[Reference]:
     for key, value in entries.items():
         entry = as_dict(value)
         title = one_line(entry.get("title"))
-        raw = one_line(entry.get("raw_text"))
-        if not raw:
-            people = ", ".join(_authors(entry.get("authors")))
-            parts = [people, one_line(entry.get("year")), title, one_line(entry.get("venue"))]
-            raw = ". ".join(part for part in parts if part)
-        identifiers = _identifiers({**as_dict(entry.get("other_ids")), "link": entry.get("link")})
-        for scheme, found in identifiers_in(raw).items():
-            identifiers.setdefault(scheme, found)
+        raw = one_line(entry.get("raw_text")) or _printed(entry, entry.get("authors"))
+        stated = _identifiers({**as_dict(entry.get("other_ids")), "link": entry.get("link")})
+        identifiers = identifiers_in(raw) | stated
         references.append(Reference(raw, clean(key), title or cited_title(raw), identifiers))
     return references
 
 
-SOURCES.register("s2orc")(S2orc())
+SOURCES.register("s2orc")(JsonFormat("s2orc", "S2ORC, CORD-19 and Science-Parse", _confidence, _paper))

@@ -12,21 +12,22 @@ its LaTeX, without which the sentence cannot be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.papers.sources.fields import assemble, identifiers_of, one_line, year_in
-from aspectra.papers.sources.files import clean
-from aspectra.papers.sources.json._records import as_dict, as_list, first_keys, read_records, rest
+from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.json.arxiv import arxiv_year, authors_of
+from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, rest
+from aspectra.papers.sources.json.s2orc import sections_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line
 from aspectra.papers.text.latex import latex_to_text
 from aspectra.papers.text.references import cited_title
 
-__all__ = ["UnarXive"]
+__all__: list[str] = []
 
 _FORMULA = re.compile(r"\{\{formula:([^{}\s]{1,80})\}\}")
 _USED = (
@@ -54,30 +55,13 @@ _IDS = (
 )
 
 
-class UnarXive:
-    """unarXive JSON Lines."""
-
-    name = "unarxive"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.97 for the keys that only unarXive records have, else 0."""
-        keys = first_keys(head)
-        if "paper_id" not in keys:
-            return 0.0
-        published = "body_text" in keys and keys & _PUBLISHED
-        flat = "sections" in keys and "discipline" in keys
-        return 0.97 if published or flat else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order.
-
-        Raises:
-            BadInput: the file holds no JSON record.
-        """
-        yield from read_records(path, options, _paper)
+def _confidence(keys: frozenset[str], head: bytes) -> float:
+    published = "body_text" in keys and keys & _PUBLISHED
+    flat = "sections" in keys and "discipline" in keys
+    return 0.97 if "paper_id" in keys and (published or flat) else 0.0
 
 
-def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     inner = as_dict(record.get("metadata"))
     arxiv = record.get("paper_id") or inner.get("id")
     identifiers = identifiers_of([("arxiv", arxiv), ("doi", inner.get("doi"))])
@@ -85,37 +69,33 @@ def _paper(record: dict[str, Any], place: str, options: ReadOptions) -> Iterator
     abstract = record.get("abstract")
     if isinstance(abstract, dict):
         abstract = abstract.get("text")
-    sections, numbers = _sections(record, formulas)
+    text_of = partial(_with_formulas, formulas)
+    sections, numbers = _sections(record, text_of)
     metadata = rest(inner, _USED_INNER) | rest(record, _USED)
     if formulas and "ref_entries" in metadata:
         shown = {k: v for k, v in metadata["ref_entries"].items() if k not in formulas}
         metadata["ref_entries"] = shown
     if any(numbers):
         metadata["section_numbers"] = numbers
+    first = as_dict(next(iter(as_list(inner.get("versions"))), None))
     yield from assemble(
         place,
         options,
         own_id=arxiv,
-        title=one_line(record.get("title") or inner.get("title")),
-        abstract=_with_formulas(clean(abstract or inner.get("abstract")), formulas),
-        authors=tuple(
-            latex_to_text(name)
-            for name in authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed"))
+        title=record.get("title") or inner.get("title"),
+        abstract=text_of(abstract or inner.get("abstract")),
+        authors=map(
+            latex_to_text,
+            authors_of(record.get("authors") or inner.get("authors"), inner.get("authors_parsed")),
         ),
-        year=year_in(record.get("year")) or _year(inner) or arxiv_year(identifiers.get("arxiv", "")),
-        venue=one_line(inner.get("journal-ref")),
+        year=(record.get("year"), first.get("created"), arxiv_year(identifiers.get("arxiv", ""))),
+        venue=inner.get("journal-ref"),
         identifiers=identifiers,
         url=f"https://arxiv.org/abs/{identifiers['arxiv']}" if "arxiv" in identifiers else "",
         sections=sections,
         references=_references(as_dict(record.get("bib_entries"))),
         metadata=metadata,
     )
-
-
-def _year(inner: Mapping[str, Any]) -> int | None:
-    versions = as_list(inner.get("versions"))
-    first = as_dict(versions[0]).get("created") if versions else None
-    return year_in(first)
 
 
 def _formulas(entries: Mapping[str, Any]) -> dict[str, str]:
@@ -127,39 +107,19 @@ def _formulas(entries: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _with_formulas(text: str, formulas: Mapping[str, str]) -> str:
+def _with_formulas(formulas: Mapping[str, str], text: object) -> str:
+    text = clean(text)
     if "{{formula:" not in text:
         return text
     return _FORMULA.sub(lambda m: f"${formulas[m[1]]}$" if m[1] in formulas else m[0], text)
 
 
-def _sections(record: Mapping[str, Any], formulas: Mapping[str, str]) -> tuple[list[Section], list[str]]:
-    """Sections and, beside them, their numbers; paragraphs of one section are joined by a blank line."""
-    sections: list[Section] = []
-    numbers: list[str] = []
-    for entry in as_list(record.get("sections")):
-        part = as_dict(entry)
-        sections.append(
-            Section(one_line(part.get("heading")), _with_formulas(clean(part.get("text")), formulas))
-        )
-        numbers.append(one_line(part.get("number")))
-    last: tuple[str, str] | None = None
-    parts: list[list[str]] = []
-    for entry in as_list(record.get("body_text")):
-        part = as_dict(entry)
-        text = _with_formulas(clean(part.get("text")), formulas)
-        here = (one_line(part.get("section")), one_line(part.get("sec_number")))
-        if here != last:
-            sections.append(Section(here[0], ""))
-            numbers.append(here[1])
-            parts.append([])
-            last = here
-        parts[-1].append(text)
-    offset = len(sections) - len(parts)
-    for number, texts in enumerate(parts):
-        heading = sections[offset + number].heading
-        sections[offset + number] = Section(heading, "\n\n".join(text for text in texts if text))
-    return sections, numbers
+def _sections(record: Mapping[str, Any], text_of: Callable[[object], str]) -> tuple[list[Section], list[str]]:
+    """Sections of either layout and, beside them, their numbers."""
+    flat = [as_dict(entry) for entry in as_list(record.get("sections"))]
+    sections, numbers = sections_of(as_list(record.get("body_text")), text_of)
+    headed = [Section(clean(part.get("heading")), text_of(part.get("text"))) for part in flat]
+    return [*headed, *sections], [*(one_line(part.get("number")) for part in flat), *numbers]
 
 
 def _references(entries: Mapping[str, Any]) -> list[Reference]:
@@ -170,9 +130,7 @@ def _references(entries: Mapping[str, Any]) -> list[Reference]:
         ids = as_dict(entry.get("ids")) or entry
         pairs = [(scheme, ids.get(name)) for scheme, name in _IDS]
         pairs += [("arxiv", as_dict(item).get("id")) for item in as_list(entry.get("contained_arXiv_ids"))]
-        identifiers = identifiers_of(pairs)
-        for scheme, name in identifiers_in(raw).items():
-            identifiers.setdefault(scheme, name)
+        identifiers = identifiers_in(raw) | identifiers_of(pairs)
         if own := one_line(entry.get("papers_corpus_id")):
             identifiers["id"] = own
         found.append(
@@ -186,4 +144,11 @@ def _references(entries: Mapping[str, Any]) -> list[Reference]:
     return found
 
 
-SOURCES.register("unarxive")(UnarXive())
+SOURCES.register("unarxive")(
+    JsonFormat(
+        "unarxive",
+        "unarXive 2022; `{{cite:KEY}}` stays in the text",
+        _confidence,
+        _paper,
+    )
+)

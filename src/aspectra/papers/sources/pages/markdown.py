@@ -1,6 +1,6 @@
 """Markdown and plain text: one paper to a file.
 
-Markdown (``.md``, Nougat's ``.mmd``): front matter in simple YAML (``title``, ``authors``, ``year``, ``doi``
+Markdown (``.md``, Nougat's ``.mmd``): front matter in YAML (``title``, ``authors``, ``year``, ``doi``
 ...), headings to sections, a heading *Abstract*, a heading *References*. Other text: the structure is looked
 for as in a PDF; where there is none, a first line that looks like a title is the title, and the rest is the
 abstract when it is short, else one section.
@@ -14,26 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput
+from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper, Section
-from aspectra.papers.sources.fields import (
-    assemble,
-    given_first,
-    identifiers_of,
-    json_value,
-    language_of,
-    one_line,
-    split_names,
-    year_in,
-)
-from aspectra.papers.sources.files import clean, read_text
+from aspectra.papers.sources.assembly import assemble
+from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, storable, strip_invisible
 from aspectra.papers.text.references import entries_of, read_reference
-from aspectra.papers.text.structure import Outline, bare_heading, outline, strip_invisible
+from aspectra.papers.text.structure import Outline, bare_heading, outline
 
 __all__ = ["Markdown", "front_matter"]
 
 _MARKDOWN = (".md", ".markdown", ".mmd")
-_TEXT = (".txt", ".text", "")
 _OTHERS = frozenset(
     f".{name}"
     for name in (
@@ -51,7 +43,8 @@ _ABSTRACT = re.compile(r"abstract|summary", re.I)
 _REFERENCES = re.compile(
     r"references(?: and notes| cited)?|bibliography|literature cited|works cited|reference list", re.I
 )
-_KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*))?")
+_FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
+_KEY = re.compile(r"^([A-Za-z_][\w .-]{0,60}?)[ \t]*:[ \t]+(\S.*)$", re.M)
 _USED = {"title", "subtitle", "authors", "author", "year", "date", "doi", "arxiv", "url", "venue", "journal"}
 _USED |= {"abstract", "lang", "language", "id"}
 
@@ -60,31 +53,36 @@ class Markdown:
     """Markdown and plain text."""
 
     name = "markdown"
+    description = "Markdown and plain text, one paper a file; headings become sections, front matter is YAML"
+    endings = (*_MARKDOWN, ".txt", ".text")
 
     def sniff(self, path: Path, head: bytes) -> float:
         """0.3 for text under a name such as ``.md`` or ``.txt``, 0.1 under an unknown one, else 0."""
         if not head.strip() or b"\x00" in head or not _decodes(head):
             return 0.0
         suffix = path.suffix.casefold()
-        if suffix in _MARKDOWN or suffix in _TEXT[:-1]:
+        if suffix in self.endings:
             return 0.3
         if suffix in _OTHERS or head.lstrip()[:1] in (b"{", b"[", b"<", b"@"):
             return 0.0
         return 0.3 if head.startswith((b"# ", b"---\n")) else 0.1
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
         """The one paper of the file, after remarks.
 
         Raises:
             BadInput: the file is empty, is damaged or is not text.
         """
-        text, remarks = read_text(path)
+        path = file.path
+        text, remarks = file.text()
         if "\x00" in text[:4096]:
             raise BadInput(f"{path} is not text", why="it holds zero bytes", hint="name the format with --as")
         text, hidden = strip_invisible(clean(text))
         if hidden:
             remarks.append(Remark("file", f"{hidden} invisible characters removed", skipped=False))
-        fields, text = front_matter(text)
+        fields, text, problem = front_matter(text)
+        if problem:
+            remarks.append(Remark("file", f"front matter: {problem}", skipped=False))
         title = one_line(fields.get("title"))
         structured = path.suffix.casefold() in _MARKDOWN
         found = _markdown(text, title) if structured else _plain(text, title)
@@ -93,8 +91,6 @@ class Markdown:
 
 
 def _decodes(head: bytes) -> bool:
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return False
     try:
         # The head may end inside a character.
         head[: len(head) - 4 if len(head) > 1024 else len(head)].decode("utf-8")
@@ -119,77 +115,51 @@ def _assemble(
         metadata["front_matter"] = found.front
     if isinstance(fields.get("date"), str):
         metadata["date"] = fields["date"]
-    identifiers = identifiers_of([("doi", fields.get("doi")), ("arxiv", fields.get("arxiv"))])
     yield from assemble(
         "file",
         options,
-        own_id=fields.get("id", "") if isinstance(fields.get("id", ""), str) else "",
+        own_id=fields["id"] if isinstance(fields.get("id"), str) else "",
         title=found.title,
-        abstract=clean(fields["abstract"]) if isinstance(fields.get("abstract"), str) else found.abstract,
-        authors=_people(people),
-        year=year_in(fields.get("year")) or year_in(fields.get("date")),
-        venue=one_line(fields.get("venue") or fields.get("journal")),
-        identifiers=identifiers,
-        url=one_line(fields.get("url")),
-        language=language_of(fields.get("lang") or fields.get("language")),
+        abstract=fields["abstract"] if isinstance(fields.get("abstract"), str) else found.abstract,
+        authors=map(person, people) if isinstance(people, list) else split_names(people),
+        year=(fields.get("year"), fields.get("date")),
+        venue=fields.get("venue") or fields.get("journal"),
+        identifiers=[("doi", fields.get("doi")), ("arxiv", fields.get("arxiv"))],
+        url=fields.get("url"),
+        language=fields.get("lang") or fields.get("language"),
         sections=found.sections,
         references=found.references,
-        metadata=json_value(metadata),
+        metadata=storable(metadata),
     )
 
 
-def _people(value: object) -> list[str]:
-    if not isinstance(value, list):
-        return split_names(value)
-    names = []
-    for entry in value:
-        # "- name: Ada Example" is how scholarly front matter lists people with affiliations.
-        named = re.match(r"name[ \t]*:[ \t]*(.+)", entry) if isinstance(entry, str) else None
-        names.append(given_first(named.group(1).strip("\"' ") if named else entry))
-    return [name for name in names if name]
+def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
+    r"""(fields of a YAML front matter, the text behind it, what is wrong with it or "").
 
-
-def front_matter(text: str) -> tuple[dict[str, Any], str]:
-    r"""Fields of a YAML front matter, and the text behind it.
-
-    Only what papers need is understood: ``key: value``, quoted values, lists in brackets or with dashes,
-    and block texts (``|`` and ``>``). Nothing is executed or built.
+    Values are texts, lists and mappings: nothing is executed or built, and nothing is guessed (``no`` is no
+    boolean). Where it is not YAML (``title: A: B``), its simple lines are read.
 
     >>> front_matter("---\ntitle: A walk\nauthors: [Ada Example, Bo Sample]\n---\nText")
-    ({'title': 'A walk', 'authors': ['Ada Example', 'Bo Sample']}, 'Text')
+    ({'title': 'A walk', 'authors': ['Ada Example', 'Bo Sample']}, 'Text', '')
     """
-    lines = text.split("\n")
-    if not lines or lines[0].rstrip() != "---":
-        return {}, text
-    end = next((i for i, line in enumerate(lines[1:400], 1) if line.rstrip() in ("---", "...")), 0)
-    if not end:
-        return {}, text
-    fields: dict[str, Any] = {}
-    key, block = "", False
-    for line in lines[1:end]:
-        stripped = line.strip()
-        if not stripped or (stripped.startswith("#") and not block):
-            continue
-        found = _KEY.fullmatch(line)
-        if found:
-            key, value = found.group(1).strip().casefold(), (found.group(2) or "").strip()
-            block = value in ("|", ">", "|-", ">-")
-            fields[key] = "" if block or not value else _value(value)
-        elif key and stripped.startswith("- ") and not block:
-            items = fields[key] if isinstance(fields[key], list) else []
-            fields[key] = [*items, _value(stripped[2:].strip())]
-        elif key and line[:1] in " \t" and isinstance(fields[key], str):
-            fields[key] = f"{fields[key]} {stripped}".strip()
-    return fields, "\n".join(lines[end + 1 :]).strip("\n")
+    found = _FRONT.match(text)
+    if not found or found[1].count("\n") > 400:
+        return {}, text, ""
+    import yaml  # only where there is something to read
 
-
-def _value(text: str) -> Any:
-    if text.startswith("[") and text.endswith("]"):
-        parts = re.findall(r"\"[^\"]*\"|'[^']*'|[^,]+", text[1:-1])
-        return [part.strip().strip("\"'") for part in parts if part.strip()]
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
-    return re.sub(r"[ \t]#.*$", "", text)
+    problem = ""
+    try:
+        # An alias can stand for itself many times over.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(found[1], yaml.BaseLoader)):
+            raise ValueError("aliases are not followed")
+        loaded = yaml.load(found[1], yaml.BaseLoader)  # noqa: S506 - builds texts, lists and mappings only
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = f"not read as YAML ({one_line(error)[:200]}), only its simple lines are"
+        loaded = {key: value.strip("\"' ") for key, value in _KEY.findall(found[1])}
+    if not isinstance(loaded, dict):
+        return {}, text, ""
+    fields = {one_line(key).casefold(): value for key, value in loaded.items()}
+    return fields, text[found.end() :].strip("\n"), problem
 
 
 def _blocks(text: str) -> list[tuple[int, str, list[str]]]:

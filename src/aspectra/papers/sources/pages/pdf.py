@@ -16,22 +16,21 @@ import re
 import subprocess
 import sys
 import tempfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import zstandard
-
 from aspectra.base.errors import BadInput
+from aspectra.papers.names import split_names
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.sources.fields import assemble, identifiers_of, one_line, split_names
-from aspectra.papers.sources.files import clean, open_bytes
+from aspectra.papers.sources.assembly import assemble, identifiers_of
+from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.json.arxiv import arxiv_year
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.text.structure import mend_hyphens, outline, strip_invisible
+from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
+from aspectra.papers.text.structure import outline
 
 __all__ = ["Pdf"]
 
@@ -73,6 +72,10 @@ class Pdf:
     """One PDF file."""
 
     name = "pdf"
+    description = (
+        "PDF with a text layer, in a child process with limits; title, abstract, sections and references"
+    )
+    endings = (".pdf",)
 
     def sniff(self, path: Path, head: bytes) -> float:
         """1 for ``%PDF`` at the beginning, 0.9 within the first KiB, else 0."""
@@ -80,19 +83,19 @@ class Pdf:
             return 1.0
         return 0.9 if b"%PDF-" in head[:1024] else 0.0
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
         """The paper, after remarks on what was cut or unclear; or only a remark when it has no text.
 
         Raises:
             BadInput: the file is no PDF, is encrypted or damaged, or did not end within the limits.
         """
-        answer = _ask(path, options)
+        answer = _ask(file, options)
         if answer.error:
-            raise _refusal(path, answer, options)
-        yield from _paper(path, answer, options)
+            raise _refusal(file.path, answer, options)
+        yield from _paper(file.path, answer, options)
 
 
-def _ask(path: Path, options: ReadOptions) -> _Answer:
+def _ask(file: InputFile, options: ReadOptions) -> _Answer:
     limits = {
         "pages": options.pdf_pages,
         "seconds": options.pdf_seconds,
@@ -100,7 +103,7 @@ def _ask(path: Path, options: ReadOptions) -> _Answer:
         "chars": options.max_text_chars * 2,
     }
     with contextlib.ExitStack() as stack:
-        stdin = _as_file(path, stack)
+        stdin = _as_file(file, stack)
         # Started as a file and with -P, so that nothing but pypdf is imported and no file beside the PDF is.
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell
             [sys.executable, "-P", str(_CHILD), json.dumps(limits)],
@@ -131,27 +134,22 @@ def _ask(path: Path, options: ReadOptions) -> _Answer:
     return answer
 
 
-def _as_file(path: Path, stack: contextlib.ExitStack) -> IO[bytes]:
+def _as_file(file: InputFile, stack: contextlib.ExitStack) -> IO[bytes]:
     """The PDF as a real file for the child: as it is, or unpacked when it is compressed."""
-    stream = stack.enter_context(open_bytes(path))
-    try:
-        head = stream.read(1024)
-        if b"%PDF-" not in head:
-            raise BadInput(
-                f"{path} is not a PDF", why="no %PDF mark in its first KiB", hint="check the download"
-            )
-        if isinstance(getattr(stream, "raw", None), io.FileIO) and path.stat().st_size <= _MAX_BYTES:
-            os.lseek(stream.fileno(), 0, os.SEEK_SET)  # the child shares the offset, not our buffer
-            return stream
-        copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-        copy.write(head)
+    path = file.path
+    if b"%PDF-" not in file.head[:1024]:
+        raise BadInput(f"{path} is not a PDF", why="no %PDF mark in its first KiB", hint="check the download")
+    stream = file.stream()
+    if isinstance(getattr(stream, "raw", None), io.FileIO) and path.stat().st_size <= _MAX_BYTES:
+        os.lseek(stream.fileno(), 0, os.SEEK_SET)  # the child shares the offset, not our buffer
+        return stream
+    copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    with file.damage():
         while block := stream.read(1 << 20):
             copy.write(block)
             if copy.tell() > _MAX_BYTES:
                 raise BadInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint="split the file")
-        copy.seek(0)
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-        raise BadInput(f"{path} is damaged", why=str(error), hint="fetch the file again") from error
+    copy.seek(0)
     return copy
 
 
@@ -181,28 +179,23 @@ def _parse(out: bytes) -> _Answer:
 
 
 def _refusal(path: Path, answer: _Answer, options: ReadOptions) -> BadInput:
-    if answer.error == "encrypted":
-        return BadInput(
-            f"{path.name} is encrypted",
-            why=answer.detail or "it opens only with a password",
-            hint="save a copy without a password and add that",
-        )
-    if answer.error == "time":
-        return BadInput(
-            f"{path.name} took longer than {options.pdf_seconds:g} s",
-            why="it is very large or built to be slow",
-            hint="allow more time, or convert it to text first",
-        )
-    if answer.error == "memory":
-        return BadInput(
-            f"{path.name} needs more than {options.pdf_memory_mb} MiB",
-            why="it is very large or built to be",
-            hint="allow more memory, or convert it to text first",
-        )
+    large, instead = "it is very large or built to be slow", "convert it to text first"
+    what, why, hint = {
+        "encrypted": ("is encrypted", "it opens only with a password", "save a copy without a password"),
+        "time": (f"took longer than {options.pdf_seconds:g} s", large, f"allow more time, or {instead}"),
+        "memory": (f"needs more than {options.pdf_memory_mb} MiB", large, f"allow more memory, or {instead}"),
+    }.get(
+        answer.error,
+        (
+            "cannot be read as a PDF",
+            "it is damaged",
+            "fetch the file again, or repair it (for instance with qpdf)",
+        ),
+    )
     return BadInput(
-        f"{path.name} cannot be read as a PDF",
-        why=answer.detail or "it is damaged",
-        hint="fetch the file again, or repair it (for instance with qpdf)",
+        f"{path.name} {what}",
+        why=why if answer.error in ("time", "memory") else answer.detail or why,
+        hint=hint,
     )
 
 

@@ -23,12 +23,11 @@ from bibtexparser.model import (
 )
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import json_value
-from aspectra.papers.sources.files import clean, read_text
+from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.bibtex_record import entry_paper
+from aspectra.papers.sources.tagged.entry import entry_paper
+from aspectra.papers.text.cleaning import clean, storable
 
 __all__ = ["BibTeX", "plain_value"]
 
@@ -38,20 +37,7 @@ logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
 _START = re.compile(r"^[ \t]*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=]*+)(?!\s*=)", re.M)
 _FOLLOWING = re.compile(r"\s*,?\s*([A-Za-z][\w-]*)\s*=\s*")
 _NOT_ENTRIES = ("comment", "preamble", "string")
-_MONTHS = (
-    ("jan", "January"),
-    ("feb", "February"),
-    ("mar", "March"),
-    ("apr", "April"),
-    ("may", "May"),
-    ("jun", "June"),
-    ("jul", "July"),
-    ("aug", "August"),
-    ("sep", "September"),
-    ("oct", "October"),
-    ("nov", "November"),
-    ("dec", "December"),
-)
+_MONTHS = "January February March April May June July August September October November December".split()
 _NOT_INHERITED = frozenset(
     {"crossref", "xdata", "xref", "ids", "entryset", "label", "options", "related", "shorttitle", "sortkey"}
     | {"doi", "url", "urldate", "eprint", "eprinttype", "archiveprefix", "abstract", "keywords", "file"}
@@ -79,37 +65,38 @@ class BibTeX:
     """BibTeX and BibLaTeX bibliographies."""
 
     name = "bibtex"
+    description = (
+        "BibTeX and BibLaTeX; LaTeX becomes Unicode, raw fields are kept; repeated keys become `key~2`"
+    )
+    endings = (".bib", ".bibtex", ".biblatex")
 
     def sniff(self, path: Path, head: bytes) -> float:
         """0.95 when the head opens an entry, a little for the name alone."""
         text = head.decode("utf-8", "replace")
         entries = [m for m in _START.finditer(text) if m.group(1).casefold() not in _NOT_ENTRIES]
-        named = path.suffix.casefold() in (".bib", ".bibtex", ".biblatex")
+        named = path.suffix.casefold() in self.endings
         if entries:
-            first = text.lstrip("\ufeff \t\r\n")[:1]
+            first = text.lstrip()[:1]
             return 0.95 if named or first in ("@", "%") else 0.3
         return 0.3 if named and text.strip() else 0.0
 
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
         """Papers in file order.
 
         Raises:
             BadInput: the file is empty or holds no entry.
         """
-        yield from distinct_ids(self._read(path, options))
-
-    def _read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        text, notes = read_text(path)
+        text, notes = file.text()
         yield from notes
         try:
-            blocks = parse_string(json_value(text), parse_stack=[]).blocks
+            blocks = parse_string(storable(text), parse_stack=[]).blocks
         except (ValueError, LookupError, RecursionError, AttributeError, TypeError) as error:
-            raise BadInput(f"{path} cannot be read as BibTeX", why=str(error)) from error
+            raise BadInput(f"{file.path} cannot be read as BibTeX", why=str(error)) from error
         strings = _strings(blocks)
         items = list(_entries(blocks, strings))
         if not items:
             raise BadInput(
-                f"{path} holds no BibTeX entry",
+                f"{file.path} holds no BibTeX entry",
                 why="no @type{key, ...} was found",
                 hint="if it is another format, name it with --as NAME",
             )
@@ -133,7 +120,7 @@ class BibTeX:
 
 def _strings(blocks: list[Block]) -> dict[str, str]:
     """Abbreviations in force: the months, then ``@string`` in order, which may build on earlier ones."""
-    strings = dict(_MONTHS)
+    strings = {month[:3].lower(): month for month in _MONTHS}
     for block in blocks:
         inner = block.ignore_error_block if isinstance(block, DuplicateBlockKeyBlock) else block
         if isinstance(inner, String):

@@ -1,7 +1,5 @@
-"""RIS files, as databases and reference managers really export them.
+"""RIS files, as databases and reference managers really export them; shared by the reader and the writer.
 
-rispy knows the tags; before it, records are cut out and straightened here, because real files have wrong
-spacing, no end of record, blank lines, links after the end, and ``ER`` at the beginning of a line of text.
 All tags stay in ``metadata["ris"]``, unknown ones too.
 """
 
@@ -9,123 +7,135 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
-from aspectra.base.errors import BadInput
-from aspectra.papers.ids import distinct_ids
+from aspectra.papers.identifiers import parse_identifier
+from aspectra.papers.kinds import RIS_TYPES
+from aspectra.papers.names import given_first, split_names
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import json_value
-from aspectra.papers.sources.files import read_text
+from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.tagged.ris_record import tagged_paper
+from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
+from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["RIS"]
+__all__ = ["TAGS_OF", "ris_paper"]
 
-_START = re.compile(r"^\s{0,4}TY(\s{0,4}-)\s*([A-Za-z][A-Za-z0-9]{1,9})?\s*$")
-_END = re.compile(r"^\s{0,4}ER\s{0,4}-?\s*$")
-_END_WITH_TEXT = re.compile(r"^ER\s{1,3}-\s*\S")
-_STRICT = re.compile(r"^([A-Z][A-Z0-9])  -(?:\s(.*)|)$", re.S)
-_LOOSE = re.compile(r"^\s{0,4}([A-Z][A-Z0-9])\s{0,4}-\s*(.*)$", re.S)
+TAGS_OF = {
+    "title": ("TI", "T1", "CT"),
+    "abstract": ("AB", "N2"),
+    "authors": ("AU", "A1"),
+    "year": ("PY", "Y1", "DA"),
+    "venue": ("JO", "JF", "T2", "BT", "J2", "JA"),
+    "url": ("UR",),
+    "language": ("LA",),
+}
+"""Attribute of :class:`Paper` -> the tags it is read from."""
+
+_RULES = Rules(
+    start="TY",
+    begins=re.compile(r"^\s{0,4}TY\s{0,4}-\s*(?:[A-Za-z][A-Za-z0-9]{1,9})?\s*$"),
+    tag=re.compile(r"^([A-Z][A-Z0-9])  -(?:\s(.*)|)$"),
+    loose=re.compile(r"^\s{0,4}([A-Z][A-Z0-9])\s{0,4}-\s*(.*)$"),
+    stop="ER",
+    end=re.compile(r"^(?:\s{0,4}ER\s{0,4}-?\s*|ER\s{1,3}-\s*(\S.*))$"),
+    listed=frozenset(("KW",)),
+)
 _SNIFF = re.compile(r"^[ \t]{0,4}TY[ \t]{0,4}-[ \t]*[A-Z]", re.M)
+_DOI_LABEL = re.compile(r"\s*(?:doi\b|https?://(?:dx\.)?doi\.org/)", re.I)
 
 
-@dataclass(slots=True)
-class _Raw:
-    line: int
-    kind: str = "GEN"
-    strict: bool = True
-    ended: bool = False
-    started: bool = True
-    tags: list[tuple[str, list[str]]] = field(default_factory=list)
+def _confidence(text: str) -> float:
+    found = _SNIFF.search(text)
+    return 0.0 if not found else 0.95 if found.start() < 4000 else 0.6
 
 
-class RIS:
-    """RIS exports of databases and reference managers."""
+def ris_paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    """The paper of one record, with remarks.
 
-    name = "ris"
+    Args:
+        record: its tags; the lines of a ``KW`` are values of their own.
+        place: for remarks.
+        options: limits.
 
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.95 when the head holds a ``TY  -`` line, a little for the name alone."""
-        text = head.decode("utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
-        found = _SNIFF.search(text.replace("\r\n", "\n").replace("\r", "\n"))
-        if found:
-            return 0.95 if found.start() < 4000 else 0.6
-        return 0.2 if path.suffix.casefold() == ".ris" and text.strip() else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """Papers in file order.
-
-        Raises:
-            BadInput: the file is empty or holds no record.
-        """
-        yield from distinct_ids(self._read(path, options))
-
-    def _read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        text, notes = read_text(path)
-        yield from notes
-        count = 0
-        for raw in _records(json_value(text)):
-            count += 1
-            place = f"record {count} (line {raw.line})"
-            if not raw.started:
-                yield Remark(place, "TY missing: read as a generic record", skipped=False)
-            elif not raw.ended:
-                yield Remark(place, "ER missing: the record was ended at the next one", skipped=False)
-            tags = [(tag, ("\n" if tag == "KW" else " ").join(lines)) for tag, lines in raw.tags]
-            try:
-                items = list(tagged_paper(raw.kind, tags, place, options))
-            except (ValueError, LookupError, AttributeError, TypeError) as error:
-                yield Remark(place, f"record cannot be read: {error}")
-                continue
-            yield from items
-        if not count:
-            raise BadInput(
-                f"{path} holds no RIS record",
-                why="no line begins with TY  -",
-                hint="if it is another format, name it with --as NAME",
-            )
+    Raises:
+        ValueError: the record cannot be stored.
+    """
+    kind = record.first("TY").upper() or "GEN"
+    abstract = "\n\n".join(dict.fromkeys(map(clean, _squeezed(record, *TAGS_OF["abstract"]))))
+    urls = [part.strip() for url in _squeezed(record, "UR") for part in url.split(";") if part.strip()]
+    metadata: dict[str, Any] = {name: value for name, value in _shared(kind, record) if value}
+    plain = {one_line(part) for part in abstract.split("\n\n")}
+    fields = [
+        [tag, value]
+        for tag, value in record.tags
+        if tag != "TY" and not (tag in TAGS_OF["abstract"] and one_line(value) in plain)
+    ]
+    metadata["ris"] = storable({"type": kind, "fields": fields})
+    yield from assemble(
+        place,
+        options,
+        own_id=record.first("ID"),
+        title=record.first(*TAGS_OF["title"]),
+        abstract=abstract,
+        authors=_names(record, *TAGS_OF["authors"]),
+        year=tuple(record.first(tag) for tag in TAGS_OF["year"]),
+        venue=record.first(*TAGS_OF["venue"]),
+        identifiers=_identifiers(record, urls),
+        url=next(iter(urls), ""),
+        language=record.first("LA"),
+        metadata=metadata,
+    )
 
 
-def _records(text: str) -> Iterator[_Raw]:
-    """Records cut out of the text, with tag lines recognised and continuation lines attached."""
-    lines = text.split("\n")
-    begins = [bool(_START.match(line)) for line in lines]
-    # For every line, whether the next line that is not blank begins a record (or none follows).
-    next_begins = [True] * len(lines)
-    after = True
-    for number in range(len(lines) - 1, -1, -1):
-        next_begins[number] = after
-        if lines[number].strip():
-            after = begins[number]
-    current: _Raw | None = None
-    for number, line in enumerate(lines):
-        if not line.strip():
-            continue
-        if begins[number]:
-            if current:
-                yield current
-            found = _START.match(line)
-            spacing, kind = (found.group(1), found.group(2)) if found else ("", None)
-            current = _Raw(number + 1, (kind or "GEN").upper(), strict=spacing == "  -")
-            continue
-        if current is None:
-            continue  # headers that some databases put before the first record
-        if _END.match(line) or (_END_WITH_TEXT.match(line) and next_begins[number]):
-            current.ended = True
-            continue
-        found = None if _END_WITH_TEXT.match(line) else (_STRICT if current.strict else _LOOSE).match(line)
-        if found and current.ended:
-            yield current
-            current = _Raw(number + 1, started=False, strict=current.strict)
-        if found:
-            current.tags.append((found.group(1), [(found.group(2) or "").strip()]))
-        elif current.ended:
-            current.tags.append(("", [line.strip()]))  # "Link to full text" lines of Ovid and Embase
-        elif current.tags:
-            current.tags[-1][1].append(line.strip())
-    if current:
-        yield current
+def _squeezed(record: TaggedRecord, *tags: str) -> list[str]:
+    return [one_line(value) for value in record.all(*tags)]
 
 
-SOURCES.register("ris")(RIS())
+def _names(record: TaggedRecord, *tags: str) -> list[str]:
+    found = (split_names(v) if ";" in v else [given_first(v)] for v in record.all(*tags))
+    return [name for names in found for name in names if name]
+
+
+def _shared(kind: str, record: TaggedRecord) -> Iterator[tuple[str, Any]]:
+    start, end = one_line(record.first("SP")), one_line(record.first("EP"))
+    words = (part for value in record.all("KW") for part in re.split(r"[;\n]", value))
+    yield "type", RIS_TYPES.get(kind, "document")
+    yield "volume", one_line(record.first("VL"))
+    yield "issue", one_line(record.first("IS"))
+    yield "pages", f"{start}-{end}" if start and end and end not in start else start or end
+    yield "publisher", one_line(record.first("PB"))
+    yield "issn", one_line(record.first("SN"))
+    yield "date", one_line(record.first("DA"))
+    yield "note", "\n".join(_squeezed(record, "N1"))
+    yield "keywords", [word for word in map(one_line, words) if word]
+    yield "editors", _names(record, "A2")
+
+
+def _identifiers(record: TaggedRecord, urls: list[str]) -> Iterator[tuple[str, object]]:
+    yield "doi", record.first("DO")
+    for tag in ("M3", "N1", "M1"):
+        yield from (("doi", value) for value in record.all(tag) if _DOI_LABEL.match(value))
+    yield "doi", record.first("L3")
+    yield from filter(None, map(parse_identifier, urls))
+    database = f"{record.first('DB')} {record.first('DP')}".casefold()
+    accession = record.first("AN")
+    if accession.isdigit() and any(name in database for name in ("pubmed", "medline", "nlm")):
+        yield "pmid", accession
+    if record.first("C2").upper().startswith("PMC"):
+        yield "pmcid", record.first("C2")
+    serial = re.sub(r"[^0-9Xx]", "", record.first("SN"))
+    if len(serial) in (10, 13):
+        yield "isbn", serial
+
+
+SOURCES.register("ris")(
+    TaggedFormat(
+        "ris",
+        "RIS of any vendor; stray lines, missing ends and repeated tags are survived",
+        (".ris",),
+        "RIS record",
+        _RULES,
+        _confidence,
+        ris_paper,
+    )
+)

@@ -9,81 +9,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Paper, Reference, Section
-from aspectra.papers.sources.fields import assemble, identifiers_of, language_of, one_line, year_in
+from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.xml._parsing import Element, attribute, found, read_elements, root_name, text_of
+from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, text_of
+from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import cited_title
 
-__all__ = ["Jats"]
+__all__: list[str] = []
 
 _SCHEMES = {"doi": "doi", "pmid": "pmid", "pmc": "pmcid", "pmcid": "pmcid", "arxiv": "arxiv", "isbn": "isbn"}
 _SKIP = ("fig", "table-wrap", "fn", "supplementary-material", "media", "object-id")
 _TITLE_SKIP = ("xref", "fn", "object-id")
-_SIDE = {
-    "graphical",
-    "teaser",
-    "toc",
-    "executive-summary",
-    "author-highlights",
-    "key-points",
-    "plain-language",
-}
+_SIDE = frozenset(
+    "graphical teaser toc executive-summary author-highlights key-points plain-language".split()
+)
 _LATEX = re.compile(r"\\begin\{document\}(.*?)\\end\{document\}", re.S)
 _BLOCKS = ("p", "disp-formula", "list", "disp-quote", "boxed-text", "statement", "def-list")
 
 
-class Jats:
-    """JATS articles, one or several to a file."""
-
-    name = "jats"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.97 when the root is ``article`` (or a set of them) with JATS's own marks, else 0."""
-        root, attributes = root_name(head)
-        if root in ("pmc-articleset", "articles"):
-            return 0.97 if b"<article" in head else 0.0
-        if root != "article":
-            return 0.0
-        sure = "article-type" in attributes or "dtd-version" in attributes
-        return 0.97 if sure or b"<article-meta" in head or b"JATS" in head else 0.3
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """One paper for each ``article``; a sub-article is part of its article.
-
-        Raises:
-            BadInput: no well-formed XML, entity declarations, or no ``article`` element.
-        """
-        yield from read_elements(path, options, "article", _paper)
+def _confidence(root: str, attributes: str, head: bytes) -> float:
+    if root in ("pmc-articleset", "articles"):
+        return 0.97 if b"<article" in head else 0.0
+    if root != "article":
+        return 0.0
+    sure = "article-type" in attributes or "dtd-version" in attributes
+    return 0.97 if sure or b"<article-meta" in head or b"JATS" in head else 0.3
 
 
 def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
     _plain_formulas(article)
-    meta = next(found(article, "front/article-meta"), None)
-    group = next(found(meta, "title-group"), None)
-    title = text_of(next(found(group, "article-title"), None), _TITLE_SKIP)
-    if subtitle := text_of(next(found(group, "subtitle"), None)):
+    meta = first(article, "front/article-meta")
+    group = first(meta, "title-group")
+    title = text_of(first(group, "article-title"), _TITLE_SKIP)
+    if subtitle := text_of(first(group, "subtitle")):
         title = f"{title}: {subtitle}"
-    identifiers = identifiers_of(
-        (_SCHEMES[kind], _pmc(kind, text_of(i)))
-        for i in found(meta, "article-id")
-        if (kind := attribute(i, "pub-id-type").casefold()) in _SCHEMES
-    )
-    years = [year for date in found(meta, "pub-date") if (year := year_in(text_of(_one(date, "year"))))]
-    sections = [s for part in ("body", "back") for s in _sections(_one(article, part))]
+    years = [year for date in found(meta, "pub-date") if (year := year_in(text_of(first(date, "year"))))]
+    sections = [s for part in ("body", "back") for s in _sections(first(article, part))]
     metadata: dict[str, Any] = {
         "article_type": attribute(article, "article-type"),
         "keywords": [word for k in found(meta, "kwd-group/kwd") if (word := text_of(k))],
         "subjects": [text for s in found(meta, "article-categories//subject") if (text := text_of(s))],
-        "volume": text_of(_one(meta, "volume")),
-        "issue": text_of(_one(meta, "issue")),
-        "pages": "–".join(p for n in ("fpage", "lpage") if (p := text_of(_one(meta, n)))),
-        "publisher": text_of(_one(article, "front/journal-meta/publisher/publisher-name")),
-        "license": text_of(_one(meta, "permissions/license")),
+        "volume": text_of(first(meta, "volume")),
+        "issue": text_of(first(meta, "issue")),
+        "pages": "–".join(p for n in ("fpage", "lpage") if (p := text_of(first(meta, n)))),
+        "publisher": text_of(first(article, "front/journal-meta/publisher/publisher-name")),
+        "license": text_of(first(meta, "permissions/license")),
         "other_abstracts": [
             text
             for a in [*found(meta, "abstract"), *found(meta, "trans-abstract")]
@@ -97,22 +71,21 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
         abstract=_abstract(_main_abstract(meta)),
         authors=[n for c in found(meta, ".//contrib") if _is_author(c) and (n := _person(c))],
         year=min(years, default=None),
-        venue=text_of(_one(article, "front/journal-meta//journal-title")),
-        identifiers=identifiers,
-        language=language_of(attribute(article, "xml:lang")),
+        venue=text_of(first(article, "front/journal-meta//journal-title")),
+        identifiers=_identifiers(meta, "article-id"),
+        language=attribute(article, "xml:lang"),
         sections=sections,
         references=_references(article),
         metadata={key: value for key, value in metadata.items() if value},
     )
 
 
-def _one(element: Element | None, path: str) -> Element | None:
-    return next(found(element, path), None)
-
-
-def _pmc(kind: str, value: str) -> str:
-    """PubMed Central writes its ids with and without the letters."""
-    return f"PMC{value}" if kind in ("pmc", "pmcid") and value.isdigit() else value
+def _identifiers(element: Element | None, path: str) -> dict[str, str]:
+    return identifiers_of(
+        (_SCHEMES[kind], text_of(i))
+        for i in found(element, path)
+        if (kind := attribute(i, "pub-id-type").casefold()) in _SCHEMES
+    )
 
 
 def _is_author(contributor: Element) -> bool:
@@ -120,14 +93,13 @@ def _is_author(contributor: Element) -> bool:
 
 
 def _person(contributor: Element) -> str:
-    name = _one(contributor, "name")
+    name = first(contributor, "name")
     if name is None:
-        name = _one(contributor, "name-alternatives/name")
+        name = first(contributor, "name-alternatives/name")
     if name is not None:
-        parts = [text_of(_one(name, part)) for part in ("prefix", "given-names", "surname", "suffix")]
-        return one_line(" ".join(parts[1:]))
-    return text_of(_one(contributor, "string-name")) or text_of(
-        _one(contributor, "collab"), ("contrib-group",)
+        return one_line(" ".join(text_of(first(name, part)) for part in ("given-names", "surname", "suffix")))
+    return text_of(first(contributor, "string-name")) or text_of(
+        first(contributor, "collab"), ("contrib-group",)
     )
 
 
@@ -156,7 +128,7 @@ def _abstract(element: Element | None) -> str:
         return ""
     parts = [text_of(p, _SKIP) for p in element if p.tag in _BLOCKS]
     for part in element.iter("sec"):
-        label = text_of(_one(part, "title")).rstrip(":. ")
+        label = text_of(first(part, "title")).rstrip(":. ")
         text = "\n\n".join(t for p in part if p.tag in _BLOCKS and (t := text_of(p, _SKIP)))
         if text:
             parts.append(f"{label}: {text}" if label else text)
@@ -170,7 +142,7 @@ def _sections(root: Element | None) -> Iterator[Section]:
     stack = [root]
     while stack:
         part = stack.pop()
-        heading = "" if part is root else text_of(_one(part, "title"), _TITLE_SKIP)
+        heading = "" if part is root else text_of(first(part, "title"), _TITLE_SKIP)
         text = "\n\n".join(t for p in part if p.tag in _BLOCKS and (t := text_of(p, _SKIP)))
         if heading or text:
             yield Section(heading or ("Acknowledgements" if part.tag == "ack" else ""), text)
@@ -187,17 +159,10 @@ def _references(article: Element) -> list[Reference]:
         if citation is None:
             continue
         titles = ("article-title", "chapter-title", "part-title", "source")
-        title = next((t for name in titles if (t := text_of(_one(citation, f".//{name}")))), "")
-        pairs: list[tuple[str, object]] = [
-            (_SCHEMES[kind], _pmc(kind, text_of(i)))
-            for i in found(citation, ".//pub-id")
-            if (kind := attribute(i, "pub-id-type").casefold()) in _SCHEMES
-        ]
+        title = next((t for name in titles if (t := text_of(first(citation, f".//{name}")))), "")
         mixed = citation.tag in ("mixed-citation", "citation") and (citation.text or "").strip()
         raw = text_of(citation) if mixed or len(citation) < 2 else _printed(citation, title)
-        identifiers = identifiers_of(pairs)
-        for scheme, value in identifiers_in(raw).items():
-            identifiers.setdefault(scheme, value)
+        identifiers = identifiers_in(raw) | _identifiers(citation, ".//pub-id")
         references.append(Reference(raw, attribute(entry, "id"), title or cited_title(raw), identifiers))
     return references
 
@@ -205,15 +170,15 @@ def _references(article: Element) -> list[Reference]:
 def _printed(citation: Element, title: str) -> str:
     """The entry put together out of its elements, which carry no punctuation."""
     people = [
-        one_line(f"{text_of(_one(n, 'surname'))} {text_of(_one(n, 'given-names'))}")
+        one_line(f"{text_of(first(n, 'surname'))} {text_of(first(n, 'given-names'))}")
         for n in citation.iter("name")
     ]
     people += [text_of(c) for c in citation.iter("collab", "string-name")]
-    source = text_of(_one(citation, ".//source"))
-    place = [text_of(_one(citation, f".//{name}")) for name in ("volume", "fpage")]
+    source = text_of(first(citation, ".//source"))
+    place = [text_of(first(citation, f".//{name}")) for name in ("volume", "fpage")]
     parts = [
         ", ".join(people),
-        text_of(_one(citation, ".//year")),
+        text_of(first(citation, ".//year")),
         title,
         source if source != title else "",
         ":".join(part for part in place if part),
@@ -222,4 +187,13 @@ def _printed(citation: Element, title: str) -> str:
     return ". ".join(part for part in parts if part)
 
 
-SOURCES.register("jats")(Jats())
+SOURCES.register("jats")(
+    XmlFormat(
+        "jats",
+        "JATS articles of PubMed Central, one or several a file",
+        "article",
+        _confidence,
+        _paper,
+        (".xml", ".nxml"),
+    )
+)

@@ -8,45 +8,31 @@ tables and formulas' numbers are left out of the text.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from aspectra.papers.identifiers import identifiers_in
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
-from aspectra.papers.sources.fields import assemble, identifiers_of, language_of, one_line, year_in
+from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.sources.xml._parsing import Element, attribute, found, read_elements, root_name, text_of
+from aspectra.papers.sources.xml.elements import Element, XmlFormat, attribute, first, found, text_of
+from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import cited_title
 
-__all__ = ["Tei"]
+__all__: list[str] = []
 
 _SCHEMES = {"doi": "doi", "arxiv": "arxiv", "pmid": "pmid", "pmcid": "pmcid", "pmc": "pmcid", "isbn": "isbn"}
 _SKIP = ("figure", "table", "note")
 
 
-class Tei:
-    """TEI documents as GROBID writes them."""
-
-    name = "tei"
-
-    def sniff(self, path: Path, head: bytes) -> float:
-        """0.98 when the root element is ``TEI`` or ``teiCorpus``."""
-        return 0.98 if root_name(head)[0] in ("TEI", "teiCorpus", "TEI.2") else 0.0
-
-    def read(self, path: Path, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """One paper for each ``TEI`` element.
-
-        Raises:
-            BadInput: no well-formed XML, entity declarations, or no ``TEI`` element.
-        """
-        yield from read_elements(path, options, "TEI", _paper)
+def _confidence(root: str, attributes: str, head: bytes) -> float:
+    return 0.98 if root in ("TEI", "teiCorpus", "TEI.2") else 0.0
 
 
 def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    source = next(found(tei, "teiHeader/fileDesc/sourceDesc/biblStruct"), None)
-    title = text_of(next(found(tei, "teiHeader/fileDesc/titleStmt/title"), None))
-    title = title or text_of(next(found(source, "analytic/title"), None))
-    abstract, sentences = _abstract(next(found(tei, "teiHeader/profileDesc/abstract"), None))
+    source = first(tei, "teiHeader/fileDesc/sourceDesc/biblStruct")
+    title = text_of(first(tei, "teiHeader/fileDesc/titleStmt/title"))
+    title = title or text_of(first(source, "analytic/title"))
+    abstract, sentences = _abstract(first(tei, "teiHeader/profileDesc/abstract"))
     sections, numbers = _sections(tei)
     dates = [attribute(date, "when") or text_of(date) for date in found(source, "monogr/imprint/date")]
     dates += [
@@ -57,7 +43,7 @@ def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | R
     keywords = [text_of(term) for term in found(tei, "teiHeader/profileDesc/textClass/keywords//term")]
     if keywords := [word for word in keywords if word]:
         metadata["keywords"] = keywords
-    application = next(found(tei, "teiHeader/encodingDesc/appInfo/application"), None)
+    application = first(tei, "teiHeader/encodingDesc/appInfo/application")
     if application is not None:
         metadata["extractor"] = one_line(
             f"{attribute(application, 'ident')} {attribute(application, 'version')}"
@@ -77,9 +63,9 @@ def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | R
         abstract=abstract,
         authors=[name for a in found(source, "analytic/author") if (name := _person(a))],
         year=next((year for date in dates if (year := year_in(date))), None),
-        venue=text_of(next(found(source, "monogr/title"), None)),
+        venue=text_of(first(source, "monogr/title")),
         identifiers=_identifiers(source),
-        language=language_of(attribute(next(found(tei, "text"), None), "xml:lang")),
+        language=attribute(first(tei, "text"), "xml:lang"),
         sections=sections,
         references=_references(tei),
         sentences=sentences,
@@ -88,7 +74,7 @@ def _paper(tei: Element, place: str, options: ReadOptions) -> Iterator[Paper | R
 
 
 def _person(author: Element) -> str:
-    names = next(found(author, "persName"), None)
+    names = first(author, "persName")
     if names is None:
         return text_of(author, skip=("affiliation", "email", "idno")) if author.tag != "author" else ""
     parts = [text_of(part) for part in [*found(names, "forename"), *found(names, "surname")]]
@@ -112,7 +98,7 @@ def _abstract(element: Element | None) -> tuple[str, list[Sentence]]:
     blocks = list(element.iter("p", "ab")) or [element]
     text = ""
     sentences: list[Sentence] = []
-    marked = all(next(found(block, "s"), None) is not None for block in blocks)
+    marked = all(first(block, "s") is not None for block in blocks)
     for block in blocks:
         pieces = [text_of(s) for s in found(block, "s")] if marked else [text_of(block)]
         for number, piece in enumerate(piece for piece in pieces if piece):
@@ -128,7 +114,7 @@ def _sections(tei: Element) -> tuple[list[Section], list[str]]:
     divs = [*found(tei, "text/body//div")]
     divs += [d for d in found(tei, "text/back//div") if attribute(d, "type") != "references"]
     for div in divs:
-        head = next(found(div, "head"), None)
+        head = first(div, "head")
         blocks = [
             text_of(block, _SKIP) for block in div if block.tag in ("p", "formula", "list", "ab", "quote")
         ]
@@ -146,9 +132,7 @@ def _references(tei: Element) -> list[Reference]:
         titles = [text_of(t) for t in [*found(bibl, "analytic/title"), *found(bibl, "monogr/title")]]
         title = next((t for t in titles if t), "")
         raw = text_of(note) or _printed(bibl, titles)
-        identifiers = _identifiers(bibl)
-        for scheme, value in identifiers_in(raw).items():
-            identifiers.setdefault(scheme, value)
+        identifiers = identifiers_in(raw) | _identifiers(bibl)
         references.append(Reference(raw, attribute(bibl, "xml:id"), title or cited_title(raw), identifiers))
     return references
 
@@ -156,10 +140,12 @@ def _references(tei: Element) -> list[Reference]:
 def _printed(bibl: Element, titles: list[str]) -> str:
     """The entry put together again where GROBID did not keep it as printed."""
     people = [_person(a) for a in found(bibl, ".//author")]
-    date = next(found(bibl, "monogr/imprint/date"), None)
+    date = first(bibl, "monogr/imprint/date")
     year = year_in(attribute(date, "when") or text_of(date))
     parts = [", ".join(p for p in people if p), str(year or ""), *titles]
     return ". ".join(part for part in parts if part)
 
 
-SOURCES.register("tei")(Tei())
+SOURCES.register("tei")(
+    XmlFormat("tei", "TEI as GROBID writes it", "TEI", _confidence, _paper, (".xml", ".tei"))
+)

@@ -15,18 +15,12 @@ from bibtexparser.middlewares.names import parse_single_name_into_parts, split_m
 
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.kinds import BIBTEX_TYPES
+from aspectra.papers.languages import language_of
+from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import (
-    assemble,
-    given_first,
-    identifiers_of,
-    json_value,
-    language_of,
-    one_line,
-    year_in,
-)
-from aspectra.papers.sources.files import clean
+from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.latex import latex_to_text
 
 __all__ = ["FIELDS_OF", "entry_paper", "names_of"]
@@ -42,6 +36,8 @@ FIELDS_OF = {
 }
 """Attribute of :class:`Paper` -> the raw fields it is read from."""
 
+_SCHEME_OF = {"arxivid": "arxiv", "corpusid": "s2"}
+_SCHEME_OF |= {name: name for name in ("arxiv", "pmid", "pmcid", "isbn", "openalex")}
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"]*\"|[^,]*)", re.I)
 _ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
@@ -101,33 +97,22 @@ def _address(raw: str | None) -> str:
     return one_line(text.replace("{", "").replace("}", "")).replace(" ", "")
 
 
-def _identifiers(fields: Mapping[str, str]) -> dict[str, str]:
-    pairs: list[tuple[str, object]] = [("doi", _address(fields.get("doi")))]
+def _identifiers(fields: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    yield "doi", _address(fields.get("doi"))
     eprint = _address(fields.get("eprint"))
     kind = (fields.get("eprinttype") or fields.get("archiveprefix") or "").strip("{} ").casefold()
-    if eprint and kind in ("arxiv", ""):
-        pairs.append(("arxiv", eprint))
-    elif eprint and kind in ("pubmed", "pmid"):
-        pairs.append(("pmid", eprint))
-    pairs += [("arxiv", _address(fields.get("arxivid"))), ("arxiv", _address(fields.get("arxiv")))]
-    for name in ("pmid", "pmcid", "isbn", "openalex"):
-        pairs.append((name, _address(fields.get(name))))
-    pairs.append(("s2", _address(fields.get("corpusid"))))
+    if kind in ("arxiv", ""):
+        yield "arxiv", eprint
+    elif kind in ("pubmed", "pmid"):
+        yield "pmid", eprint
+    for name, scheme in _SCHEME_OF.items():
+        yield scheme, _address(fields.get(name))
     for name in ("url", "link", "howpublished", "ee"):
         if (address := _address(fields.get(name))) and (found := parse_identifier(address)):
-            pairs.append(found)
+            yield found
     for name in ("journal", "journaltitle", "note", "howpublished", "number"):
-        value = fields.get(name, "")
-        if _ARXIV_VENUE.search(value):
-            pairs.append(("arxiv", _text(value)))
-    return identifiers_of(pairs)
-
-
-def _venue(fields: Mapping[str, str]) -> str:
-    for name in FIELDS_OF["venue"]:
-        if value := _text(fields.get(name)):
-            return value
-    return ""
+        if _ARXIV_VENUE.search(value := fields.get(name, "")):
+            yield "arxiv", _text(value)
 
 
 def _title(fields: Mapping[str, str], kind: str) -> str:
@@ -177,15 +162,12 @@ def entry_paper(
         extra: more to keep beside type and fields in ``metadata["bibtex"]``.
     """
     seen = {**(inherited or {}), **fields}
-    year = year_in(fields.get("year")) or year_in(fields.get("date")) or year_in(seen.get("issued"))
-    if year is None:
-        year = year_in(seen.get("year")) or year_in(seen.get("date"))
     metadata: dict[str, Any] = {name: value for name, value in _shared(kind, seen) if value}
     abstract = _long_text(seen.get("abstract"))
     # An abstract without markup is written back from the paper; keeping it twice would double the library.
     plain = one_line(fields.get("abstract")) == one_line(abstract)
     raw = {name: value for name, value in fields.items() if not (plain and name == "abstract")}
-    metadata["bibtex"] = json_value({"type": kind, "fields": raw, **(extra or {})})
+    metadata["bibtex"] = storable({"type": kind, "fields": raw, **(extra or {})})
     url = next((found for name in FIELDS_OF["url"] if (found := _address(seen.get(name)))), "")
     yield from assemble(
         place,
@@ -194,8 +176,8 @@ def entry_paper(
         title=_title(seen, kind),
         abstract=abstract,
         authors=names_of(seen.get("author", "")),
-        year=year,
-        venue=_venue(seen),
+        year=(*map(fields.get, ("year", "date")), *map(seen.get, ("issued", "year", "date"))),
+        venue=next((v for name in FIELDS_OF["venue"] if (v := _text(seen.get(name)))), ""),
         identifiers=_identifiers(seen),
         url=url,
         language=language_of(seen.get("langid")) or language_of(seen.get("language")),

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import html.entities
 import re
-import zlib
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import zstandard
 from lxml import etree
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.fields import one_line
-from aspectra.papers.sources.files import clean, open_bytes
+from aspectra.papers.sources.assembly import each
+from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["Element", "attribute", "found", "parse", "read_elements", "root_name", "text_of"]
+__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "parse", "root_name", "text_of"]
 
 Element = etree._Element
 
@@ -28,13 +27,58 @@ _ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,40}:)?([A-Za-z_][\w.-]{0,60})([^<>]{
 _BEFORE_ROOT = re.compile(
     rb"\s*+(?:<\?.*?\?>\s*+|<!--.*?-->\s*+|<!DOCTYPE[^\[>]*+(?:\[[^\]]*+\]\s*+)?>\s*+)*+", re.S
 )
-_SPACE = re.compile(r"\s+")
 _XML_NS = "{http://www.w3.org/XML/1998/namespace}"
+
+
+@dataclass(frozen=True)
+class XmlFormat:
+    """A source of XML: the shell that a format fills.
+
+    Attributes:
+        name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
+        element: name of the element that is a record.
+        confidence: (name of the root element, its attributes, the head) -> 0 to 1.
+        convert: (element, place, options) -> papers and remarks; ValueError refuses the record.
+    """
+
+    name: str
+    description: str
+    element: str
+    confidence: Callable[[str, str, bytes], float]
+    convert: Callable[[Element, str, ReadOptions], Iterator[Paper | Remark]]
+    endings: tuple[str, ...] = (".xml",)
+
+    def sniff(self, path: Path, head: bytes) -> float:
+        """What ``confidence`` says; 0 for what is no XML."""
+        root, attributes = root_name(head)
+        return self.confidence(root, attributes, head) if root else 0.0
+
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
+        """Papers of all outermost elements of that name, in file order.
+
+        Raises:
+            BadInput: no well-formed XML, entity declarations, or no such element.
+        """
+        root = parse(file)
+        whole = root.tag == self.element
+        elements = [root] if whole else [e for e in root.iter(self.element) if not _inside(e, self.element)]
+        if not elements:
+            raise BadInput(
+                f"{file.path} holds no <{self.element}>",
+                why=f"its root element is <{root.tag}>",
+                hint="name the format with --as NAME",
+            )
+        placed = ((f"record {number}", element) for number, element in enumerate(elements, 1))
+        yield from each(placed, self.convert, options)
+
+
+def _inside(element: Element, name: str) -> bool:
+    return any(parent.tag == name for parent in element.iterancestors())
 
 
 def root_name(head: bytes) -> tuple[str, str]:
     """(local name, attributes) of the first element in ``head``; two empty texts when it is not XML."""
-    head = head.replace(b"\x00", b"").removeprefix(b"\xef\xbb\xbf").lstrip(b"\xff\xfe")
+    head = head.replace(b"\x00", b"")
     if not head.lstrip().startswith(b"<"):
         return "", ""
     before = _BEFORE_ROOT.match(head)
@@ -44,21 +88,13 @@ def root_name(head: bytes) -> tuple[str, str]:
     return match.group(1).decode("latin-1"), match.group(2).decode("latin-1")
 
 
-def parse(path: Path) -> Element:
+def parse(file: InputFile) -> Element:
     """The root element, with namespaces taken off the names.
 
     Raises:
         BadInput: no well-formed XML, too large, or a document type that declares entities.
     """
-    with open_bytes(path) as stream:
-        try:
-            raw = stream.read(_MAX_BYTES + 1)
-        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch the file again") from error
-    if len(raw) > _MAX_BYTES:
-        raise BadInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint="split the file")
-    if not raw.strip():
-        raise BadInput(f"{path} is empty", hint="check that the download finished")
+    path, raw = file.path, file.content(_MAX_BYTES)
     # Zero bytes out, so that a declaration in UTF-16 or UTF-32 is seen as well.
     if b"<!ENTITY" in raw.replace(b"\x00", b""):
         raise _entities(path)
@@ -96,43 +132,6 @@ def _entities(path: Path) -> BadInput:
     )
 
 
-def read_elements(
-    path: Path,
-    options: ReadOptions,
-    name: str,
-    convert: Callable[[Element, str, ReadOptions], Iterator[Paper | Remark]],
-) -> Iterator[Paper | Remark]:
-    """Papers of all outermost elements called ``name``, each through ``convert``; ids are made distinct.
-
-    Raises:
-        BadInput: the file cannot be parsed, or holds no such element.
-    """
-    root = parse(path)
-    elements = [root] if root.tag == name else [e for e in root.iter(name) if not _inside(e, name)]
-    if not elements:
-        raise BadInput(
-            f"{path} holds no <{name}>",
-            why=f"its root element is <{root.tag}>",
-            hint="name the format with --as NAME",
-        )
-
-    def items() -> Iterator[Paper | Remark]:
-        for number, element in enumerate(elements, 1):
-            place = f"record {number}"
-            try:
-                made = list(convert(element, place, options))
-            except (ValueError, RecursionError) as error:
-                yield Remark(place, f"record cannot be kept: {error}")
-            else:
-                yield from made
-
-    yield from distinct_ids(items())
-
-
-def _inside(element: Element, name: str) -> bool:
-    return any(parent.tag == name for parent in element.iterancestors())
-
-
 def attribute(element: Element | None, name: str) -> str:
     """An attribute on one line, or ""; ``xml:id`` and ``xml:lang`` by that name."""
     if element is None:
@@ -147,6 +146,11 @@ def found(element: Element | None, path: str) -> Iterator[Element]:
         yield from element.iterfind(path)
 
 
+def first(element: Element | None, path: str) -> Element | None:
+    """The first element that :func:`found` gives, or None."""
+    return next(found(element, path), None)
+
+
 def text_of(element: Element | None, skip: Collection[str] = ()) -> str:
     """All text inside an element on one line, without the elements named in ``skip``.
 
@@ -157,15 +161,15 @@ def text_of(element: Element | None, skip: Collection[str] = ()) -> str:
     parts: list[str] = []
     # A stack instead of recursion: depth is the document's to choose.
     stack: list[tuple[Element | None, str]] = [(element, "")]
-    first = True
+    top = True
     while stack:
         node, tail = stack.pop()
         if node is None:
             parts.append(tail)
             continue
-        if not first and node.tail:
+        if not top and node.tail:
             stack.append((None, node.tail))
-        first = False
+        top = False
         if node.tag is etree.Entity:
             parts.append(html.entities.html5.get(f"{getattr(node, 'name', '')};", ""))
             continue
@@ -174,4 +178,4 @@ def text_of(element: Element | None, skip: Collection[str] = ()) -> str:
             continue
         parts.append(node.text or "")
         stack.extend((child, "") for child in reversed(node))
-    return _SPACE.sub(" ", clean("".join(parts))).strip()
+    return one_line("".join(parts))

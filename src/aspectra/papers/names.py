@@ -1,0 +1,124 @@
+"""Names of persons: out of what files hold, and taken apart again for formats that want the parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aspectra.papers.text.cleaning import one_line
+
+__all__ = ["NameParts", "given_first", "name_parts", "person", "split_names"]
+
+_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.?d|m\.?d|esq)\.?", re.I)
+_COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|s\.?a|jr|sr)\.?", re.I)
+_LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
+_INSTITUTION = re.compile(
+    r"\b(?:organi[sz]ation|university|institute|association|committee|group|team|consortium|society|department"
+    r"|ministry|council|foundation|centre|center|laborator\w*|collaboration|network|initiative|inc|ltd)\b",
+    re.I,
+)
+# Keys of a name's parts in JSON records, in the order in which the parts are printed.
+_PARTS = (
+    ("given", "first", "firstName", "first_name", "forename"),
+    ("middle",),
+    ("dropping-particle",),
+    ("non-dropping-particle",),
+    ("family", "last", "lastName", "last_name", "surname"),
+    ("suffix",),
+)
+_WHOLE = ("literal", "name", "display_name", "full_name")
+
+NameParts = tuple[str, str, str, str]
+"""(given, particle, family, suffix), each "" when absent."""
+
+
+def given_first(name: object) -> str:
+    """A personal name as printed: "Family, Given" is turned round, suffixes stay last.
+
+    >>> given_first("Knuth, Donald E."), given_first("King, Jr., Martin Luther")
+    ('Donald E. Knuth', 'Martin Luther King Jr.')
+    >>> given_first("van der Berg, Anna, III"), given_first("ACME, Inc.")
+    ('Anna van der Berg III', 'ACME, Inc.')
+    """
+    text = one_line(name)
+    parts = [part for part in (p.strip() for p in text.split(",")) if part]
+    if len(parts) == 2 and not _COMPANY.fullmatch(parts[1]):
+        return f"{parts[1]} {parts[0]}"
+    if len(parts) == 3:
+        if _SUFFIX.fullmatch(parts[1]):
+            return f"{parts[2]} {parts[0]} {parts[1]}"
+        if _SUFFIX.fullmatch(parts[2]):
+            return f"{parts[1]} {parts[0]} {parts[2]}"
+    return text.rstrip(", ") if len(parts) == 1 else text
+
+
+def split_names(text: object) -> list[str]:
+    """Names out of one string: separated by semicolons, `` and ``, or commas between full names.
+
+    >>> split_names("Ada Lovelace, Alan Turing"), split_names("Lovelace, Ada; Turing, Alan")
+    (['Ada Lovelace', 'Alan Turing'], ['Ada Lovelace', 'Alan Turing'])
+    """
+    line = one_line(text)
+    if ";" in line:
+        pieces = line.split(";")
+    elif " and " in line or " & " in line:
+        pieces = re.split(r",? (?:and|&) ", line)
+        if len(pieces) == 2 and "," in pieces[0]:
+            first = [piece.strip() for piece in pieces[0].split(",")]
+            if all(" " in piece for piece in first):
+                pieces = [*first, pieces[1]]
+    else:
+        pieces = [piece.strip() for piece in line.split(",")]
+        if not all(" " in piece for piece in pieces):
+            pieces = [line]
+    return [name for name in map(given_first, pieces) if name]
+
+
+def person(value: Any, *, turn: bool = True) -> str:
+    """The name in one author of a JSON record: a text, or an object with the name or its parts.
+
+    Args:
+        value: the author; anything else gives "".
+        turn: whether "Family, Given" is turned round where the name is given whole.
+
+    >>> person({"first": "Ada", "middle": ["King"], "last": "Lovelace"}), person("Lovelace, Ada")
+    ('Ada King Lovelace', 'Ada Lovelace')
+    """
+    whole = given_first if turn else one_line
+    if isinstance(value, str):
+        return whole(value)
+    if not isinstance(value, Mapping):
+        return ""
+    if isinstance(value.get("author"), Mapping):
+        value = value["author"]  # OpenAlex: the position in the list around the person
+    for key in _WHOLE:
+        if isinstance(value.get(key), str) and value[key].strip():
+            return whole(value[key])
+    parts: list[str] = []
+    for keys in _PARTS:
+        part = next((value[key] for key in keys if value.get(key)), "")
+        parts.extend(map(str, part) if isinstance(part, list) else [str(part)])
+    return one_line(" ".join(parts))
+
+
+def name_parts(name: str) -> NameParts | None:
+    """A printed name taken apart; None for institutions and names of one word.
+
+    >>> name_parts("Anna van der Berg"), name_parts("Martin Luther King Jr.")
+    (('Anna', 'van der', 'Berg', ''), ('Martin Luther', '', 'King', 'Jr.'))
+    >>> name_parts("World Health Organization") is None
+    True
+    """
+    words: Sequence[str] = name.split()
+    suffix = ""
+    if len(words) > 2 and _LAST_SUFFIX.fullmatch(words[-1]):
+        suffix, words = words[-1], words[:-1]
+    if not 2 <= len(words) <= 7 or "," in name or _INSTITUTION.search(name):
+        return None
+    start = len(words) - 1
+    while start > 1 and words[start - 1].islower():
+        start -= 1
+    if words[0].islower():
+        return None
+    return " ".join(words[:start]), " ".join(words[start:-1]), words[-1], suffix

@@ -1,0 +1,195 @@
+"""The last step of every source: a :class:`Paper` out of the values a record states."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from aspectra.papers.identifiers import ARXIV_DOI, normalise
+from aspectra.papers.ids import choose_id
+from aspectra.papers.languages import language_of
+from aspectra.papers.paper import Paper, Reference, Section, Sentence
+from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line
+
+__all__ = ["assemble", "each", "identifiers_of", "role_of", "within_limits", "year_in"]
+
+T = TypeVar("T")
+
+_YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
+_COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
+_ROLES = {
+    "background": ("background", "introduction", "context"),
+    "objective": ("objective", "objectives", "aim", "aims", "purpose"),
+    "method": ("method", "methods", "methodology"),
+    "result": ("result", "results", "finding", "findings", "conclusion", "conclusions"),
+}
+_ROLE_OF = {word: role for role, words in _ROLES.items() for word in words}
+_SCHEMES = ("doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid", "isbn")
+
+
+def each(
+    records: Iterable[tuple[str, T | Remark]],
+    convert: Callable[[T, str, ReadOptions], Iterator[Paper | Remark]],
+    options: ReadOptions,
+) -> Iterator[Paper | Remark]:
+    """What ``convert`` makes of each record, remarks passed on; a record it refuses becomes a remark.
+
+    Args:
+        records: (place, record or remark) in file order.
+        convert: (record, place, options) -> papers and remarks; ValueError refuses the record.
+        options: limits.
+    """
+    for place, record in records:
+        if isinstance(record, Remark):
+            yield record
+            continue
+        try:
+            made = list(convert(record, place, options))
+        except (ValueError, RecursionError) as error:
+            yield Remark(place, f"record cannot be kept: {error}")
+        else:
+            yield from made
+
+
+def year_in(value: object) -> int | None:
+    """The year in a number or a date of any spelling, or None.
+
+    >>> year_in("2020-04-15"), year_in(1999.0), year_in("in press")
+    (2020, 1999, None)
+    """
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        value = int(value) if math.isfinite(value) else ""
+    if isinstance(value, int):
+        return value if 1400 <= value < 2100 else None
+    # Compact dates such as 20240425 have no word boundary after the year.
+    found = _YEAR.search(str(value)[:200]) or _COMPACT_DATE.match(str(value)[:40])
+    return int(found.group(1)) if found else None
+
+
+def role_of(label: object) -> str:
+    """One of our five sentence roles for a label such as ``background_label`` or ``METHODS``; "" for none."""
+    text = one_line(label).casefold().removesuffix("_label").strip(" :.")
+    return _ROLE_OF.get(text, "other") if text else ""
+
+
+def identifiers_of(found: Iterable[tuple[str, object]]) -> dict[str, str]:
+    """Canonical identifiers out of (scheme, raw value) pairs; the first good one of a scheme wins.
+
+    An arXiv DOI also gives the arXiv id.
+    """
+    out: dict[str, str] = {}
+    for scheme, raw in found:
+        if scheme in out or raw is None or raw == "":
+            continue
+        if isinstance(raw, float) and raw.is_integer():
+            raw = int(raw)  # noqa: PLW2901
+        if not isinstance(raw, str | int) or isinstance(raw, bool):
+            continue
+        if value := clean(normalise(scheme, raw)):
+            out[scheme] = value
+    doi = out.get("doi", "")
+    named = normalise("arxiv", doi.removeprefix(ARXIV_DOI)) if doi.startswith(ARXIV_DOI) else ""
+    if named:
+        out.setdefault("arxiv", named)
+    return {scheme: out[scheme] for scheme in _SCHEMES if scheme in out} | out
+
+
+def assemble(
+    place: str,
+    options: ReadOptions,
+    *,
+    own_id: object = "",
+    title: object = "",
+    abstract: object = "",
+    authors: Iterable[str] = (),
+    year: object = None,
+    venue: object = "",
+    identifiers: Mapping[str, object] | Iterable[tuple[str, object]] = (),
+    url: object = "",
+    language: object = "",
+    sections: Iterable[Section] = (),
+    references: Iterable[Reference] = (),
+    sentences: Sequence[Sentence] = (),
+    metadata: Mapping[str, Any] | None = None,
+) -> Iterator[Paper | Remark]:
+    """The paper of one record: values cleaned, read, cut to the limits, and an id chosen.
+
+    Args:
+        place: where the record stands, for remarks.
+        options: limits, see :func:`within_limits`.
+        own_id: the record's id or key, or "".
+        title: of any JSON type; it is put on one line, as are venue and URL.
+        abstract: its paragraphs stay.
+        authors: names as printed; empty ones are left out.
+        year: a number or a date, or a tuple of them of which the first readable one counts.
+        venue: see ``title``.
+        identifiers: (scheme, raw value) pairs or a mapping, see :func:`identifiers_of`.
+        url: see ``title``.
+        language: as stated, see :func:`language_of`.
+        sections: see :class:`Paper`; headings and texts are cleaned.
+        references: see :class:`Paper`.
+        sentences: offsets into the cleaned abstract.
+        metadata: storable JSON values only.
+
+    Yields:
+        Remarks about this record, then the paper unless it was skipped.
+    """
+    years = map(year_in, year if isinstance(year, tuple) else (year,))
+    pairs = identifiers.items() if isinstance(identifiers, Mapping) else identifiers
+    paper = Paper(
+        id=clean(own_id),
+        title=one_line(title),
+        abstract=clean(abstract),
+        authors=tuple(name for name in map(one_line, authors) if name),
+        year=next((y for y in years if y is not None), None),
+        venue=one_line(venue),
+        identifiers=identifiers_of(pairs),
+        url=one_line(url),
+        language=language_of(language) if language else "",
+        sections=tuple(Section(one_line(s.heading), clean(s.text)) for s in sections),
+        references=tuple(references),
+        sentences=tuple(sentences),
+        metadata=metadata or {},
+    )
+    yield from within_limits(paper, place, options, own_id)
+
+
+def within_limits(
+    paper: Paper, place: str, options: ReadOptions, own_id: object = ""
+) -> Iterator[Paper | Remark]:
+    """The paper under its id (see :func:`choose_id`), its texts cut at ``options.max_text_chars``.
+
+    Yields:
+        A remark for every text that was cut, then the paper; or only a remark when it has no text.
+    """
+    if not (paper.title or paper.abstract or paper.has_full_text):
+        yield Remark(place, "neither title nor text: skipped")
+        return
+    limit = options.max_text_chars
+    changed: dict[str, Any] = {}
+    for name in ("title", "abstract"):
+        if len(text := getattr(paper, name)) > limit:
+            yield _cut(place, name, text, limit)
+            changed[name] = text[:limit]
+    if "abstract" in changed:
+        changed["sentences"] = tuple(s for s in paper.sentences if s.end <= limit)
+    if any(len(section.text) > limit for section in paper.sections):
+        for number, section in enumerate(paper.sections, 1):
+            if len(section.text) > limit:
+                yield _cut(place, f"section {number}", section.text, limit)
+        changed["sections"] = tuple(Section(s.heading, s.text[:limit]) for s in paper.sections)
+    title = paper.title or paper.abstract[:200] or " ".join(s.text[:200] for s in paper.sections)[:200]
+    changed["id"] = choose_id(
+        own_id, identifiers=paper.identifiers, title=title, year=paper.year, authors=paper.authors
+    )
+    yield replace(paper, **changed)
+
+
+def _cut(place: str, what: str, text: str, limit: int) -> Remark:
+    return Remark(place, f"{what} of {len(text):,} characters cut at {limit:,}", skipped=False)

@@ -1,0 +1,125 @@
+"""What becomes of text from outside before it is stored: one policy for every source.
+
+==========================================  ====================================================
+field                                       function
+==========================================  ====================================================
+title, names, venue, url, headings, ids     :func:`one_line`
+abstract, text of sections                  :func:`clean`: line ends and paragraphs stay
+metadata                                    :func:`storable`: the value stays as it is, as JSON
+text printed in lines (PDF, ``.txt``)       :func:`strip_invisible`, then :func:`mend_hyphens`
+abstracts wrapped at a fixed width          :func:`unwrap`
+==========================================  ====================================================
+
+:func:`aspectra.papers.sources.assembly.assemble` applies the first two, so a source passes what it read. The
+functions change nothing when they are applied again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["clean", "mend_hyphens", "one_line", "storable", "strip_invisible", "unwrap"]
+
+# Control characters other than tab and newline, and lone surrogates, which UTF-8 cannot hold.
+_UNCLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# A terminal sequence goes whole: its letters ("[31m") are no text either.
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_MAX_DEPTH = 50
+
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+# Zero-width, bidirectional controls, invisible operators, byte order marks, language tags.
+_INVISIBLE = re.compile(
+    "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+# Joiners shape Arabic and Indic words; between other letters they only hide things.
+_JOINER = re.compile("(?<![\u0600-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u0600-\u0dff])")
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n[ \t]*(?=[^\W\d_])")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_LETTERS = re.compile(r"\w+")
+_WRAP = re.compile(r"[ \t]*\n[ \t]*(?=\S)")
+_PARAGRAPH = re.compile(r"\n[ \t]{2,}(?=\S)|\n[ \t]*\n")
+
+
+def clean(text: object) -> str:
+    """Text without control characters, with plain newlines, stripped at both ends; None gives ""."""
+    if text is None:
+        return ""
+    out = str(text)
+    if _UNCLEAN.search(out) is not None:
+        out = out.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode("utf-8")
+        out = _CONTROL.sub("", out)
+    return out.strip()
+
+
+def one_line(text: object) -> str:
+    """Cleaned text on one line: every run of white space is a single blank."""
+    return " ".join(clean(text).split())
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    """The same JSON value with finite numbers and storable text (no control characters or surrogates).
+
+    Raises:
+        ValueError: nested deeper than any real record.
+    """
+    if isinstance(value, str):
+        if _UNCLEAN.search(value) is None:
+            return value
+        return _UNCLEAN.sub("", value.replace("\r\n", "\n").replace("\r", "\n"))
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if depth >= _MAX_DEPTH:
+        raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        return {str(storable(str(k))): storable(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(v, depth + 1) for v in value]
+    return storable(str(value))
+
+
+def strip_invisible(text: str) -> tuple[str, int]:
+    r"""``text`` with ligatures spelt out and without invisible characters, and how many those were.
+
+    >>> strip_invisible("e\ufb03cient \u200btext")
+    ('efficient text', 1)
+    """
+    text, first = _INVISIBLE.subn("", text.translate(_LIGATURES))
+    text, second = _JOINER.subn("", text)
+    return text, first + second
+
+
+def mend_hyphens(text: str) -> str:
+    r"""Words broken at line ends put together.
+
+    The hyphen stays where the text elsewhere writes the word with it (``self-supervised``), or where a
+    capital follows.
+
+    >>> mend_hyphens("a re-\ntrieval of state-of-the-\nart")
+    'a retrieval of state-of-the-art'
+    """
+    words: set[str] = set()
+
+    def mend(match: re.Match[str]) -> str:
+        if not words:
+            words.update(word.casefold() for word in _WORD.findall(text))
+        start = end = match.start()
+        while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            start -= 1
+        left, found = text[start:end], _LETTERS.match(text, match.end())
+        right = found.group() if found else ""
+        joined, hyphened = (left + right).casefold(), f"{left}-{right}".casefold()
+        keep = not right[:1].islower() or (hyphened in words and joined not in words)
+        return "-" if keep or text[start - 1 : start] == "-" else ""
+
+    return _HYPHEN.sub(mend, text)
+
+
+def unwrap(text: str) -> str:
+    """Lines broken at a fixed width put together; an indented line begins a paragraph."""
+    return "\n\n".join(_WRAP.sub(" ", part).strip() for part in _PARAGRAPH.split(text) if part.strip())
