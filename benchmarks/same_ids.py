@@ -61,10 +61,16 @@ CASES = (
         "cited",
         "beir",
         "acl-fulltext",
-        ("hybrid", "fulltext", "prism", "prism | chain", "directional(direction=builds-on)"),
+        (
+            "hybrid",
+            "fulltext",
+            "prism",
+            "prism | chain",
+            "directional(direction=builds-on)",
+            "directional(direction=built-on-by)",
+        ),
         ("qrels=cited",),
     ),
-    Case("citing", "beir", "acl-fulltext", ("directional(direction=built-on-by)",), ("qrels=citing",)),
     Case(
         "judged",
         "csfcube",

@@ -6,7 +6,9 @@ Named as a hook in ``mkdocs.yml``; nothing of it is written into the source tree
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,8 @@ def on_files(files: Files, config: Any) -> Files:
         "reference/commands.md": "\n".join(commands()),
         "reference/members.md": "\n".join(members()),
         "reference/python.md": "\n".join(python()),
+        "reference/settings.md": "\n".join(settings()),
+        "reference/json.md": "\n".join(json_documents()),
     }
     root = Path(config["docs_dir"]).parent
     for page, file in ABOVE.items():
@@ -64,21 +68,30 @@ def _linked(text: str) -> str:
 def commands() -> Iterator[str]:
     """One section a command: its help and a table of its options."""
     from aspectra.app.cli import app
+    from aspectra.app.session import CommonOptions
 
+    common = {field.name for field in fields(CommonOptions)} | {"help_all"}
     yield "# Commands\n"
     yield "Generated from the program itself. Every command also takes the options of the last section.\n"
     for words, command in _walk(typer.main.get_command(app), ("aspectra",)):
         yield f"## `{' '.join(words)}`\n"
         yield inspect.cleandoc((command.help or "").replace("\b", "")) + "\n"
-        rows = [row for parameter in command.params if (row := _row(parameter))]
-        if rows:
-            yield "| option | what it does | default |\n|---|---|---|"
-            yield "\n".join(rows) + "\n"
+        yield from _table(p for p in command.params if p.name not in common)
+    yield "## Options of every command\n"
+    yield from _table(p for p in command.params if p.name in common)
+
+
+def _table(parameters: Iterable[click.Parameter]) -> Iterator[str]:
+    rows = [row for parameter in parameters if (row := _row(parameter))]
+    if rows:
+        yield "| option | what it does | default |\n|---|---|---|"
+        yield "\n".join(rows) + "\n"
 
 
 def _walk(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    if isinstance(command, click.Group):
-        for name, sub in sorted(command.commands.items()):
+    inner = getattr(command, "commands", None)  # typer brings a click of its own, so no isinstance
+    if inner:
+        for name, sub in sorted(inner.items()):
             yield from _walk(sub, (*words, name))
     elif not command.hidden:
         yield words, command
@@ -111,6 +124,36 @@ def _about(member: Any) -> str:
     own = member if inspect.isclass(member) or inspect.isfunction(member) else type(member)
     text = inspect.getdoc(own) or inspect.getdoc(inspect.getmodule(own)) or ""
     return text.partition("\n")[0]
+
+
+def settings() -> Iterator[str]:
+    """One table: every setting as its class declares it."""
+    from aspectra.app.settings import Settings
+    from aspectra.base.config import keys_of
+
+    yield "# Settings\n"
+    yield "Set in `aspectra.toml`, in your own file (`aspectra config path`), in the environment, or for\n"
+    yield "one command with `--set KEY=VALUE`.\n"
+    yield "| setting | what it is | values | default | variable |\n|---|---|---|---|---|"
+    for key in keys_of(Settings):
+        cells = (
+            f"`{key.name}`",
+            _cell(key.help),
+            _cell(key.in_words),
+            f"`{key.default!r}`",
+            f"`{key.variable}`",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def json_documents() -> Iterator[str]:
+    """The JSON schema of each document that ``--json`` writes."""
+    from aspectra.app.output.schemas import DOCUMENTS, json_schema
+
+    yield "# JSON documents\n"
+    yield "Each document names its schema and version in `schema`. `aspectra schema NAME` prints these.\n"
+    for name in DOCUMENTS:
+        yield f"## `{name}`\n\n```json\n{json.dumps(json_schema(name), indent=2)}\n```\n"
 
 
 def _cell(text: str) -> str:

@@ -48,7 +48,7 @@ def test_list_says_what_each_needs(run):
     assert "CC BY-NC 4.0" in out
     assert "paraphrase-1" in out
     assert "``" not in out
-    listed = json.loads(run("bench", "list", "--json")[1])
+    listed = json.loads(run("bench", "list", "--json")[1])["benchmarks"]
     assert {one["name"] for one in listed} == set(BENCHMARKS)
     assert all(one["files"] and one["about"] and one["measures"] for one in listed)
 

@@ -9,6 +9,7 @@ import pytest
 
 from aspectra.app.output.schemas import DOCUMENTS, json_schema
 from aspectra.app.output.screen import schema_of
+from benchmark_fixtures import beir, csfcube
 from llm_server import Server
 
 BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, doi={10.1000/d}, author={Lovelace, A},
@@ -77,6 +78,18 @@ def test_documents_of_lenses_are_as_declared(indexed, home, monkeypatch):
         checked("lens-estimate", indexed("lens", "estimate", "stance", "--json", *model)[1])
         checked("lens-run", indexed("lens", "run", "stance", "--json", *model)[1])
     assert checked("lens-status", indexed("lens", "status", "--json")[1])["lenses"]
+
+
+def test_documents_of_the_lab_are_as_declared(home, run):
+    owls, cube = beir(home / "owls"), csfcube(home / "cube")
+    checked("bench-list", run("bench", "list", "--json")[1])
+    for name, folder in (("beir", owls), ("csfcube", cube)):
+        checked("bench-audit", run("bench", "audit", name, folder, "--json")[1])
+    assert run("bench", "run", f"beir={owls}", "-r", "bm25", "--no-encoder", "-o", "x")[0] == 0
+    assert checked("bench-manifest", run("bench", "show", "x", "--json")[1])["versions"]["aspectra"]
+    assert run("bench", "export-run", "x", "-o", "x.run")[0] == 0
+    measured = ["measure", "x.run", owls / "qrels.tsv", "-m", "nDCG@10", "-m", "R@5", "--json"]
+    assert len(checked("measure", run(*measured)[1])["scores"]) == 2
 
 
 def test_before_the_first_index(home, run):

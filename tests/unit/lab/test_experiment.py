@@ -22,9 +22,11 @@ from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
+from aspectra.llm.budget import Cost
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
+from aspectra.search.step import Tally
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
@@ -176,7 +178,7 @@ def test_costs_are_summed_over_rankings(beir):
     cell = beir.cell()
     with beir.records() as records:
         for number, topic in enumerate(beir.benchmark.topics, 1):
-            spent = {"calls": float(number), "tokens": 10.0 * number}
+            spent = Tally(questions=number, cost=Cost(calls=number, prompt_tokens=10 * number))
             records.add(Record(cell.key, topic.id, "original", 0, ("b0",), (1.0,), 0.1, spent))
         outcome = score_cell(cell, records)
     count = len(beir.benchmark.topics)

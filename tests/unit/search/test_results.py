@@ -55,7 +55,7 @@ def _reversing(request):
 
 def test_papers_that_a_stage_brings_are_shown(searcher):
     for recipe in ("bm25 | citations", "bm25 | top(1) | citations"):
-        ranking = searcher.search("owls", recipe, limit=10)
+        ranking = searcher.search("owls", recipe, limit=10, explain=True)
         assert ranking.ids[:2] == ["owls", "maths"]
         brought = ranking[1]
         assert brought.moves[0][:2] == ("citations", None)

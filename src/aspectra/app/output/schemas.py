@@ -7,11 +7,13 @@ absent. A test converts the real output of every command strictly into these typ
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
+from aspectra.app.commands._checks import Check
 from aspectra.base.checking import check_choice
+from aspectra.views.prompted.running import LensEstimate, RunReport
 
 __all__ = ["DOCUMENTS", "json_schema"]
 
@@ -196,15 +198,6 @@ class Status(Document, frozen=True):
     remarks: list[Remark] = []
 
 
-class Check(_Part, frozen=True):
-    """One line of ``doctor``."""
-
-    name: str
-    state: Literal["ok", "note", "bad"]
-    text: str
-    hint: str
-
-
 class Doctor(Document, frozen=True):
     """``doctor``: whether installation and library are sound."""
 
@@ -261,47 +254,92 @@ class LensStatus(Document, frozen=True):
     lenses: list[dict[str, Any]]
 
 
-class Cost(_Part, frozen=True):
-    """What calls cost, or may cost; ``unpriced`` calls are not in ``money``."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    money: float
-    unpriced: int
-    recorded: int
-    recorded_tokens: int
+def _document_of(name: str, about: str, kind: type, **more: type) -> type[msgspec.Struct]:
+    """A document with the fields of a dataclass; ``more`` adds fields, or gives one another type."""
+    given = {"schema": str, **get_type_hints(kind), **more}
+    made = msgspec.defstruct(name, list(given.items()), frozen=True, forbid_unknown_fields=True)
+    made.__doc__ = about
+    return made
 
 
-class LensEstimate(Document, frozen=True):
-    """``lens estimate``: what computing the missing values will cost."""
+class LoaderOption(_Part, frozen=True):
+    """An option of a benchmark's loader; without ``values`` it takes any text."""
 
-    lens: str
-    papers: int
-    without_text: int
-    cut: int
-    recorded: int
-    cost: Cost
-    most: Cost
-    measured: int
-    simulated: bool
+    name: str
+    help: str
+    values: list[str]
+    default: str
 
 
-class LensRun(Document, frozen=True):
-    """``lens run``: what was computed; ``stopped`` is the code of the error that ended it, or empty."""
+class BenchmarkFacts(_Part, frozen=True):
+    """A benchmark that can be loaded."""
 
-    values: int
-    failed: int
-    failures: dict[str, int]
-    cost: Cost
-    stopped: str
-    simulated: bool
-    empty: int
-    malformed: int
-    repaired: int
-    cut: int
-    unanswered: int
-    left: int
+    name: str
+    about: str
+    files: str
+    options: list[LoaderOption]
+    licence: str
+    measures: list[str]
+    source: str
+    preset: str
+    hub: list[Any]
+
+
+class BenchList(Document, frozen=True):
+    """``bench list``."""
+
+    benchmarks: list[BenchmarkFacts]
+
+
+class BenchAudit(Document, frozen=True):
+    """``bench audit``: what a benchmark's files hold; ``judged`` counts judgements by mode."""
+
+    name: str
+    revision: str
+    licence: str
+    source: str
+    documents: int
+    topics: int
+    judged: dict[str, int]
+    modes: list[str]
+    protocol: str
+    labels: list[str]
+    measures: list[str]
+    checksums: dict[str, str]
+    problems: list[str]
+
+
+class BenchManifest(msgspec.Struct, frozen=True):
+    """``bench show``: the manifest of an experiment; it has more fields than these."""
+
+    schema: str
+    created: str
+    versions: dict[str, str]
+    benchmarks: dict[str, dict[str, Any]]
+
+
+class MeasureScore(_Part, frozen=True):
+    """A measure's mean and its values by topic; ``units`` is how many the mean is over."""
+
+    measure: str
+    mode: str
+    mean: float | None
+    units: int
+    undefined: int
+    missing: int
+    preset: str
+    values: dict[str, float] = {}
+
+
+class Measured(Document, frozen=True):
+    """``measure``: scores of a run."""
+
+    preset: str
+    average: list[str]
+    counts: dict[str, dict[str, int]]
+    scores: list[MeasureScore]
+    remarks: list[str]
+    checks: list[str]
 
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
@@ -314,8 +352,19 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "config-list": ConfigList,
     "lens-list": LensList,
     "lens-status": LensStatus,
-    "lens-estimate": LensEstimate,
-    "lens-run": LensRun,
+    "lens-estimate": _document_of(
+        "LensEstimate", "``lens estimate``: what the missing values will cost.", LensEstimate, lens=str
+    ),
+    "lens-run": _document_of(
+        "LensRun",
+        "``lens run``: what was computed; ``stopped`` is an error's code or empty.",
+        RunReport,
+        stopped=str,
+    ),
+    "bench-list": BenchList,
+    "bench-audit": BenchAudit,
+    "bench-manifest": BenchManifest,
+    "measure": Measured,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 
 import numpy as np
 
@@ -17,18 +17,11 @@ __all__ = ["LensAttribute"]
 
 
 class LensAttribute(Attribute):
-    """See the module.
+    """See the module; ``name`` is the attribute's and the lens's."""
 
-    Args:
-        name: of the attribute and of the lens.
-        values: labels of the lens.
-        synonyms: other word -> label, suggested to whoever writes the word.
-    """
-
-    def __init__(self, name: str, values: tuple[str, ...], synonyms: Mapping[str, str] | None = None) -> None:
+    def __init__(self, name: str, values: tuple[str, ...]) -> None:
         self.name = name
         self.values = values
-        self.synonyms = synonyms or {}
 
     def words(self, language: str) -> str:
         """From ``words/NAME.txt``."""
@@ -41,7 +34,15 @@ class LensAttribute(Attribute):
             UsageError: with the values there are.
         """
         if value not in self.values:
-            raise unknown_name(f"{value!r} is no {self.name}", value, self.values, self.synonyms)
+            raise unknown_name(f"{value!r} is no {self.name}", value, self.values, self._synonyms(value))
+
+    def _synonyms(self, word: str) -> dict[str, str]:
+        """The word with the first value that its English words mean: ``review`` is said for ``survey``."""
+        said = word.strip().casefold()
+        for value, phrases in re.findall(r"^([\w ]+):[^=\n]*=((?:.|\n\s)*)", self.words("en"), re.MULTILINE):
+            if said and re.search(rf"\b{re.escape(said)}\b", phrases):
+                return {said: value}
+        return {}
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper without text."""

@@ -9,15 +9,11 @@ from aspectra.views.lenses.kind import KindLens
 __all__ = ["KindAttribute"]
 
 
-_SYNONYMS = {"review": "survey", "overview": "survey", "tutorial": "survey", "benchmark": "dataset"}
-_SYNONYMS |= {"corpus": "dataset", "opinion": "position", "perspective": "position", "proof": "theory"}
-
-
 class KindAttribute(LensAttribute):
     """See the module."""
 
     def __init__(self) -> None:
-        super().__init__("kind", KindLens.labels, _SYNONYMS)
+        super().__init__("kind", KindLens.labels)
 
 
 ATTRIBUTES.register("kind")(KindAttribute())
