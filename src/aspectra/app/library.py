@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aspectra.search.ranking import Ranking
     from aspectra.search.recipe import Recipe
     from aspectra.search.searcher import Searcher
-    from aspectra.views.build.run import IndexReport
+    from aspectra.views.build.draft import IndexReport
 
 __all__ = ["Library", "create_library", "open_library"]
 

@@ -10,13 +10,20 @@ import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
-from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
+from aspectra.lab.experiments.experiment import (
+    Cell,
+    benchmark_library,
+    library_state,
+    run_cells,
+    topic_query,
+)
 from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
+from aspectra.search.instructions.understanding import understand
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.step import Tally
@@ -97,6 +104,13 @@ def test_the_key_changes_with_the_questions(beir):
     other = replace(cell, benchmark=replace(beir.benchmark, topics=topics))
     assert other.key != cell.key
     assert replace(cell, repeats=3).key == cell.key
+
+
+def test_topics_are_searched_as_they_were_written():
+    topic = Topic("t", "bees, only in German, not from a blog")
+    query = topic_query(topic, "original", 10)
+    assert understand(query).query.text == topic.text
+    assert understand(query).query.conditions == ()
 
 
 def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):

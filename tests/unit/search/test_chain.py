@@ -79,5 +79,5 @@ def test_a_chain_is_a_step_that_is_written_and_read():
 def test_equal_papers_are_in_order_of_their_ids():
     rising = np.arange(5, dtype=np.int32)
     found = fold([_node(1, children=[_node(4), _node(2)])], Chain(2, parent=1.0, keep=2), rising, 60)
-    # Of the children's equal papers 4 goes before 2, and so it ties with the parent's own 1; again 4 is first.
+    # Of the equal papers 4 goes before 2, and so it ties with the own 1 of the parent; again 4 is first.
     assert found[4] > found[1] > found[2] == 0

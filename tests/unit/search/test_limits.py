@@ -107,6 +107,11 @@ def test_one_of_several_names_is_enough_and_bounds_must_both_hold(searcher):
     assert sum(reason.drops for reason in found.reasons) == 2
 
 
+def test_every_required_term_must_occur(searcher):
+    terms = [Condition("keyword", term, "require") for term in ("weather", "again")]
+    assert searcher.search("weather", conditions=terms).ids == ["c"]
+
+
 def test_a_condition_given_twice_counts_once(searcher):
     once = Condition("language", "de", words="in German")
     twice = (once, Condition("language", "de"))

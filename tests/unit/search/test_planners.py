@@ -67,6 +67,8 @@ def test_what_it_needs_and_does_not_get_is_named(planner):
     if planner.seeds:
         with pytest.raises(UsageError, match="starts from a paper"):
             planner(Query("owls"), EVERYTHING)
+    else:
+        assert planner(Query("owls"), EVERYTHING).probes
 
 
 def test_lenses_and_directions_are_used_or_refused(planner):

@@ -11,7 +11,7 @@ from aspectra.app.session import Session, common
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.views.build.run import IndexReport
+    from aspectra.views.build.draft import IndexReport
 
 __all__ = ["index"]
 
