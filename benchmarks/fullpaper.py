@@ -350,9 +350,6 @@ def chain_tables(bench: Bench) -> list[Table]:
         ("3 rounds", "parent=1"),
         ("3 rounds, parent x3", "parent=3"),
         ("3 rounds, parent x10", "parent=10"),
-        ("3 rounds, parent x10, a rank per chunk", "parent=10,pool=sum"),
-        ("3 rounds, parent x10, two lists agree", "parent=10,agree=2"),
-        ("3 rounds, parent x10, near the root", "parent=10,near=0.1"),
     ):
         recipe = f"prism | chain({options})"
         rows[label] = planned(bench, partial(_planned_by, bench, recipe))

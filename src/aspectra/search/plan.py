@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.conditions.condition import Condition, distinct
-from aspectra.search.planning.defaults import COMPLIANCE_WEIGHT
+from aspectra.search.defaults import COMPLIANCE_WEIGHT
 from aspectra.search.query import Versions
 from aspectra.views.view import Probe
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from aspectra.base.trec import trec_lines
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan
 from aspectra.search.step import Step, Tally
-from aspectra.search.trec import trec_lines
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,13 +8,12 @@ from typing import Literal, Self, get_args
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.spelling import read_call, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import Fusion, Plan, Search
-from aspectra.search.planning.directions import DIRECTIONS
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames, search_with
-from aspectra.search.query import Query
-from aspectra.search.spelling import read_call, split_line
+from aspectra.search.query import DIRECTIONS, Query
 from aspectra.search.stages.protocol import STAGES, read_stages
 from aspectra.views.view import Metric, Pooling, Probe
 

@@ -13,6 +13,7 @@ from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.prompted import know_lenses
 from aspectra.search.evidence.hits import Explainer, quotes_of
+from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
@@ -256,6 +257,15 @@ class Searcher:
             )
         seconds = perf_counter() - clock
         return Ranking(plan, hits, tuple(warnings), seconds, engine.index.folder.name, result.steps)
+
+    def why_not(self, plan: Plan, paper_id: str) -> WhyNot:
+        """Why a paper is not among a plan's hits.
+
+        Raises:
+            NoSuchPaper: it is not in the index.
+        """
+        ids = self.result(unfiltered(plan, paper_id, len(self.index))).ids
+        return why_not(self.engine, plan, paper_id, ids)
 
     def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""

@@ -104,13 +104,11 @@ class Scored:
         papers: positions of papers in the generation, (n,) int64.
         scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit to ask.
         units: index of the unit that decided, (n,) int64, or None where no single one did or was looked for.
-        by_unit: (units,) scores of all units of the view, where all papers were scored by their units.
     """
 
     papers: Positions
     scores: Floats
     units: Positions | None = None
-    by_unit: Floats | None = None
 
     def at(self, places: Positions) -> Scored:
         """Only the papers at these places."""

@@ -12,7 +12,6 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
-from aspectra.search.evidence.why_not import why_not
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
@@ -101,9 +100,9 @@ def test_one_of_several_names_is_enough_and_bounds_must_both_hold(searcher):
     assert set(searcher.search("weather", conditions=either).ids) == {"a", "c", "e"}
     both = limits(since=2020, until=2022, venues=("ACL", "Nature"))
     assert set(searcher.search("weather", conditions=both).ids) == {"b", "e"}
-    found = why_not(searcher, searcher.plan(Query("weather", conditions=either)), "c")
+    found = searcher.why_not(searcher.plan(Query("weather", conditions=either)), "c")
     assert not any(reason.drops for reason in found.reasons)  # the other author would do as well
-    found = why_not(searcher, searcher.plan(Query("weather", conditions=either)), "b")
+    found = searcher.why_not(searcher.plan(Query("weather", conditions=either)), "b")
     assert sum(reason.drops for reason in found.reasons) == 2
 
 

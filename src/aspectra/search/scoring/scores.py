@@ -13,8 +13,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, lead
 from aspectra.search.plan import Search
-from aspectra.search.scoring.chain import Chain
-from aspectra.search.scoring.chain_rounds import run_chain
+from aspectra.search.scoring.chain import Chain, run_chain
 from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
 from aspectra.views.index import Index
 from aspectra.views.kinds.protocol import Asked

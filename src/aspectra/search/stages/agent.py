@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.showing import Shelf, as_data
-from aspectra.search.spelling import spell
 from aspectra.search.stages._rewording import (
     ask_wording,
     criterion_of,

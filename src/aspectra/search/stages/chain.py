@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import spell
 from aspectra.search.scoring.chain import Chain
-from aspectra.search.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
+from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Plan, Search
@@ -23,7 +24,6 @@ from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
-from aspectra.search.spelling import read_member, spell, split_line
 from aspectra.search.step import Step
 
 __all__ = [

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.rerank import rerank
-from aspectra.search.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 

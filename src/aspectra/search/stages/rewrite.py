@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.search.rerank.asking import Asker
 from aspectra.search.rerank.showing import Shelf
-from aspectra.search.spelling import spell
 from aspectra.search.stages._rewording import ask_wording, criterion_of, prompt, reworded, step_of, way
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step

@@ -6,9 +6,9 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
+from aspectra.base.spelling import read_member
 from aspectra.base.values import replace as changed
 from aspectra.search.plan import Search
-from aspectra.search.spelling import read_member
 from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
 from aspectra.search.stages.top import Top
 from aspectra.search.step import Step

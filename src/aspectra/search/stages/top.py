@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.search.spelling import spell
+from aspectra.base.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 

@@ -284,7 +284,7 @@ class DenseView(View):
                     pooled[full] = np.maximum.reduceat(by_unit, offsets[:-1][full])
             else:
                 pooled, _ = Units.pool(by_unit, offsets, one.probe.pooling)
-            out.append(Scored(np.arange(len(pooled)), _floor(pooled), by_unit=by_unit))
+            out.append(Scored(np.arange(len(pooled)), _floor(pooled)))
         return out
 
     def _batch(self, papers: Positions) -> UnitBatch:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aspectra.search.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_TEXTS, TEXT_WEIGHT, Directed
 from aspectra.search.plan import Search
-from aspectra.search.planning.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_TEXTS, TEXT_WEIGHT
-from aspectra.search.planning.directions import Directed
 from aspectra.search.planning.planners.protocol import ViewNames, planner
 from aspectra.search.query import Query
 from aspectra.views.kinds.protocol import ViewFacts
@@ -43,7 +42,6 @@ def _probes(query: Query, views: ViewNames, recipe: Sequence[Directed]) -> list[
                     view,
                     seeds=query.seeds,
                     weight=one.weight,
-                    pooling=one.pooling,
                     matching=one.matching,
                     asking=asking,
                     reverse=one.reverse,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from aspectra.base.errors import ViewMismatch
 from aspectra.base.values import replace
-from aspectra.search.plan import Search
-from aspectra.search.planning.aspects import REST, Aspect, other_roles
-from aspectra.search.planning.defaults import (
+from aspectra.search.defaults import (
     ASPECT_CANDIDATES,
     ASPECT_MATCHINGS,
     ASPECT_WEIGHT,
     CONTRAST_WEIGHT,
     DIFFERENT_WEIGHT,
 )
+from aspectra.search.plan import Search
+from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.planning.planners.directional import directional
 from aspectra.search.planning.planners.hybrid import hybrid
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.values import replace
+from aspectra.search.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
 from aspectra.search.plan import Search
-from aspectra.search.planning.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
 from aspectra.search.planning.lens_views import fitting
 from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
 from aspectra.search.planning.planners.hybrid import hybrid
