@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value, force_setattr, replace
+from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.condition import Condition, as_names, distinct
 
 __all__ = ["DIRECTIONS", "Query", "Versions"]
@@ -74,10 +74,6 @@ class Query(Value, frozen=True):
         _check_direction(self.direction, self.seeds)
         if self.versions not in get_args(Versions):
             raise UsageError(f"versions is {self.versions!r}", why="it must be best or all")
-
-    def with_limit(self, limit: int) -> Query:
-        """The same question for another number of papers."""
-        return replace(self, limit=limit)
 
 
 def _check_direction(direction: str, seeds: tuple[str, ...]) -> None:

@@ -115,14 +115,14 @@ def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, 
         return fused
     # Best first, until no paper left can pass the last of the best any more.
     order = top_positions(fused.scores, len(fused.papers), index.id_order[fused.papers])
-    reach = worth * sum(not how.conditions[n].filters for n in slow)
+    most = worth * sum(not how.conditions[n].filters for n in slow)
     done: list[Fused] = []
     settled = np.zeros(0)
     first, size = 0, max(_BATCH, 2 * depth)
     while first < len(order):
         if len(settled) >= depth:
             last = np.partition(settled, len(settled) - depth)[len(settled) - depth]
-            if fused.scores[order[first]] + reach < last:
+            if fused.scores[order[first]] + most < last:
                 break
         done.append(_with_conditions(index, how, slow, fused.take(order[first : first + size]), worth))
         settled = np.concatenate((settled, done[-1].scores))

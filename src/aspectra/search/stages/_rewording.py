@@ -12,20 +12,20 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.llm.chat import Reply, Request
 from aspectra.search.plan import Search
-from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.prompts import Prompt, criteria
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.repair import json_values, without_thoughts
+from aspectra.search.rerank.templates import Prompt, criteria
 from aspectra.search.step import Step
 
 __all__ = [
     "ask_wording",
     "criterion_of",
     "field_of",
+    "kind_texts",
     "kinds",
     "prompt",
     "reworded",
     "step_of",
-    "way",
     "wording",
 ]
 
@@ -48,7 +48,7 @@ def kinds() -> Mapping[str, Mapping[str, str]]:
     return {name: {k: " ".join(v.split()) for k, v in entry.items()} for name, entry in found.items()}
 
 
-def way(kind: str) -> Mapping[str, str]:
+def kind_texts(kind: str) -> Mapping[str, str]:
     """One of :func:`kinds`.
 
     Raises:
@@ -89,9 +89,9 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
     """What a model makes of the asker's question, or "" where nothing usable comes.
 
     Args:
-        asker: counts the asking; its shelf holds the question.
+        asker: counts the asking; its texts hold the question.
         words: the prompt.
-        kind: of search, see :func:`way`.
+        kind: of search, see :func:`kind_texts`.
         more: values of the prompt's other placeholders.
     """
 
@@ -99,7 +99,7 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
         return bool(wording(reply.text))
 
     def build(share: float) -> Request:
-        values = {**asker.shelf.values([], [], share), "way": way(kind)["write"], **more}
+        values = {**asker.shown.values([], [], share), "way": kind_texts(kind)["write"], **more}
         return Request(words.messages(values), words.stamp, max_tokens=700, schema=_WORDING, accept=usable)
 
     reply = await asker.ask(build, usable)

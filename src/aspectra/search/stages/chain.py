@@ -22,7 +22,7 @@ class ChainStage(Chain):
     name: ClassVar[str] = "chain"
     needs_model: ClassVar[bool] = False
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0
 

@@ -32,7 +32,7 @@ class Citations:
         if self.seeds < 1 or self.most < 1:
             raise UsageError("citations needs at least 1 paper to start from and 1 to end with")
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.seeds)
 

@@ -36,7 +36,7 @@ class Feedback:
         if self.papers < 1 or not 0 < self.weight < 10:
             raise UsageError("feedback needs at least 1 paper and a weight above 0")
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return self.papers
 

@@ -88,7 +88,7 @@ class Stage(Protocol):
     @property
     def needs_model(self) -> bool: ...
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """How many papers it reads to hand on ``wanted``; 0: none, so that it runs before the search."""
         ...
 

@@ -45,7 +45,7 @@ class Reranking:
         """Whether its judge asks one."""
         return Method.parse(self.method).judge.needs_model
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.depth)
 

@@ -214,7 +214,7 @@ class DenseView(View):
         if papers is None:
             values = self._row_scores(asked, None)
             pooled, best = Units.pool(values, np.asarray(self.units.offsets), probe.pooling)
-            return Scored(np.arange(len(pooled)), _floor(pooled), best, values)
+            return Scored(np.arange(len(pooled)), _floor(pooled), best)
         rows, local = self.units.rows(papers)
         pooled, best = Units.pool(self._row_scores(asked, rows), local, probe.pooling)
         best = np.where(best >= 0, rows[best] if len(rows) else -1, -1)

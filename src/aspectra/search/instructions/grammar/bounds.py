@@ -100,7 +100,6 @@ _KINDS = {
     "arti": "article",
 }
 _FULL = r"(?:(?:full|whole|single|entire|complete|long|short|ordinary|typical|normal|proper|ganze[rn]?)[ -])*"
-_BE = r"(?:(?:that|which)?\s*(?:is|are|be)\s+)?"
 _UPPER = (
     r"(?:(?:(?:no|not|never|nothing|keine?|nicht)\s+)(?:more|longer|greater|bigger|larger|mehr"
     r"|länger)\s+(?:than|als)|(?:not|never)\s+(?:over|above|"

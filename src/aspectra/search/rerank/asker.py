@@ -17,7 +17,7 @@ from aspectra.llm.budget import Cost, call_cost
 from aspectra.llm.chat import ChatModel, Reply, Request
 from aspectra.llm.failures import ContextExceeded, ModelError, Refused
 from aspectra.llm.prices import Price
-from aspectra.search.rerank.showing import Shelf
+from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.step import Tally
 
 __all__ = ["Asker", "in_parallel"]
@@ -32,7 +32,7 @@ class Asker:
 
     Args:
         model: who is asked; None for judges that need none.
-        shelf: the texts.
+        shown: the texts.
         concurrency: calls in flight at most.
         again: how often a question is asked anew when nothing can be read from its answer.
 
@@ -46,11 +46,11 @@ class Asker:
     """
 
     def __init__(
-        self, model: ChatModel | None, shelf: Shelf, *, concurrency: int = 16, again: int = 1
+        self, model: ChatModel | None, shown: ShownTexts, *, concurrency: int = 16, again: int = 1
     ) -> None:
         if concurrency < 1 or again < 0:
             raise UsageError(f"cannot ask {concurrency} at a time, {again} times anew")
-        self.shelf = shelf
+        self.shown = shown
         self.concurrency = concurrency
         self.questions = self.bad = self.unanswered = 0
         self.defects: Counter[str] = Counter()
