@@ -2,7 +2,8 @@
 
 A judge gives scores to papers one by one, says which of two fits better, or puts up to ``width`` papers in
 order. To add one, write a module in ``search/rerank/judges`` with a frozen dataclass decorated by
-``@JUDGES.register(name)``, its fields being its options; third parties use the entry point group ``aspectra.judge``.
+``@JUDGES.register(name)``, its fields being its options; third parties use the entry point group
+``aspectra.judge``.
 """
 
 from __future__ import annotations
