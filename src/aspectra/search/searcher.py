@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from aspectra.base.errors import ViewMismatch
+from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.prompted import know_lenses
@@ -17,6 +18,7 @@ from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
+from aspectra.search.planning.publication_order import publication_order
 from aspectra.search.query import Query
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
@@ -178,7 +180,9 @@ class Searcher:
                 self.library.get(seed)  # raises where there is no such paper at all
             self.index.position(seed)
         made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
-        return made.plan(query, self.view_names)
+        plan = made.plan(query, self.view_names)
+        order = publication_order(plan.search, self.index)
+        return replace(plan, conditions=(*plan.conditions, *order)) if order else plan
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
         """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.

@@ -43,8 +43,6 @@ class _Divider:
         self.continues = False  # a wish went before, and a comma
         self.labelled = False  # the last words were "topic:" or the like
 
-    # -- small questions about ranges
-
     def any(self, first: int, last: int, *categories: str) -> bool:
         return any(p.category in categories for p in self.pieces[first:last])
 
@@ -57,8 +55,6 @@ class _Divider:
     def add(self, kind: Kind, first: int, last: int, before: str, sentence: int) -> None:
         if first < last:
             self.parts.append(Part(kind, first, last, before, sentence))
-
-    # -- one segment
 
     def segment(self, first: int, last: int, before: str, sentence: int) -> None:
         """Divide the segment of pieces ``first`` to ``last``."""
@@ -351,9 +347,8 @@ class _Divider:
             if not begins or piece.tied:
                 continue
             tail = pieces[at:last]
-            if all(p.category in ("polite", "soft", "func") for p in tail) and any(
-                p.category in ("polite",) for p in tail
-            ):
+            kinds = {p.category for p in tail}
+            if kinds <= {"polite", "soft", "func"} and "polite" in kinds:
                 return at
             if piece.low.split(" ")[0] in RELATIVE and not documents:
                 return last
