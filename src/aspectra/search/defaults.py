@@ -29,7 +29,7 @@ __all__ = [
 # BM25 beside the abstract vector's 1.0.
 LEXICAL_WEIGHT = 0.3
 
-# Likeness in the aspects asked for, shared between them.
+# Likeness in the aspects that the query names, shared between them.
 ASPECT_WEIGHT = 1.0
 
 # Likeness in the other roles, subtracted: what tells "the same method" from "much the same paper".
@@ -45,8 +45,8 @@ ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
 # Papers whose sentences are compared, the best of the other probes, where all would be too many. Among 88,584
 # papers 200 to 8,000 gave the same NDCG@20 within a point, so this is about time.
 ASPECT_CANDIDATES = 300
-# The hybrid's probes beside those of the lenses that a query asks for: what a lens saw comes first, and the
-# paper's own words decide between papers of which it saw much the same. Set by hand, not tuned.
+# The hybrid's probes beside those of the lenses of a query: what a lens found comes first, and the paper's
+# own words decide between papers in which it found much the same. Set by hand, not tuned.
 UNLENSED_WEIGHT = 0.5
 
 # What wholly meeting one preference is worth, as a share of the best paper's lead over the field.

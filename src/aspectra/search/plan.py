@@ -24,7 +24,7 @@ class Fusion(Value, frozen=True):
             their deviation there, times the weight, summed; ``rrf``: weight / (k + rank), summed (Cormack,
             Clarke and Büttcher, SIGIR 2009).
         k: the constant of ``rrf``.
-        depth: ranks looked at per probe for ``rrf``.
+        depth: ranks read per probe for ``rrf``.
         candidates: papers that costly probes score, chosen by the cheap ones, where there are more than
             ``scan_limit`` papers.
     """
@@ -94,7 +94,7 @@ class Plan(Value, frozen=True):
         exclude: ids never shown (the seeds of a seed query).
         within: only these ids are ranked (a pool); None for the whole library.
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
-        unread: words of the question that look like constraints and were not understood.
+        unread: words of the query that look like constraints and were not understood.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
     """
 
@@ -142,7 +142,7 @@ class Plan(Value, frozen=True):
         return {**shown, **super().to_dict()}
 
     def to_toml(self) -> str:
-        """As TOML; several steps stand on a line each."""
+        """As TOML; several steps are on a line each."""
         import tomlkit  # slow to import, and only needed to write
 
         out = tomlkit.item(self.to_dict())

@@ -1,4 +1,4 @@
-"""Queries: what somebody asks, as one value that every surface fills in."""
+"""Queries: text, seeds and conditions of a search, as one value that every surface fills in."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Query(Value, frozen=True):
             instruction always are.
 
     Raises:
-        UsageError: nothing is asked, or a field has an impossible value.
+        UsageError: there is neither text nor seed, or a field has an impossible value.
     """
 
     text: str = ""

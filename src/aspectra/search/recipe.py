@@ -37,14 +37,14 @@ class ProbeRecipe(Value, frozen=True):
 
 
 class SearchRecipe(Value, frozen=True):
-    """A search by own probes instead of a planner's; each is asked with the query's text and seeds."""
+    """A search by own probes instead of a planner's; each gets the query's text and seeds."""
 
     probes: tuple[ProbeRecipe, ...]
     fusion: Fusion = Fusion()
 
 
 class Recipe(Value, frozen=True):
-    """How to search, whatever is asked.
+    """How to search, without a query.
 
     Attributes:
         name: what tables call it.
@@ -93,7 +93,7 @@ class Recipe(Value, frozen=True):
 
         Args:
             spec: ``bm25 | top(200) | hybrid | rerank(method=pairwise)``, or a path that ends in ``.toml``.
-            instruction: see :class:`Recipe`; a file says it itself.
+            instruction: see :class:`Recipe`; a file has its own.
 
         >>> Recipe.parse("bm25|top(100)|dense").steps
         ('bm25', 'top(100)', 'dense')

@@ -34,12 +34,12 @@ __all__ = ["Result", "Searcher", "open_library"]
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a plan: the order of papers, before anything is said about them.
+    """The papers that a plan found, in order, before hits are made of them.
 
     Attributes:
         ids: best first; one version of each work, unless the plan wants all.
         scores: strictly of the last search; where a stage put papers in an order of its own, how many papers
-            stand behind, plus 1.
+            follow, plus 1.
         steps: what each stage did, and what it cost.
         moves: id -> its moves, for papers whose place a stage changed.
         draft: what the last step gave.
@@ -62,7 +62,7 @@ class Searcher:
     Args:
         library: an opened library.
         load: makes an encoder from its specification.
-        model: the language model that stages ask; None for those that need none.
+        model: the language model of stages; None where none of them needs one.
         lanes: calls to it under way at once.
     """
 
@@ -124,7 +124,7 @@ class Searcher:
 
     @property
     def view_names(self) -> ViewNames:
-        """The views that planners may ask."""
+        """The views that planners may search."""
         index = self.index
         readings = {
             facts["lens"]: tuple(facts["cues"])
@@ -171,7 +171,7 @@ class Searcher:
         """The plan that would be run for a query.
 
         Args:
-            query: what is asked.
+            query: what to search for.
             recipe: how to search. A spelling reads the query's instruction into conditions and aspects,
                 whichever planner it names.
         """

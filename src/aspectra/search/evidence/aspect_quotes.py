@@ -25,7 +25,7 @@ def aspect_quotes(
         positions: of the hits.
         papers: the hits; those whose text changed since they were indexed are not quoted.
     """
-    asked: dict[str, Probe] = {}  # one probe speaks for an aspect, however many ways of matching it has
+    asked: dict[str, Probe] = {}  # one probe for each aspect, whatever its matching
     for probe in search.probes:
         if probe.matching and probe.weight > 0 and index.facts(probe.view).units == "sentences":
             asked.setdefault(probe.aspect, probe)

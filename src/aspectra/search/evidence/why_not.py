@@ -20,7 +20,7 @@ __all__ = ["Reason", "WhyNot", "unfiltered", "why_not"]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that speaks against a paper, or for it.
+    """One reason against a paper, or for it.
 
     Attributes:
         what: in words.
@@ -114,7 +114,7 @@ def _judge(condition: Condition, grade: float, quote: str, drops: bool) -> Reaso
     met = grade >= MEETS  # nothing known is not met
     known = "nothing is known of it" if np.isnan(grade) else f"grade {grade:.2f}"
     if condition.sign > 0 and not met:
-        quote = ""  # a span that speaks for the value explains nothing here
+        quote = ""  # a span with the value explains nothing here
     verb = "breaks" if met != (condition.sign > 0) else "meets"
     return Reason(f"it {verb} [{condition.spelling}]: {known}", drops, quote)
 

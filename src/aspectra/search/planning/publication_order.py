@@ -1,4 +1,4 @@
-"""What the years of the seeds say of a direction: nothing builds on a paper that is not written yet."""
+"""The years that a direction leaves out: nothing builds on a paper that is not written yet."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ async def rerank(
         question: what is looked for.
         candidates: in first-stage order.
         method: judge and sorter.
-        model: who is asked; may be None where the judge needs no model.
+        model: may be None where the judge needs no model.
         depth: how many of the first candidates are reranked; the others stay behind them. None for all.
         concurrency: calls in flight at most.
         fit: how much text a request may hold.

@@ -161,7 +161,7 @@ class Engine:
             if paper_id in seen:
                 continue
             if paper_id not in quotable and any(o in quotable and o in ranked for o in others):
-                continue  # a version with an abstract follows: it says more, and can be quoted
+                continue  # a version with an abstract follows, which can be quoted
             chosen.append(paper_id)
             seen.update(others)
         return chosen

@@ -1,4 +1,4 @@
-"""Scores of a plan's papers: probes asked, answers fused, conditions applied."""
+"""Scores of a plan's papers: probes scored and fused, conditions applied."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _join(parts: Sequence[Fused]) -> Fused:
 
 
 def score_exactly(index: Index, search: Search, fused: Fused, papers: Positions) -> Fused:
-    """What a search would have said of papers that it did not rank; they get no place in its order.
+    """Scores that a search would have given to papers that it did not rank; they get no place in its order.
 
     Args:
         index: the generation.

@@ -41,7 +41,7 @@ _LONGEST = 4000  # characters of a new wording; more is no query but an essay
 
 @cache
 def kinds() -> Mapping[str, Mapping[str, str]]:
-    """Name -> ``write`` (how texts that fit may speak) and ``look`` (what to learn from those found)."""
+    """Name -> ``write`` (how texts that fit may be worded) and ``look`` (what to learn from those found)."""
     found: dict[str, dict[str, str]] = tomllib.loads(
         (files(_PACKAGE) / "prompts" / "kinds.toml").read_text("utf-8")
     )
@@ -60,7 +60,7 @@ def kind_texts(kind: str) -> Mapping[str, str]:
 
 
 def criterion_of(kind: str) -> str:
-    """What makes a text fit in a search of this kind, as judges call it; "" where the question says it."""
+    """What makes a text fit in a search of this kind, as judges call it; "" where the query is the criterion."""
     return kind if kind in criteria() else ""
 
 
@@ -89,7 +89,7 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
     """What a model makes of the asker's question, or "" where nothing usable comes.
 
     Args:
-        asker: counts the asking; its texts hold the question.
+        asker: counts the calls; its texts hold the question.
         words: the prompt.
         kind: of search, see :func:`kind_texts`.
         more: values of the prompt's other placeholders.
@@ -107,14 +107,14 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
 
 
 def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
-    """The search asked in other words.
+    """The search in other words.
 
     Probes for aspects stay, since they compare sentences of the seeds.
 
     Args:
-        search: whose probes are asked anew.
+        search: whose probes get the new wording.
         text: the new wording, instead of words and seeds alike.
-        keep: ask the old wording too; the new one then has the same weight.
+        keep: search the old wording too; the new one then has the same weight.
     """
     new = []
     for probe in search.probes:

@@ -76,7 +76,7 @@ class Agent:
             query = loops.run(ask_wording(asker, prompt("hop", self.hop_prompt), self.kind, **place))
             if asker.stopped is not None:
                 break
-            # Without a wording of its own the first hop asks the question as it is; later ones end here.
+            # Without a new wording the first hop searches the question as it is; later hops end here.
             if not query and asked:
                 break
             hopped = replace(draft, search=reworded(draft.search, query)) if query else draft

@@ -1,4 +1,4 @@
-"""A chain of searches: papers found for an aspect ask again, see :mod:`aspectra.search.scoring.chain`."""
+"""A chain of searches from papers that were found, see :mod:`aspectra.search.scoring.chain`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["Feedback"]
 @STAGES.register("feedback")
 @dataclass(frozen=True)
 class Feedback:
-    """Every probe is asked a second time with the first papers as its seeds, at a lower weight.
+    """Each probe is repeated with the first papers as its seeds, at a lower weight.
 
     Rocchio adds vectors; here scores in deviations are added, which works for words and vectors alike and can
     be read in the plan.

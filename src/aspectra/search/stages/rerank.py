@@ -42,7 +42,7 @@ class Reranking:
 
     @property
     def needs_model(self) -> bool:
-        """Whether its judge asks one."""
+        """Whether its judge needs one."""
         return Method.parse(self.method).judge.needs_model
 
     def papers_read(self, wanted: int) -> int:

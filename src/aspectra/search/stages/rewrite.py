@@ -1,4 +1,4 @@
-"""Query rewriting: a model words the question once as texts that fit would speak (OBLIQ-Bench, section 5)."""
+"""Query rewriting: a model rewords the question once, like texts that would fit (OBLIQ-Bench, section 5)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rewrite:
     Attributes:
         kind: of search: ``general``, ``stance``, ``failure``, ``technique``, ``authorship`` or
             ``recollection``.
-        keep: whether the first wording is asked too.
+        keep: whether the first wording is searched too.
         prompt_file: another prompt than ours, or "".
     """
 

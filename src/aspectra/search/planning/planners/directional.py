@@ -20,7 +20,7 @@ def directional(query: Query, views: ViewNames) -> Search:
 
     The probes go by direction, on full texts where there are any, else on abstracts; without one, both ways.
 
-    Further words are asked forward, of titles and abstracts.
+    Further words are searched forward, in titles and abstracts.
     """
     table = DIRECTED_FULL_TEXTS if ViewFacts.words_of("full").name in views.names else DIRECTED_ABSTRACTS
     probes = _probes(query, views, table[query.direction or "both"])
@@ -48,5 +48,5 @@ def _probes(query: Query, views: ViewNames, recipe: Sequence[Directed]) -> list[
                 )
             )
     if not out:
-        views.require(recipe[0].view)  # raises: says what is missing
+        views.require(recipe[0].view)  # raises
     return out

@@ -58,7 +58,7 @@ def guided(query: Query, views: ViewNames) -> Search:
 
 
 def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:
-    """The query asked of the units that are about an aspect, in every way of matching."""
+    """Probes on the units that are about an aspect, one for each way of matching."""
     plain = probe(query, view, weight / len(ASPECT_MATCHINGS))
     named = replace(plain, aspect=aspect.name, roles=aspect.roles, focus=aspect.focus, matching="single")
     return [replace(named, matching=matching) for matching in ASPECT_MATCHINGS]
