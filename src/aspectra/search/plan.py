@@ -65,7 +65,7 @@ class Search(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.probes:
-            raise UsageError("the search asks nothing", why="it has no probes")
+            raise UsageError("the search has no probes")
 
     @property
     def seeds(self) -> tuple[str, ...]:

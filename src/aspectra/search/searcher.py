@@ -288,7 +288,7 @@ class Searcher:
         for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe
             if asked.borrowed:
-                out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract asks instead")
+                out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract is used instead")
             if asked.empty and probe.weight > 0:
                 out.append(f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}")
             if asked.truncated:

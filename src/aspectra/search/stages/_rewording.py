@@ -60,7 +60,7 @@ def kind_texts(kind: str) -> Mapping[str, str]:
 
 
 def criterion_of(kind: str) -> str:
-    """What makes a text fit in a search of this kind, as judges call it; "" where the query is the criterion."""
+    """What makes a text fit in a search of this kind, as judges call it; "" where the query says it."""
     return kind if kind in criteria() else ""
 
 

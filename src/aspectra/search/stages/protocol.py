@@ -176,16 +176,16 @@ class Context:
         probes, seeds = plan.search.probes, plan.search.seeds
         parts = [plan.text.strip() or next((p.text for p in probes if p.text.strip()), "")]
         parts += [f"{paper.title}\n{paper.abstract}".strip() for paper in self.papers(seeds)]
-        wishes = [plan.instruction.strip()]
+        instructions = [plan.instruction.strip()]
         alike = aspects_asked(probes, 1)
         for word, names in (("alike in", alike), ("different in", aspects_asked(probes, -1))):
-            wishes += [f"{word}: {', '.join(names)}"] if names else []
+            instructions += [f"{word}: {', '.join(names)}"] if names else []
         usual = (
             alike[0] if len(alike) == 1 and alike[0] in ("background", "method", "result") else "relevance"
         )
         return Question(
             "\n\n".join(part for part in parts if part),
-            "; ".join(wish for wish in wishes if wish),
+            "; ".join(part for part in instructions if part),
             tuple(condition.spelling for condition in plan.conditions),
             criterion or usual,
         )
