@@ -18,9 +18,9 @@ from aspectra.lab.experiments.experiment import (
     topic_query,
 )
 from aspectra.lab.experiments.manifest import manifest
+from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
-from aspectra.lab.reports.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
 from aspectra.search.instructions.understanding import understand

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import order_ids
 from aspectra.lab.runs.checks import Checks, check_run
 from aspectra.lab.runs.foreign import UNMATCHED, read_export
+from aspectra.lab.runs.judged import order_ids
 from aspectra.lab.runs.rows import read_rows
 from aspectra.lab.runs.run import Qrels, Run
 from aspectra.papers.sources.files import zstd

@@ -10,9 +10,9 @@ import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
+from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
-from aspectra.lab.reports.recipe_tables import main_tables
 from aspectra.papers.library.lock import WriterLock
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Audit, Topic
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, first_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.generic import papers_in_record

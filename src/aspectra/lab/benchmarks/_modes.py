@@ -16,7 +16,7 @@ from aspectra.base.hashing import digest_texts
 from aspectra.lab.benchmarks._audit import own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Topic
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
 __all__ = ["MODES", "Part", "group_of", "instruction_negatives", "mode_topics", "read_part"]

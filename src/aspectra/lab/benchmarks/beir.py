@@ -17,7 +17,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
 __all__ = ["load"]

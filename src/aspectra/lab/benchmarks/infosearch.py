@@ -19,7 +19,7 @@ from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, 
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row
 
 __all__ = ["dimension_of", "instruction_negatives", "load"]

@@ -15,7 +15,7 @@ from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, 
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import group_of
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Topic, benchmark
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import first_of, text_of
 
 __all__ = ["load"]

@@ -19,8 +19,8 @@ from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.evaluation.judged import Grades
 from aspectra.lab.runs.files import DUPLICATES
+from aspectra.lab.runs.judged import Grades
 from aspectra.papers.paper import Paper
 
 __all__ = [

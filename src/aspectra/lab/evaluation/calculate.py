@@ -9,11 +9,11 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.inputs import Inputs, by_mode, some
-from aspectra.lab.evaluation.judged import Array, Grades, Judged
 from aspectra.lab.evaluation.means import Evaluation, Labels, Score, nested_mean
 from aspectra.lab.evaluation.presets import Preset, get_preset
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.protocol import Arity, Family, Measure
+from aspectra.lab.runs.judged import Array, Grades, Judged
 
 __all__ = ["evaluate"]
 

@@ -9,9 +9,9 @@ from typing import cast
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Array, Grades, Judged, judge
 from aspectra.lab.evaluation.means import Counts
 from aspectra.lab.evaluation.presets import Preset
+from aspectra.lab.runs.judged import Array, Grades, Judged, judge
 
 __all__ = ["Inputs", "by_mode", "some"]
 

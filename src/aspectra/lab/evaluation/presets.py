@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.evaluation.judged import Order, Precision
 from aspectra.lab.measures.protocol import Measure, Value, parse
+from aspectra.lab.runs.judged import Order, Precision
 
 __all__ = ["PRESETS", "Preset", "get_preset"]
 

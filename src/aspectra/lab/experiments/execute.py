@@ -14,10 +14,10 @@ from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.directory import FILES, Opened, save_study
 from aspectra.lab.experiments.experiment import Models, Progress, benchmark_library, library_state, run_cells
 from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
+from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
 from aspectra.lab.experiments.study import Study, library_folder, read_oracle
-from aspectra.lab.reports.recipe_tables import main_tables
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array
+from aspectra.lab.runs.judged import Array
 
 __all__ = ["convex_hull_volume"]
 

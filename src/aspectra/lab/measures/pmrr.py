@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import DOCUMENT_MISSING, REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
+from aspectra.lab.runs.judged import Array, Judged
 
 __all__ = ["Pairs", "p_mrr", "pair_up", "rank_change"]
 

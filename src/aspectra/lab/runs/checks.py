@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 
 __all__ = ["Checks", "check_run"]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs.checks import Checks
+from aspectra.lab.runs.judged import Order, order_ids
 from aspectra.lab.runs.rows import Row, read_rows, text_of
 from aspectra.papers.sources.files import DAMAGE, open_bytes, zstd
 from aspectra.search.trec import trec_lines, trec_token

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs import files as run_files
 from aspectra.lab.runs.checks import Checks, check_run
 from aspectra.lab.runs.files import DUPLICATES
+from aspectra.lab.runs.judged import Order, order_ids
 
 __all__ = ["Checks", "Qrels", "Run", "check_run"]
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Array
+from aspectra.lab.runs.judged import Array
 from aspectra.lab.statistics.distributions import normal_sf, signed_rank_counts, student_sf
 
 __all__ = [
