@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._data import collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
@@ -97,12 +98,13 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
             name: tuple(sorted(i for i in scan.ids if i.startswith(f"{name}/"))) for name in parts
         }
         pools = {topic.id: of_dimension[topic.labels["dimension"]] for topic in kept}
-    ours = folder.find("corpus_meta.jsonl", "../corpus_meta.jsonl") is not None
+    ours = collection("attribute-docs")
+    kin = ours if folder.find(ours.file, f"../{ours.file}") else None
     only = next(iter(parts)) if len(parts) == 1 else ""
     return Benchmark(
-        name="/".join(filter(None, ["attribute-docs" if ours else "infosearch", only])),
-        licence=_OURS_LICENCE if ours else "",
-        source=_OURS_SOURCE if ours else "",
+        name="/".join(filter(None, [kin.name if kin else "infosearch", only])),
+        licence=kin.licence if kin else "",
+        source=kin.source if kin else "",
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
@@ -110,12 +112,6 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         pools=pools,
         audit=audit(folder, scan, kept, qrels, problems=problems),
     )
-
-
-_OURS_LICENCE = (
-    "by source: tldr-pages CC BY 4.0, linux-command MIT, cheat CC0 1.0, Learn X in Y minutes CC BY-SA 3.0"
-)
-_OURS_SOURCE = "tldr-pages, linux-command, cheat and Learn X in Y minutes, and their contributors"
 
 
 def _dimensions(folder: Folder) -> dict[str, str]:

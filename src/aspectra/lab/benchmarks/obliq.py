@@ -15,6 +15,7 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._data import collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
@@ -29,21 +30,7 @@ TASKS = {
     "wildchat": "descriptive/wildchat",
     "congress": "tip-of-tongue/congress",
 }
-# Collections of our own making in the same layout: told by a file of theirs.
-_KIN = {
-    "groups.jsonl": (
-        "theorem-analogue",
-        "MIT",
-        "github.com/TIGER-AI-Lab/TheoremQA. Cite: Chen et al., TheoremQA: A Theorem-driven Question Answering"
-        " Dataset, EMNLP 2023",
-    ),
-    "authors.jsonl": (
-        "style-authorship",
-        "texts in the public domain in most countries; the collection carries no licence file",
-        "github.com/computationalstylistics/100_english_novels. Cite: Computational Stylistics Group, 100"
-        " English Novels, ver. 1.4",
-    ),
-}
+_KIN = ("theorem-analogue", "style-authorship")  # collections of our own making, told by a file of theirs
 
 
 @benchmark(
@@ -76,14 +63,11 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     corpus = Corpus(lambda: folder.rows(documents))
     scan = corpus.scan()
-    licence = source = ""
-    for file, (kin, its_licence, its_source) in _KIN.items():
-        if folder.find(file):
-            name, licence, source = kin, its_licence, its_source
+    kin = next((one for one in map(collection, _KIN) if folder.find(one.file)), None)
     return Benchmark(
-        name=name,
-        licence=licence,
-        source=source,
+        name=kin.name if kin else name,
+        licence=kin.licence if kin else "",
+        source=kin.source if kin else "",
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,

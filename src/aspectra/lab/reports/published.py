@@ -119,7 +119,9 @@ def _rows(data: Mapping[str, Any], part: str, reasons: Sequence[str]) -> Iterato
                 doubt = row.get("doubtful", {}).get(str(number), "")
                 setup = row.get("setup", "")
                 found = [*reasons, table.get("why_not", "")]
-                found += [why for start, why in data.get("other_setups", {}).items() if setup.startswith(start)]
+                found += [
+                    why for start, why in data.get("other_setups", {}).items() if setup.startswith(start)
+                ]
                 found += [f"doubtful: {doubt}"] if doubt else []
                 found += ["the cell is empty or lost"] if printed is None else []
                 why_not = "; ".join(filter(None, found))
