@@ -78,5 +78,5 @@ def test_marks_say_which_way():
         name: Score(parse("nDCG@10"), "", values, 0.0)
         for name, values in (("base", BASE), ("better", BETTER), ("worse", WORSE), ("same", BASE))
     }
-    assert _marks(scores, "base", "t", "none") == {"better": "+", "worse": "-"}
-    assert _marks({**scores, "base": None}, "base", "t", "none") == {}
+    assert _marks(scores, "base") == {"better": "+", "worse": "-"}
+    assert _marks({**scores, "base": None}, "base") == {}

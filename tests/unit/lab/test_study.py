@@ -64,7 +64,7 @@ def test_it_survives_json(folder):
         ({"sources": ()}, "no benchmark"),
         ({"recipes": ()}, "no recipe"),
         ({"recipes": (BM25, BM25)}, "two recipes are called 'bm25'"),
-        ({"protocol": "all"}, "unknown protocol 'all'"),
+        ({"protocol": "all"}, "there is no protocol 'all'"),
         ({"depth": 0}, "depth must be 1"),
         ({"repeats": 0}, "repeats must be 1"),
         ({"preset": "mine"}, "no preset called 'mine'"),

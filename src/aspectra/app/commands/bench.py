@@ -308,6 +308,6 @@ def export_run(
     if format not in RUN_FORMATS:
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))
     opened = open_study(directory)
-    asked = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
-    made = recorded_run(opened, cell_of(opened, asked), mode=mode, repeat=repeat)
+    wanted = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
+    made = recorded_run(opened, cell_of(opened, wanted), mode=mode, repeat=repeat)
     write_run(session, made, format, output)

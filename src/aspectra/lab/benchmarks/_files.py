@@ -10,7 +10,7 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.lab.runs.files import DUPLICATES, QRELS, read_table
 from aspectra.lab.runs.rows import Row, bad_line, read_rows
-from aspectra.papers.sources.files import DAMAGE, InputFile, read_text
+from aspectra.papers.sources.files import InputFile, read_text
 
 __all__ = ["Folder"]
 
@@ -189,13 +189,8 @@ def _pins(given: object) -> dict[str, str]:
 
 def _sha256(path: Path) -> str:
     """SHA-256 of the bytes on disk; the file is unpacked, to see that it is whole."""
-    with InputFile(path) as file:
-        try:
-            stream = file.stream()
-            while stream.read(_BLOCK):
-                pass
-            return file.digest()
-        except EOFError as error:
-            raise BadInput(f"{path} was cut short", why=str(error), hint="fetch it again") from error
-        except DAMAGE as error:
-            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch it again") from error
+    with InputFile(path) as file, file.damage():
+        stream = file.stream()
+        while stream.read(_BLOCK):
+            pass
+        return file.digest()

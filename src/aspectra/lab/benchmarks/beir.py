@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
 from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
@@ -63,13 +63,10 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     given = folder.qrels(judgements)
     own = sum(grades.pop(query, None) is not None for query, grades in given.items())
     kept, qrels, problems = keep_judged(topics, {"gold": given}, "gold")
-    if own:
-        problems.append(f"{counted(own, 'query is', 'queries are')} judged against themselves, left out")
+    problems.add(own, "query is", "queries are", "judged against themselves, left out")
     excluded = {topic.id: frozenset([topic.id]) for topic in kept if topic.id in scan.ids}
-    if same := sum(not topic.seed for topic in kept if topic.id in excluded):
-        problems.append(
-            f"{counted(same, 'document has', 'documents have')} the id of a query: excluded for it"
-        )
+    same = sum(not topic.seed for topic in kept if topic.id in excluded)
+    problems.add(same, "document has", "documents have", "the id of a query: excluded for it")
     pools = _pools(kept, qrels["gold"]) if _pooled(options["pools"], kept, qrels["gold"]) else None
     return Benchmark(
         name=options["name"] or _name(folder.root, known, which),

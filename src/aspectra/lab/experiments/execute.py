@@ -12,7 +12,14 @@ from aspectra.base.errors import BadInput, LibraryBusy, UsageError
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.directory import FILES, Opened, save_study
-from aspectra.lab.experiments.experiment import Models, Progress, benchmark_library, library_state, run_cells
+from aspectra.lab.experiments.experiment import (
+    Models,
+    Progress,
+    benchmark_library,
+    library_state,
+    quiet,
+    run_cells,
+)
 from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
 from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Records
@@ -45,17 +52,13 @@ class Finished:
     failures: tuple[str, ...]
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    """No progress shown."""
-
-
 def run_study(
     study: Study,
     folder: Path,
     libraries: Path,
     *,
     incomplete: bool = False,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
     load: Callable[[str], Encoder] = load_encoder,
     model: ChatModel | None = None,
 ) -> Finished:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value
@@ -90,10 +91,7 @@ class Study(Value, frozen=True):
             raise UsageError(
                 f"two recipes are called {twice[0]!r}", hint="give one another name in its TOML file"
             )
-        if self.protocol not in get_args(Protocols):
-            raise UsageError(
-                f"unknown protocol {self.protocol!r}", why="known: " + ", ".join(get_args(Protocols))
-            )
+        check_choice(self.protocol, get_args(Protocols), "protocol")
         for what, number in (("depth", self.depth), ("repeats", self.repeats)):
             if number < 1:
                 raise UsageError(f"{what} must be 1 or more, not {number}")
@@ -200,14 +198,11 @@ def protocols_of(wanted: str, benchmark: Benchmark) -> tuple[Protocol, ...]:
     Raises:
         UsageError: pools are wanted and it has none.
     """
-    pools = benchmark.pools is not None
-    if wanted == "pool" and not pools:
+    if benchmark.pools is None and wanted == "pool":
         raise UsageError(f"{benchmark.name} has no pools", hint="--protocol collection")
-    if wanted == "both":
-        return ("pool", "collection") if pools else ("collection",)
-    if wanted == "auto":
-        return ("pool",) if pools else ("collection",)
-    return ("pool",) if wanted == "pool" else ("collection",)
+    if benchmark.pools is None or wanted == "collection":
+        return ("collection",)
+    return ("pool", "collection") if wanted == "both" else ("pool",)
 
 
 def library_folder(libraries: Path, benchmark: Benchmark, settings: IndexSettings) -> Path:
