@@ -215,12 +215,12 @@ def test_comparison(folder, tmp_path):
         systems_of({"x": {"cells": [{}]}})
 
 
-def test_measures_are_asked_for_as_the_preset_spells_them(folder, tmp_path):
+def test_measures_are_chosen_as_the_preset_spells_them(folder, tmp_path):
     run(study_of(folder, BM25, HYBRID, preset="csfcube", measures=("P@2", "R@2")), tmp_path / "one")
     systems = systems_of({"one": open_study(tmp_path / "one").results()})
     (table,) = comparison_tables(systems, "bm25", measures=["P@2"])
     assert {row[0] for row in table.rows} == {"P(rel=2)@2"}
-    with pytest.raises(UsageError, match="measures asked for: nDCG@3"):
+    with pytest.raises(UsageError, match="measures wanted: nDCG@3"):
         comparison_tables(systems, "bm25", measures=["nDCG@3"])
 
 
