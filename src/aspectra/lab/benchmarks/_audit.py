@@ -1,4 +1,4 @@
-"""What every loader does alike: the corpus as a stream, and counting what is wrong with a benchmark."""
+"""Shared by all loaders: the corpus as a stream, and counts of what is wrong with a benchmark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPTIONS = ReadOptions()
 
 
 def own_id(row: Row) -> str:
-    """The id a record brings, as judgements spell it, or ""."""
+    """The id in a record, as judgements spell it, or ""."""
     return first_of(row, _IDS)
 
 
@@ -91,7 +91,7 @@ class Corpus:
         self._scan: Scan | None = None
 
     def scan(self) -> Scan:
-        """Read all once, without keeping more than ids and short hashes of texts.
+        """What one pass over all documents finds; only ids and short hashes of texts stay in memory.
 
         Raises:
             BadInput: a document has no id, or a file cannot be used.
@@ -188,7 +188,7 @@ def audit(
     excluded: Mapping[str, Iterable[str]] | None = None,
     problems: Iterable[str] = (),
 ) -> Audit:
-    """Count what is wrong, and put it together with what a loader found itself.
+    """The audit of a benchmark: what is wrong, counted, behind what its loader found itself.
 
     Args:
         folder: whose checksums and notes are reported.

@@ -77,7 +77,9 @@ def aspect_text(paper: Paper, facet: str) -> str:
     ),
     options=(
         Option(
-            "instruction", "ask for the facet by this wording; without it the facet is only named", VARIANTS
+            "instruction",
+            "the wording that names the facet; without it the facet is passed as an aspect",
+            VARIANTS,
         ),
         Option(
             "ratings",

@@ -1,4 +1,4 @@
-"""Scores runs: values by topic first, then means; whatever is left out is reported."""
+"""Scoring runs: values by topic, then means; what is left out is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scoring a run gives: values by topic, their means, breakdowns, and counts of what was left out."""
+"""The results of scoring a run: values by topic, means, breakdowns, counts of what was left out."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Score:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Exactly rounded, so that the order of topics never shows."""
+    """The mean, exactly rounded, so that it does not depend on the order of topics."""
     return math.fsum(values) / len(values)
 
 
@@ -177,7 +177,7 @@ class Evaluation:
         ]
 
     def to_dict(self, *, per_unit: bool = True) -> dict[str, Any]:
-        """JSON form, with the values of every unit unless told not to."""
+        """JSON form; ``per_unit`` adds the values of every unit."""
         rows = self.rows()
         for row, score in zip(rows, self.scores, strict=True):
             if per_unit:

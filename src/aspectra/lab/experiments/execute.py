@@ -1,4 +1,4 @@
-"""Running a study in its directory, and scoring what lies there again."""
+"""Running a study in its directory, and scoring its recorded rankings again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["Finished", "recorded_run", "results", "run_study", "score_study"]
 
 @dataclass(frozen=True)
 class Finished:
-    """What one run of a study made.
+    """The result of one run of a study.
 
     Attributes:
         outcomes: scores of every cell.

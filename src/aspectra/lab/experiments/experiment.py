@@ -87,7 +87,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """For people: recipe, benchmark and protocol."""
+        """Recipe, benchmark and protocol, for messages."""
         pool = " (pools)" if self.protocol == "pool" else ""
         return f"{self.recipe.name} on {self.benchmark.name}{pool}"
 
@@ -196,7 +196,7 @@ def benchmark_library(
 
 
 def library_state(searcher: Searcher) -> str:
-    """What rankings depend on beside recipe and topic: texts and encoders."""
+    """A hash of what rankings depend on besides recipe and topic: texts and encoders."""
     return str(searcher.index.manifest["state"])
 
 

@@ -41,7 +41,7 @@ def _places(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]
 
 
 def main_tables(outcomes: Sequence[Outcome], *, baseline: str = "") -> dict[str, Table]:
-    """:func:`main_table` of each benchmark and protocol, under a name that can be a file's."""
+    """:func:`main_table` of each benchmark and protocol, by a name fit for a file."""
     out: dict[str, Table] = {}
     for (name, protocol), here in _places(outcomes).items():
         what = "pools" if protocol == "pool" else "collection"

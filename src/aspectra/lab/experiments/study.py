@@ -19,7 +19,7 @@ from aspectra.search.spelling import read_member
 from aspectra.search.stages.protocol import needs_model
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Source", "Study", "asks_model", "library_folder", "protocols_of", "read_oracle"]
+__all__ = ["Source", "Study", "library_folder", "protocols_of", "read_oracle"]
 
 Protocols = Literal["auto", "pool", "collection", "both"]
 
@@ -132,7 +132,7 @@ class Study(Value, frozen=True):
     @property
     def needs_model(self) -> bool:
         """Whether any recipe calls a language model, or an oracle in its place."""
-        return any(map(asks_model, self.recipes))
+        return any(needs_model(recipe.stages) for recipe in self.recipes)
 
     def cells(
         self,
@@ -161,22 +161,13 @@ class Study(Value, frozen=True):
                 depth=self.depth,
                 state=states[name],
                 repeats=self.repeats,
-                deterministic=not (remote and needs_vectors(recipe)) and not asks_model(recipe),
-                model=model if asks_model(recipe) else "",
+                deterministic=not (remote and needs_vectors(recipe)) and not needs_model(recipe.stages),
+                model=model if needs_model(recipe.stages) else "",
             )
             for name, benchmark in benchmarks.items()
             for protocol in protocols_of(self.protocol, benchmark)
             for recipe in self.recipes
         ]
-
-
-def asks_model(recipe: Recipe) -> bool:
-    """Whether a step of the recipe calls a language model.
-
-    >>> asks_model(Recipe.parse("bm25|rerank")), asks_model(Recipe.parse("bm25|citations"))
-    (True, False)
-    """
-    return needs_model(recipe.stages)
 
 
 def read_oracle(rates: str) -> Oracle:

@@ -1,4 +1,4 @@
-"""Results beside results, and beside the papers' numbers: differences, intervals, tests, wins and losses."""
+"""Comparisons of results with each other and with published ones: differences, intervals, tests."""
 
 from __future__ import annotations
 

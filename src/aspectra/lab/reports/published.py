@@ -1,4 +1,4 @@
-"""The result tables of the papers, as data: what others measured, and whether it can be held beside a run.
+"""The result tables of the papers, as data: what others measured, and whether a run is comparable with it.
 
 A published number is comparable with a run only where collection, judgements and protocol are the same. Where
 they are not, the row gives the reason, to be printed beside it. Nothing here is a target for a test:

@@ -1,4 +1,4 @@
-"""What is odd about a run or a set of judgements: counted, with examples, never repaired in silence."""
+"""Counts, with examples, of what is odd about a run or a set of judgements; nothing is repaired."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def array_items(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _grow(text: str, at: int, blocks: Iterator[str]) -> tuple[str, int, bool]:
-    """What is left of ``text`` and as much again, so that a large element is tried few times."""
+    """The rest of ``text`` and as much again, 0 as the place to go on, and whether there may be more."""
     parts, size = [text[at:]], 0
     while size <= len(parts[0]):
         block = next(blocks, None)

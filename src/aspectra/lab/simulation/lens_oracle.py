@@ -53,7 +53,7 @@ class LensOracle:
     def _values(self) -> list[str]:
         return sorted(set(self.truth.values()))
 
-    def sees(self, paper: str) -> str:
+    def value_of(self, paper: str) -> str:
         """Its answer about a paper, before the reply is made unreadable."""
         draw = random.Random(digest([self.seed, paper]))  # noqa: S311 (no secret)
         right = self.truth.get(paper, "")
@@ -69,7 +69,7 @@ class LensOracle:
         """
         if len(request.subjects) != 1:
             raise UsageError("a lens oracle answers about one paper at a time")
-        text = json.dumps({"value": self.sees(request.subjects[0])}, ensure_ascii=False)
+        text = json.dumps({"value": self.value_of(request.subjects[0])}, ensure_ascii=False)
         form = random.Random(digest([self.seed, "form", request.key]))  # noqa: S311 (no secret)
         if form.random() < self.malformed:
             text = text[: len(text) // 2]
