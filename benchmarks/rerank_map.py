@@ -5,7 +5,8 @@
 The judge is an oracle that knows the relevance judgements and errs, favours a place, or replies badly, at a
 chosen rate, one at a time. BM25 ranks each pool of the development half; its first papers are reranked.
 Columns: mean NDCG%20 (x100) by rate, calls a query at error 0. Needs a copy of the data set (CC BY-NC 4.0,
-not part of this project). No language model is asked: this is a map of methods, not of models.
+not part of this project) and matplotlib (extra ``plot``). No language model is called: this is a map of
+methods, not of models.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def main() -> None:
         rows = json.loads(options.made.read_text("utf-8"))
         write(rows, benchmark, orders, ceiling, options)
         return
-    # What asks no model does not err by a rate.
+    # Judges without a language model do not err by a rate.
     judges = [JUDGES.get(name)() for name in JUDGES if name not in ("cross-encoder", "transport")]
     sorters = [SORTERS.get(name)() for name in SORTERS]
     methods = [Method(judge, sorter) for judge in judges for sorter in sorters if fits(judge, sorter)]
