@@ -58,7 +58,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
-    as_seed = (options["seed"] or ("yes" if known and known.name == "acl-fulltext" else "no")) == "yes"
+    as_seed = (options["seed"] or ("yes" if known.name == "acl-fulltext" else "no")) == "yes"
     topics = [_topic(row, as_seed and own_id(row) in scan.ids) for row in folder.rows(*queries)]
     given = folder.qrels(judgements)
     own = sum(grades.pop(query, None) is not None for query, grades in given.items())
@@ -70,19 +70,16 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     pools = _pools(kept, qrels["gold"]) if _pooled(options["pools"], kept, qrels["gold"]) else None
     return Benchmark(
         name=options["name"] or _name(folder.root, known, which),
-        licence=options["licence"] or (known.licence if known else _UNSTATED),
-        source=options["source"] or (known.source if known else _UNSTATED),
+        licence=options["licence"] or known.licence,
+        source=options["source"] or known.source,
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         pools=pools,
         excluded=excluded,
-        measures=known.measures if known else (),
+        measures=known.measures,
         audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
     )
-
-
-_UNSTATED = "not stated in the folder"
 
 
 def _documents(folder: Folder, given: str) -> list[Path]:
@@ -122,19 +119,20 @@ def _judgements(folder: Folder, which: str) -> tuple[str, Path]:
     return "", folder.need("qrels.tsv", "qrels/test.tsv")
 
 
-def _known(path: Path, which: str) -> Collection | None:
+def _known(path: Path, which: str) -> Collection:
     folders = [part.casefold() for part in path.resolve().parts[-3:]]
     for name in ("birco", "litquery"):
         if name in folders:
             return collection(name)
-    ours = which in ("cited", "citing") or folders[-1] == "acl-fulltext"
-    return collection("acl-fulltext") if ours else None
+    if which in ("cited", "citing") or folders[-1] == "acl-fulltext":
+        return collection("acl-fulltext")
+    return Collection("beir", "not stated in the folder", "not stated in the folder")
 
 
-def _name(path: Path, known: Collection | None, which: str) -> str:
+def _name(path: Path, known: Collection, which: str) -> str:
     folder = path.resolve()
     own = folder.parent.name if folder.name in ("dev", "test", "train") else folder.name
-    parts = [known.name if known else "beir", own, which]
+    parts = [known.name, own, which]
     return "/".join(part for number, part in enumerate(parts) if part and part not in parts[:number])
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
-from aspectra.lab.benchmarks._data import collection
+from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
@@ -98,13 +98,14 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
             name: tuple(sorted(i for i in scan.ids if i.startswith(f"{name}/"))) for name in parts
         }
         pools = {topic.id: of_dimension[topic.labels["dimension"]] for topic in kept}
-    ours = collection("attribute-docs")
-    kin = ours if folder.find(ours.file, f"../{ours.file}") else None
+    held = collection("attribute-docs")
+    if not folder.find(held.file, f"../{held.file}"):
+        held = Collection("infosearch", "", "")
     only = next(iter(parts)) if len(parts) == 1 else ""
     return Benchmark(
-        name="/".join(filter(None, [kin.name if kin else "infosearch", only])),
-        licence=kin.licence if kin else "",
-        source=kin.source if kin else "",
+        name="/".join(filter(None, [held.name, only])),
+        licence=held.licence,
+        source=held.source,
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
-from aspectra.lab.benchmarks._data import collection
+from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
@@ -67,11 +67,12 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     corpus = Corpus(lambda: folder.rows(documents))
     scan = corpus.scan()
-    kin = next((one for one in map(collection, _KIN) if folder.find(one.file)), None)
+    plain = Collection(name, "", "")
+    held = next((kin for kin in map(collection, _KIN) if folder.find(kin.file)), plain)
     return Benchmark(
-        name=kin.name if kin else name,
-        licence=kin.licence if kin else "",
-        source=kin.source if kin else "",
+        name=held.name,
+        licence=held.licence,
+        source=held.source,
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
