@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
-from aspectra.papers.kinds import SHARED
+from aspectra.papers.bibliography import SHARED
 from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions, Remark

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from aspectra.papers.library.rows import BLANK
-from aspectra.papers.library.schema import DERIVED_TABLES, LINKING_TABLES, run_script
+from aspectra.papers.library.schema import create_tables
 
 __all__ = ["MIGRATIONS", "upgrade"]
 
@@ -45,7 +45,7 @@ def upgrade(db: sqlite3.Connection) -> list[str]:
 def _derived(db: sqlite3.Connection) -> None:
     """Move the table ``vectors`` to ``derived``: one format of blobs, keyed by what was read, each once."""
     db.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)")
-    run_script(db, DERIVED_TABLES)
+    create_tables(db, "derived")
     kept_apart = "SELECT DISTINCT fingerprint FROM vectors WHERE kind LIKE 'sentences-apart/%'"
     apart = {row[0] for row in db.execute(kept_apart)}
     of_full_texts = _prompts_of_full_texts(db)
@@ -159,7 +159,7 @@ def _prompts_of_full_texts(db: sqlite3.Connection) -> set[str]:
 
 def _linking(db: sqlite3.Connection) -> None:
     """Tables for linking citations step by step; the next writer fills them."""
-    run_script(db, LINKING_TABLES)
+    create_tables(db, "linking")
     db.execute("INSERT INTO unlinked SELECT DISTINCT pos FROM citations WHERE target IS NULL")
     db.execute("DELETE FROM meta WHERE key = 'unlinked'")
 

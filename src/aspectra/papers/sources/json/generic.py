@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from aspectra.papers.identifiers import named_identifiers
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
@@ -32,20 +33,8 @@ _VENUE = ("venue", "journal", "booktitle", "conference", "publicationVenue", "co
 _URL = ("url", "link", "URL")
 _LANGUAGE = ("language", "lang")
 _SECTIONS = ("sections", "body_text")
-_SENTENCES = ("sentences",)
 _LABELS = ("pred_labels", "labels", "roles", "sentence_labels")
 _REFERENCES = ("references", "outbound_citations", "outCitations", "cited_ids", "referenced_works")
-_SCHEMES = {
-    "doi": ("doi", "DOI"),
-    "arxiv": ("arxiv", "arxiv_id", "arxivId", "ArXiv"),
-    "acl": ("acl", "acl_id", "ACL"),
-    "s2": ("s2", "corpusid", "corpus_id", "CorpusId", "s2_id"),
-    "openalex": ("openalex", "openalex_id"),
-    "pmid": ("pmid", "PubMed", "pubmed_id"),
-    "pmcid": ("pmcid", "PubMedCentral"),
-    "isbn": ("isbn",),
-}
-_SCHEME_OF = {name: scheme for scheme, names in _SCHEMES.items() for name in names}
 _NESTED_IDS = ("identifiers", "externalIds", "external_ids", "externalids", "ids")
 
 
@@ -256,15 +245,11 @@ def _authors(data: _Record) -> list[str]:
 
 
 def _identifiers(data: _Record, meta: Mapping[str, Any]) -> dict[str, str]:
-    pairs: list[tuple[str, object]] = []
     sources: list[Mapping[str, Any]] = [data.data, meta]
     sources += [n for name in _NESTED_IDS if isinstance(n := data.data.get(name), Mapping)]
-    for source in sources:
-        pairs += [(_SCHEME_OF[key], source[key]) for key in source if key in _SCHEME_OF]
-    found = identifiers_of(pairs)
-    for key in ("doi", "arxiv_id", "acl_id", "pmid", "pmcid"):
-        if data.data.get(key) == found.get(_SCHEME_OF[key]):
-            data.taken.add(key)
+    found = identifiers_of(pair for source in sources for pair in named_identifiers(source))
+    plain = ("doi", "arxiv_id", "acl_id", "pmid", "pmcid")
+    data.taken.update(key for key in plain if data.data.get(key) in found.values())
     return found
 
 
@@ -305,7 +290,7 @@ def _reference(value: Any) -> Reference | None:
         return None
     ids = _cleaned(value.get("identifiers"))
     if not ids:
-        ids = identifiers_of((_SCHEME_OF[key], value[key]) for key in value if key in _SCHEME_OF)
+        ids = identifiers_of(named_identifiers(value))
         own = next((value[k] for k in ("id", "paper_id", "paperId") if value.get(k)), None)
         if isinstance(own, str | int):
             ids["id"] = one_line(own)
