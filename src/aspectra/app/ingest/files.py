@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from aspectra import __version__
 from aspectra.base.errors import AspectraError, BadInput
+from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
 from aspectra.papers.sources.files import InputFile
@@ -29,7 +30,7 @@ _MOST_REMEMBERED = 20_000  # papers per file; a larger file is simply read again
 
 
 @dataclass
-class FileReport:
+class FileReport(AddReport):
     """What became of one file.
 
     Attributes:
@@ -40,24 +41,12 @@ class FileReport:
         passed_over: why a file of a folder was left alone, or "".
     """
 
-    path: Path
+    path: Path = field(kw_only=True)
     source: str = ""
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    skipped: int = 0
-    with_abstract: int = 0
-    with_full_text: int = 0
-    remarks: list[Remark] = field(default_factory=list)
     error: AspectraError | None = None
     named: bool = True
     known: bool = False
     passed_over: str = ""
-
-    @property
-    def papers(self) -> int:
-        """Papers read, whatever became of them."""
-        return self.added + self.updated + self.unchanged
 
 
 def expand(paths: Iterable[Path]) -> Iterator[Found]:
@@ -130,7 +119,7 @@ class Adding:
         return reports
 
     def _one(self, found: Found) -> FileReport:
-        report = FileReport(found.path, named=found.named)
+        report = FileReport(path=found.path, named=found.named)
         if found.problem and found.named:
             self._failed(report, BadInput(f"{found.path} {found.problem}"))
             return report
@@ -183,10 +172,7 @@ class Adding:
                     hashes.append(record.content_hash)
                 yield record
 
-        done = self._writer.add(noted(), path=_absolute(path), source=report.source)
-        report.added, report.updated, report.unchanged = done.added, done.updated, done.unchanged
-        report.with_abstract, report.with_full_text = done.with_abstract, done.with_full_text
-        report.remarks, report.skipped = done.remarks, done.skipped
+        self._writer.add(noted(), path=_absolute(path), source=report.source, report=report)
         if self._held is not None:
             self._held.update(hashes)
         if content and hashes and len(hashes) <= _MOST_REMEMBERED:

@@ -21,10 +21,9 @@ __all__ = ["MIGRATIONS", "upgrade"]
 _ROWS = 20_000  # rows moved at a time: the room of moved rows is used again
 
 
-def upgrade(db: sqlite3.Connection) -> list[str]:
-    """Run the migrations that the library has not gone through; returns their names."""
+def upgrade(db: sqlite3.Connection) -> None:
+    """Run the migrations that the library has not gone through."""
     (found,) = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    done = []
     for number, name, migrate in MIGRATIONS:
         if number <= int(found):
             continue
@@ -38,8 +37,6 @@ def upgrade(db: sqlite3.Connection) -> list[str]:
             db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
-        done.append(name)
-    return done
 
 
 def _derived(db: sqlite3.Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 from aspectra.papers.identifiers import named_identifiers
@@ -16,10 +17,7 @@ from aspectra.papers.text.cleaning import clean, one_line, storable
 
 __all__ = ["OWN_KEYS", "papers_in_record"]
 
-OWN_KEYS = frozenset(
-    {"id", "title", "abstract", "authors", "year", "venue", "identifiers", "url", "language"}
-    | {"sections", "references", "sentences", "metadata"}
-)
+OWN_KEYS = frozenset(field.name for field in fields(Paper))
 
 _ID = ("_id", "paper_id", "corpusid", "corpus_id", "id", "paperId", "docid", "doc_id", "key")
 _TITLE = ("title", "Title", "paper_title", "display_name")
