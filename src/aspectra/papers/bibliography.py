@@ -1,4 +1,4 @@
-"""What bibliographic formats call the parts of a paper, and the metadata names that they share.
+"""What formats call the parts of a paper (``bibliography.toml``), and the metadata names that they share.
 
 Sources of bibliographies put what a :class:`Paper` has no field for under these metadata names, so that
 a record read from one format can be written in another: ``type`` (a CSL type), ``volume``, ``issue``,
@@ -29,8 +29,8 @@ class Names(msgspec.Struct, frozen=True):
         written_types: CSL type -> the type to write.
     """
 
-    shared: dict[str, tuple[str, ...]]
     attributes: dict[str, tuple[str, ...]] = {}
+    shared: dict[str, tuple[str, ...]] = {}
     types: dict[str, str] = {}
     written_types: dict[str, str] = {}
 
@@ -41,7 +41,7 @@ class Names(msgspec.Struct, frozen=True):
 
 @cache
 def names_in(form: str) -> Names:
-    """The names of a format: ``bibtex``, ``csl-json``, ``nbib`` or ``ris`` (``bibliography.toml``)."""
+    """The names of a format: ``bibtex``, ``csl-json``, ``jsonl``, ``nbib`` or ``ris``."""
     table = Path(__file__).with_suffix(".toml").read_bytes()
     return msgspec.toml.decode(table, type=dict[str, Names])[form]
 

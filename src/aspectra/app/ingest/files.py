@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Adding", "FileReport", "expand"]
 
-# Files that describe a folder rather than belong to it; named one by one they are read all the same.
+# Files that describe a folder; they are read only where they are named one by one.
 _ABOUT = ("readme", "license", "licence", "changelog", "contributing", "copying", "makefile")
 _MOST_REMEMBERED = 20_000  # papers per file; a larger file is simply read again
 
@@ -38,7 +38,7 @@ class FileReport(AddReport):
         source: the format it was read as, or "" when it was not read.
         error: why nothing could be read, or None.
         known: True when it was added before and had not changed, so that it was not read again.
-        passed_over: why a file of a folder was left alone, or "".
+        passed_over: why a file of a folder was not read, or "".
     """
 
     path: Path = field(kw_only=True)
@@ -88,7 +88,7 @@ class Adding:
         as_: format to read everything as; detected where None.
         options: limits for the sources.
         again: read files even when they are known.
-        progress: called with (what is read, records so far, 0: nobody knows how many there are).
+        progress: called with (what is read, records so far, 0); the total is not known.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class Adding:
         return report
 
     def _failed(self, report: FileReport, error: BadInput) -> None:
-        """A file of which nothing could be read: said now, and kept for ``status --skips``."""
+        """Report a file that could not be read, and store the remark for ``status --skips``."""
         report.error = error
         remark = Remark("file", f"{error.what}{': ' + error.why if error.why else ''}")
         report.remarks.append(remark)
         report.skipped += 1
-        if os.path.lexists(report.path):  # a name that was mistyped is nothing to remember
+        if os.path.lexists(report.path):  # nothing is stored of a mistyped name
             self._writer.add([remark], path=_absolute(report.path), source=report.source)
 
     def _read(self, path: Path, report: FileReport) -> None:

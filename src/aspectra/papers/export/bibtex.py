@@ -83,7 +83,7 @@ def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
 
 
 def _sound(value: str) -> str:
-    """A raw value as it stands if its braces balance for BibTeX and for readers that honour escapes."""
+    """The raw value unchanged if its braces balance for BibTeX and for readers that honour escapes."""
     enclosed = "{" + value + "}"
     for signs in (re.findall(r"[{}]", enclosed), re.findall(r"(?<!\\)[{}]", enclosed)):
         depth = 0

@@ -58,7 +58,7 @@ def _item(paper: Paper) -> dict[str, Any]:
 
 
 def _escaped(text: str, variable: str) -> str:
-    """Text as it stands, or with < and & escaped where a reader would take it for markup."""
+    """The text unchanged, or with < and & escaped where a reader would take it for markup."""
     attribute = next(name for name, names in VARIABLES_OF.items() if variable in names)
     plain = Paper("x", **{"title": "x", attribute: text})  # type: ignore[arg-type]
     back = ReadBack(plain, item_paper({"id": "x", "title": "x", variable: text}, "", NO_LIMIT))

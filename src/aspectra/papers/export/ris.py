@@ -2,7 +2,7 @@
 
 A paper that came from RIS is written with its own type and tags as long as they still say what the paper
 holds. Lost: sections, references, sentence spans, metadata outside the shared names, line ends inside
-abstracts, lines that stood after the end of a record, identifiers other than DOI, PMID, PMCID, ISBN and
+abstracts, lines after the end of a record, identifiers other than DOI, PMID, PMCID, ISBN and
 arXiv. The arXiv id is written as a link, which becomes the URL of a paper that has none.
 """
 
@@ -31,7 +31,7 @@ class RisWriter:
     suffix = ".ris"
 
     def write(self, papers: Iterable[Paper]) -> str:
-        """One record a paper, parted by blank lines; the id stands under ``ID``."""
+        """One record a paper, separated by blank lines; the id is under ``ID``."""
         return "\n".join(_record(paper) for paper in map(tidy, papers))
 
 

@@ -32,7 +32,7 @@ _NEWEST = "SELECT max(id) FROM additions GROUP BY path"
 
 
 class Store:
-    """A library opened for reading; :meth:`writing` takes the single writer's place for a while.
+    """A library opened for reading; :meth:`writing` opens it for the single writer.
 
     Args:
         folder: the library's directory.
@@ -96,10 +96,10 @@ class Store:
         added are linked.
 
         Args:
-            purpose: shown to whoever finds the library busy.
+            purpose: shown in the error that a second writer gets.
 
         Raises:
-            LibraryBusy: somebody else is writing.
+            LibraryBusy: another process is writing.
         """
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
@@ -132,14 +132,14 @@ class Store:
         return Derived(self.rows)
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a reading statement, at once; for few of them: it spares a connection of its own."""
+        """All rows of a reading statement; for few of them, as they are loaded at once."""
         try:
             return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise schema.translate(error, self.database) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Rows of a reading statement, streaming, on a connection of their own."""
+        """Rows of a reading statement, streaming, on a new connection."""
         connection = schema.connect(self.database, write=False)
         try:
             yield from connection.execute(statement, values)
@@ -244,7 +244,7 @@ class Store:
             )
         raise NoSuchPaper(
             f"no paper in the library is called {seed!r}",
-            why="looked for an id, a DOI, an arXiv or other identifier and an exact title",
+            why="no id, DOI, arXiv or other identifier and no exact title is the same",
             hint=self._suggest(seed, key),
         )
 
@@ -302,7 +302,7 @@ class Store:
         }
 
     def summary(self) -> dict[str, Any]:
-        """Truthful counts of what the database holds."""
+        """Counts of what the database holds."""
         papers, abstracts, full, texts = self.fetch(
             "SELECT count(*), coalesce(sum(abstract != ''), 0), coalesce(sum(full_hash != ''), 0), "
             "coalesce(sum(abstract = '' AND full_hash = ''), 0) FROM papers"

@@ -120,7 +120,7 @@ def assemble(
     """The paper of one record: values cleaned, read, cut to the limits, and an id chosen.
 
     Args:
-        place: where the record stands, for remarks.
+        place: position of the record in its file, for remarks.
         options: limits, see :func:`within_limits`.
         own_id: the record's id or key, or "".
         title: of any JSON type; it is put on one line, as are venue and URL.

@@ -1,4 +1,4 @@
-"""Files as people have them: opened once, decompressed, in whatever encoding."""
+"""Files opened once, decompressed and decoded, whatever their encoding."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class InputFile:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         for stream in (self._stream, self._raw):
             if stream is not None:
                 stream.close()

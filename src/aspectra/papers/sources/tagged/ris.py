@@ -123,7 +123,7 @@ def _identifiers(record: TaggedRecord, urls: list[str]) -> Iterator[tuple[str, o
 SOURCES.register("ris")(
     TaggedFormat(
         "ris",
-        "RIS of any vendor; stray lines, missing ends and repeated tags are survived",
+        "RIS of any vendor; stray lines, missing ends and repeated tags are accepted",
         (".ris",),
         "RIS record",
         _RULES,

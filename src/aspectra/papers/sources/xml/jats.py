@@ -135,7 +135,7 @@ def _abstract(element: Element | None) -> str:
 
 
 def _sections(root: Element | None) -> Iterator[Section]:
-    """Every section with its own paragraphs, in order; a stack, because depth is the document's to choose."""
+    """Every section with its own paragraphs, in order; a stack, because documents nest without limit."""
     if root is None:
         return
     stack = [root]
