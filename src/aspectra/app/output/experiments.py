@@ -195,6 +195,11 @@ def cell_of(opened: Opened, asked: dict[str, str | None]) -> dict[str, str]:
     Raises:
         UsageError: none fits, or several do.
     """
+    from aspectra.search.recipe import Recipe
+
+    recipe = asked["recipe"]
+    if recipe is not None and recipe not in {c["recipe"] for c in opened.about.cells}:
+        asked = {**asked, "recipe": Recipe.parse(recipe).name}  # another spelling of the same steps
     fits = [
         dict(c) for c in opened.about.cells if all(v is None or c[name] == v for name, v in asked.items())
     ]
