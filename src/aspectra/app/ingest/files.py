@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer
     from aspectra.papers.library.store import Store
 
-__all__ = ["Adding", "FileReport", "expand"]
+__all__ = ["Adding", "FileReport"]
 
 # Files that describe a folder; they are read only where they are named one by one.
 _ABOUT = ("readme", "license", "licence", "changelog", "contributing", "copying", "makefile")
@@ -49,7 +49,7 @@ class FileReport(AddReport):
     passed_over: str = ""
 
 
-def expand(paths: Iterable[Path]) -> Iterator[Found]:
+def _expand(paths: Iterable[Path]) -> Iterator[Found]:
     """The files of all paths: of folders all that :func:`walk` gives, less what only describes the folder."""
     for path in paths:
         if not path.is_dir():
@@ -107,12 +107,12 @@ class Adding:
         self._options = options or ReadOptions()
         self._again = again
         self._progress = progress or (lambda step, done, total: None)
-        self._held: set[str] | None = None
+        self._stored: set[str] | None = None
 
     def run(self, paths: Iterable[Path], tell: Callable[[FileReport], None]) -> list[FileReport]:
         """Add everything; ``tell`` is called after each file."""
         reports = []
-        for found in expand(paths):
+        for found in _expand(paths):
             report = self._one(found)
             reports.append(report)
             tell(report)
@@ -173,8 +173,8 @@ class Adding:
                 yield record
 
         self._writer.add(noted(), path=_absolute(path), source=report.source, report=report)
-        if self._held is not None:
-            self._held.update(hashes)
+        if self._stored is not None:
+            self._stored.update(hashes)
         if content and hashes and len(hashes) <= _MOST_REMEMBERED:
             self._remember(content, report, hashes)
 
@@ -199,9 +199,9 @@ class Adding:
         same = known["extractor"] == _extractor(known["source"]) and known["options"] == str(self._options)
         if not same or self._as not in (None, known["source"]):
             return False
-        if self._held is None:
-            self._held = {row[0] for row in self._library.rows("SELECT content_hash FROM papers")}
-        if not self._held.issuperset(known["papers"]):
+        if self._stored is None:
+            self._stored = {row[0] for row in self._library.rows("SELECT content_hash FROM papers")}
+        if not self._stored.issuperset(known["papers"]):
             return False
         report.source, report.known = known["source"], True
         report.unchanged, report.skipped = len(known["papers"]), known["skipped"]

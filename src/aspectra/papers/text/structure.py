@@ -16,7 +16,7 @@ from aspectra.papers.paper import Reference, Section
 from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import cut_references, entries_of, read_reference
 
-__all__ = ["Outline", "bare_heading", "outline", "reflow"]
+__all__ = ["Outline", "bare_heading", "outline"]
 
 _NAMES = "|".join(Path(__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
 _KNOWN = re.compile(
@@ -48,7 +48,7 @@ class Outline:
     references: tuple[Reference, ...]
 
 
-def reflow(lines: list[str]) -> str:
+def _reflow(lines: list[str]) -> str:
     """Printed lines as paragraphs: one line each, with a blank line between."""
     lengths = [len(line) for line in lines if len(line) > 30]
     short = 0.75 * statistics.median(lengths) if len(lengths) >= 4 else 0.0
@@ -192,7 +192,7 @@ def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str
         if _AFTER_ABSTRACT.match(line) or headings.name(line):
             break
         end += 1
-    abstract = reflow([inline, *lines[at + 1 : end]] if inline else lines[at + 1 : end])
+    abstract = _reflow([inline, *lines[at + 1 : end]] if inline else lines[at + 1 : end])
     left = lines[end:]
     if len(abstract) > _LONGEST_ABSTRACT:
         abstract, _, more = abstract.partition("\n\n")
@@ -200,7 +200,7 @@ def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str
         if len(abstract) > _LONGEST_ABSTRACT:
             left, abstract = [abstract, "", *left], ""
     sections = _sections(left, appendix=appendix, markdown=markdown)
-    return reflow(lines[:at]), abstract, sections
+    return _reflow(lines[:at]), abstract, sections
 
 
 def _abstract_line(lines: list[str]) -> int | None:
@@ -248,7 +248,7 @@ def _sections(lines: list[str], *, appendix: bool, markdown: bool) -> list[Secti
         if heading is None:
             body.append(line)
             continue
-        sections.append(Section(name, reflow(body)))
+        sections.append(Section(name, _reflow(body)))
         name, body = one_line(heading), []
-    sections.append(Section(name, reflow(body)))
+    sections.append(Section(name, _reflow(body)))
     return [section for section in sections if section.heading or section.text]
