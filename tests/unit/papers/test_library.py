@@ -113,7 +113,7 @@ def test_many_ids_are_read_at_once(library):
     ids = [paper.id for paper in reversed(papers)]
     assert list(library.get_many(["nowhere", *ids])) == ids
     assert list(library.papers_at(range(3000, 0, -1))) == [
-        row[0] for row in library.rows("SELECT pos FROM papers")
+        row[0] for row in library.rows("SELECT pos FROM papers ORDER BY pos")
     ]
     assert library.versions([*ids, "nowhere"]) == {}
 
