@@ -18,7 +18,7 @@ from aspectra.papers.ids import numbered
 from aspectra.papers.library import linking
 from aspectra.papers.library.rows import author_keys, paper_columns, paper_from_row, paper_row
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.remark import Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.library.derived import DerivedWriter

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.remark import Remark
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -18,26 +18,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
+from aspectra.papers.remark import Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.sources.files import InputFile
 
 __all__ = ["SOURCES", "ReadOptions", "Remark", "Source"]
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something the reader of the file should know about one record.
-
-    Attributes:
-        place: where, for a person: ``line 12``, ``entry smith2020``, ``record 3``, ``file``.
-        reason: what is wrong and what was done about it.
-        skipped: True when the record was left out, False when it was kept all the same.
-    """
-
-    place: str
-    reason: str
-    skipped: bool = True
 
 
 @dataclass(frozen=True, slots=True)
