@@ -359,7 +359,7 @@ class Library:
         >>> library.status()["papers"]
         3
         """
-        from aspectra.app.output.library_facts import facts_of
+        from aspectra.app.library_facts import facts_of
 
         return facts_of(self.store)
 

@@ -14,6 +14,8 @@ from aspectra.base.values import Value
 __all__ = [
     "EXPORT_FORMATS",
     "FORMATS",
+    "RUN_FORMATS",
+    "TABLE_FORMATS",
     "Settings",
     "default_library",
     "load_config",
@@ -24,6 +26,8 @@ __all__ = [
 Format = Literal["table", "json", "jsonl", "bibtex", "ris", "csl-json", "csv", "trec"]
 FORMATS: tuple[str, ...] = get_args(Format)
 EXPORT_FORMATS = FORMATS[2:]
+TABLE_FORMATS = ("markdown", "latex", "csv", "json")  # of the lab's tables
+RUN_FORMATS = ("trec", "beir", "jsonl")  # of a run that is exported
 
 
 class SearchSettings(Value, frozen=True):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.options.panels import option
-from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import count
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport

@@ -21,10 +21,11 @@ from aspectra.app.options.lab import (
     choice,
 )
 from aspectra.app.options.model import OracleRates, language_model
-from aspectra.app.options.panels import AsJson, CommandGroup, OutputFile, option
-from aspectra.app.output.experiments import RUN_FORMATS, write_tables
-from aspectra.app.output.screen import count
+from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
+from aspectra.app.settings import RUN_FORMATS
+from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 __all__ = ["app"]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.options.panels import OUTPUT, AsJson, OutputFile, option
-from aspectra.app.output.screen import Screen, count, safe
 from aspectra.app.session import Session, common
 from aspectra.app.settings import EXPORT_FORMATS
+from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
+from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 

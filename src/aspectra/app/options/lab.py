@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from aspectra.app.options.panels import option
-from aspectra.app.output.experiments import TABLE_FORMATS
+from aspectra.app.settings import TABLE_FORMATS
+from aspectra.app.terminal.panels import option
 
 __all__ = [
     "Baseline",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from aspectra.app.options.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
 from aspectra.app.settings import FORMATS
+from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:

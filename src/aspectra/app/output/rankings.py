@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.screen import Screen, count, safe
+from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
