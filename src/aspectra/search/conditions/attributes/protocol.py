@@ -79,8 +79,10 @@ class Attribute(Protocol):
 
 
 def words_in_file(name: str, language: str) -> str:
-    """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`."""
+    """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`; "" without that file."""
     file = resources.files(__package__) / "words" / f"{name}.txt"
+    if not file.is_file():
+        return ""
     parts = _SECTION.split(file.read_text("utf-8"))
     return dict(zip(parts[1::2], parts[2::2], strict=True)).get(language, "")
 
