@@ -1,37 +1,28 @@
 """Pages that MkDocs generates at each build: commands, members of every family, Python, files above docs/.
 
-Named as a hook in ``mkdocs.yml``; nothing of it is written into the source tree.
+Named in ``mkdocs.yml`` as a hook, and as an extension that marks the examples in docstrings as code. Nothing
+of it is written into the source tree.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
+import griffe
 import typer
 from mkdocs.structure.files import File, Files
 
-# (title, module of the protocol, name of the registry, where members live)
-FAMILIES = (
-    ("Sources", "aspectra.papers.sources.protocol", "SOURCES"),
-    ("Writers", "aspectra.papers.export.protocol", "WRITERS"),
-    ("Encoders", "aspectra.views.encoders.protocol", "ENCODERS"),
-    ("Lenses", "aspectra.views.lenses.protocol", "LENSES"),
-    ("Planners", "aspectra.search.planning.planners.protocol", "PLANNERS"),
-    ("Attributes", "aspectra.search.conditions.attributes.protocol", "ATTRIBUTES"),
-    ("Stages", "aspectra.search.stages.protocol", "STAGES"),
-    ("Judges", "aspectra.search.rerank.judges.protocol", "JUDGES"),
-    ("Sorters", "aspectra.search.rerank.sorters.protocol", "SORTERS"),
-    ("Measures", "aspectra.lab.measures.protocol", "MEASURES"),
-    ("Benchmarks", "aspectra.lab.benchmarks.protocol", "BENCHMARKS"),
-)
 PUBLIC = ("aspectra", "aspectra.lab")
+# From a prompt to the next empty line.
+_EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 # Files of the project that are pages too: page -> file.
 ABOVE = {
     "index.md": "README.md",
@@ -56,6 +47,19 @@ def on_files(files: Files, config: Any) -> Files:
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def _fenced(text: str) -> str:
+    return _EXAMPLE.sub(r"```pycon\n\g<0>\n```", text)
+
+
+class Examples(griffe.Extension):
+    """Puts examples (``>>> ...``) between fences, so that they are no quotes or links in Markdown."""
+
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Change the docstring of one object."""
+        if obj.docstring:
+            obj.docstring.value = _fenced(obj.docstring.value)
 
 
 def _linked(text: str) -> str:
@@ -98,19 +102,23 @@ def _walk(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tupl
 
 
 def _row(parameter: click.Parameter) -> str:
+    from aspectra.app.options.panels import with_members
+
     names = " ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-    text = _cell(getattr(parameter, "help", "") or "")
+    text = _cell(with_members(getattr(parameter, "help", "") or ""))
     shown = "" if parameter.default in (None, False, ()) else _cell(f"`{parameter.default}`")
     return f"| {names} | {text} | {shown} |"
 
 
 def members() -> Iterator[str]:
     """One table a family: name and first line of the documentation."""
+    from aspectra.app.options.panels import FAMILIES
+
     yield "# Members of every family\n"
     yield "Each is one file; [how to add one](../contributing.md). Generated from the registries.\n"
-    for title, module, name in FAMILIES:
-        registry = getattr(import_module(module), name)
-        yield f"## {title}\n\n| name | what it is |\n|---|---|"
+    for family, module in FAMILIES.items():
+        registry = getattr(import_module(module), family.upper())
+        yield f"## {family.capitalize()}\n\n| name | what it is |\n|---|---|"
         for member in registry:
             yield f"| `{member}` | {_cell(_about(registry.get(member)))} |"
         yield ""
@@ -165,14 +173,14 @@ def python() -> Iterator[str]:
     yield "# Python\n"
     for name in PUBLIC:
         module = import_module(name)
-        yield f"## `{name}`\n\n{inspect.getdoc(module) or ''}\n"
+        yield f"## `{name}`\n\n{_fenced(inspect.getdoc(module) or '')}\n"
         for public in module.__all__:
             if public.startswith("__"):
                 continue
             value = getattr(module, public)
-            where = getattr(value, "__module__", name)
-            what = getattr(value, "__qualname__", public)
-            if inspect.isclass(value) or inspect.isfunction(value):
-                yield f"::: {where}.{what}\n    options:\n      heading_level: 3\n"
+            if inspect.isclass(value) or inspect.isroutine(value):
+                yield f"::: {value.__module__}.{value.__qualname__}\n    options:\n      heading_level: 3\n"
+            elif get_args(value):  # the values that an argument may have
+                yield f"::: aspectra.app.preferences.{public}\n    options:\n      heading_level: 3\n"
             else:
-                yield f"### `{public}`\n\n{(inspect.getdoc(value) or '').partition(chr(10))[0]}\n"
+                yield f"### `{public}`\n\n{_fenced(inspect.getdoc(value) or '')}\n"

@@ -153,7 +153,8 @@ class ResultOptions:
     """What is written of a ranking, and where."""
 
     format: Annotated[
-        str | None, option(metavar="NAME", about="table, json, {writers}, trec.", panel=OUTPUT)
+        str | None,
+        option(metavar="NAME", about="table, json or one of export{; writers}.", panel=OUTPUT),
     ] = None
     json: Annotated[
         bool, option("--json", about="One JSON document (aspectra schema search).", rare=True, panel=OUTPUT)

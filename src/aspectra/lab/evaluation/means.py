@@ -48,6 +48,11 @@ class Score:
         missing: units without a ranking.
         systems: role -> system -> mean, for a measure over several systems.
         over: topics judged, for such a measure.
+
+    >>> from aspectra.lab import AP, evaluate
+    >>> score = evaluate([AP], {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}})[AP]
+    >>> score.mean, score.values
+    (0.5, {'q': 0.5})
     """
 
     measure: Measure
