@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.measures.protocol import Measure
+from aspectra.lab.measures.protocol import Family, Measure
 
 __all__ = ["Counts", "Evaluation", "Labels", "Score", "nested_mean"]
 
@@ -141,15 +141,16 @@ class Evaluation:
     asked: Mapping[str, Measure] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
-    def __getitem__(self, asked: str | Measure) -> Score:
+    def __getitem__(self, asked: str | Measure | Family) -> Score:
         return self.get(asked)
 
-    def get(self, asked: str | Measure, mode: str | None = None) -> Score:
+    def get(self, asked: str | Measure | Family, mode: str | None = None) -> Score:
         """The score of a measure, by the spelling it was given with or its complete one.
 
         Raises:
             UsageError: it was not evaluated, or there are several modes and none is named.
         """
+        asked = asked() if isinstance(asked, Family) else asked
         measure = self.asked.get(asked, asked) if isinstance(asked, str) else asked
         found = [s for s in self.scores if str(s.measure) == str(measure) and mode in (None, s.mode)]
         if len(found) == 1:

@@ -1,7 +1,9 @@
 """The protocol of an attribute: what conditions of one name mean.
 
 To add an attribute, write one module in ``search/conditions/attributes`` with an object registered by
-``@ATTRIBUTES.register(name)``; third parties use the entry point group ``aspectra.attribute``.
+``ATTRIBUTES.register(name)``; a third party names the module in an entry point of the group
+``aspectra.attribute``. ``tests/unit/search/test_attribute_conformance.py`` tests every member with the values
+in its table.
 """
 
 from __future__ import annotations
