@@ -1,7 +1,7 @@
 """Pages that MkDocs generates at each build: commands, members of every family, Python, files above docs/.
 
-Named in ``mkdocs.yml`` as a hook, and as an extension that marks the examples in docstrings as code. Nothing
-of it is written into the source tree.
+Named in ``mkdocs.yml`` as a hook, and as an extension that makes Markdown of docstrings. Nothing of it is
+written into the source tree.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import typer
 from mkdocs.structure.files import File, Files
 
 PUBLIC = ("aspectra", "aspectra.lab")
+_ROLE = re.compile(r":[a-z]+:`(~?)([^`]+)`")
 # From a prompt to the next empty line.
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 # Files of the project that are pages too: page -> file.
@@ -49,17 +50,18 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def _fenced(text: str) -> str:
+def _markdown(text: str) -> str:
+    text = _ROLE.sub(lambda role: f"`{role[2].rpartition('.')[2] if role[1] else role[2]}`", text)
     return _EXAMPLE.sub(r"```pycon\n\g<0>\n```", text)
 
 
 class Examples(griffe.Extension):
-    """Puts examples (``>>> ...``) between fences, so that they are no quotes or links in Markdown."""
+    """Makes Markdown of docstrings: examples (``>>> ...``) between fences, roles as code."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of one object."""
         if obj.docstring:
-            obj.docstring.value = _fenced(obj.docstring.value)
+            obj.docstring.value = _markdown(obj.docstring.value)
 
 
 def _linked(text: str) -> str:
@@ -125,13 +127,15 @@ def members() -> Iterator[str]:
 
 
 def _about(member: Any) -> str:
-    """What a member declares of itself, else the first line of its documentation."""
-    declared = getattr(member, "description", "")
-    if declared:
-        return str(declared)
+    """What a member declares of itself, else the first line of its documentation or of its module's."""
+    for field in ("description", "summary", "about", "help"):
+        declared = getattr(member, field, "")
+        if isinstance(declared, str) and declared:
+            return _markdown(declared.partition("\n")[0])
     own = member if inspect.isclass(member) or inspect.isfunction(member) else type(member)
-    text = inspect.getdoc(own) or inspect.getdoc(inspect.getmodule(own)) or ""
-    return text.partition("\n")[0]
+    texts = (inspect.getdoc(own), inspect.getdoc(inspect.getmodule(own)))
+    known = (text.partition("\n")[0] for text in texts if text and not text.startswith("See "))
+    return _markdown(next(known, ""))
 
 
 def settings() -> Iterator[str]:
@@ -165,7 +169,8 @@ def json_documents() -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """One line, with the bars escaped that are not in code."""
+    return re.sub(r"(`+).+?\1|\|", lambda found: found[0] if found[1] else r"\|", " ".join(text.split()))
 
 
 def python() -> Iterator[str]:
@@ -173,14 +178,15 @@ def python() -> Iterator[str]:
     yield "# Python\n"
     for name in PUBLIC:
         module = import_module(name)
-        yield f"## `{name}`\n\n{_fenced(inspect.getdoc(module) or '')}\n"
+        yield f"## `{name}`\n\n{_markdown(inspect.getdoc(module) or '')}\n"
         for public in module.__all__:
             if public.startswith("__"):
                 continue
             value = getattr(module, public)
-            if inspect.isclass(value) or inspect.isroutine(value):
-                yield f"::: {value.__module__}.{value.__qualname__}\n    options:\n      heading_level: 3\n"
-            elif get_args(value):  # the values that an argument may have
-                yield f"::: aspectra.app.preferences.{public}\n    options:\n      heading_level: 3\n"
+            if inspect.ismethod(value):
+                yield f"### `{public}`\n"
+                yield f"::: {value.__module__}.{value.__qualname__}\n    options:\n      heading_level: 4\n"
+            elif inspect.isclass(value) or inspect.isfunction(value) or get_args(value):
+                yield f"::: {name}.{public}\n    options:\n      heading_level: 3\n"
             else:
-                yield f"### `{public}`\n\n{_fenced(inspect.getdoc(value) or '')}\n"
+                yield f"### `{public}`\n\n{_markdown(inspect.getdoc(value) or '')}\n"

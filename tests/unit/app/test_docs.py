@@ -23,6 +23,14 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_exist(page):
+    named = re.findall(r"`((?:[\w-]+/)+[\w.]*)`", (ROOT / page).read_text("utf-8"))
+    assert named
+    places = (ROOT / "src" / "aspectra", ROOT / "tests" / "unit", ROOT)
+    assert [n for n in named if "NAME" not in n and not any((p / n).exists() for p in places)] == []
+
+
 def test_commands_and_flags_exist():
     helps: dict[str, str] = {}
     for page in PAGES:
