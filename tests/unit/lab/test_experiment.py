@@ -178,7 +178,8 @@ def test_costs_are_summed_over_rankings(beir):
     cell = beir.cell()
     with beir.records() as records:
         for number, topic in enumerate(beir.benchmark.topics, 1):
-            spent = Tally(questions=number, cost=Cost(calls=number, prompt_tokens=10 * number))
+            cost = Cost(calls=number, prompt_tokens=10 * number, unpriced=number)
+            spent = Tally(questions=number, cost=cost)
             records.add(Record(cell.key, topic.id, "original", 0, ("b0",), (1.0,), 0.1, spent))
         outcome = score_cell(cell, records)
     count = len(beir.benchmark.topics)
