@@ -1,9 +1,7 @@
 """The protocol of an attribute: what conditions of one name mean.
 
 To add an attribute, write one module in ``search/conditions/attributes`` with an object registered by
-``ATTRIBUTES.register(name)``; a third party names the module in an entry point of the group
-``aspectra.attribute``. ``tests/unit/search/test_attribute_conformance.py`` tests every member with the values
-in its table.
+``@ATTRIBUTES.register(name)``; third parties use the entry point group ``aspectra.attribute``.
 """
 
 from __future__ import annotations
@@ -81,10 +79,8 @@ class Attribute(Protocol):
 
 
 def words_in_file(name: str, language: str) -> str:
-    """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`; "" without that file."""
+    """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`."""
     file = resources.files(__package__) / "words" / f"{name}.txt"
-    if not file.is_file():
-        return ""
     parts = _SECTION.split(file.read_text("utf-8"))
     return dict(zip(parts[1::2], parts[2::2], strict=True)).get(language, "")
 

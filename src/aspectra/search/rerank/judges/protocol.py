@@ -2,9 +2,8 @@
 
 A judge gives scores to papers one by one, says which of two fits better, or puts up to ``width`` papers in
 order. To add one, write a module in ``search/rerank/judges`` with a frozen dataclass decorated by
-``@JUDGES.register(name)``; its fields are its options. A third party names the module in an entry point of
-the group ``aspectra.judge``. ``tests/unit/search/test_rerank_judges.py`` tests every member that uses a
-model.
+``@JUDGES.register(name)``, its fields being its options, and name it in :data:`JUDGES`; third parties use the
+entry point group ``aspectra.judge``.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A sorter decides which questions to ask; it sees papers only as places in the first-stage order, from 0. It
 says before it runs how many calls it may need and how much of its order is certain when the judge makes no
 mistake. To add one, write a module in ``search/rerank/sorters`` with a frozen dataclass decorated by
-``@SORTERS.register(name)``; its fields are its options. A third party names the module in an entry point of
-the group ``aspectra.sorter``. ``tests/unit/search/test_rerank_sorters.py`` tests the methods in its list.
+``@SORTERS.register(name)``, its fields being its options, and name it in :data:`SORTERS`; third parties use
+the entry point group ``aspectra.sorter``.
 """
 
 from __future__ import annotations
