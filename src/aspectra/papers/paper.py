@@ -97,6 +97,9 @@ class Paper:
         language: BCP 47 primary tag (``en``, ``zh``) where the source states it, else "".
         sentences: the abstract's own sentence boundaries and roles where the source brings them.
         metadata: every other field of the record, losslessly, JSON values only.
+
+    >>> Paper("owl", "Owls hunt at night", year=2019).to_dict()
+    {'id': 'owl', 'title': 'Owls hunt at night', 'year': 2019}
     """
 
     id: str

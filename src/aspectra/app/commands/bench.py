@@ -121,7 +121,10 @@ def run(
         list[str] | None, argument("A benchmark and its files; see bench list.", metavar="NAME=FOLDER")
     ] = None,
     recipe: Annotated[
-        list[str] | None, choice("bm25, 'bm25 | top(200) | dense' or FILE", "--recipe", "-r", metavar="SPEC")
+        list[str] | None,
+        choice(
+            "bm25, 'bm25 | top(200) | dense' or FILE{; planners}{; stages}", "--recipe", "-r", metavar="SPEC"
+        ),
     ] = None,
     protocol: Annotated[str | None, choice("pool, collection, both [the benchmark's].")] = None,
     depth: Annotated[int | None, choice("Papers kept of a ranking [1000].", metavar="N")] = None,
@@ -129,7 +132,9 @@ def run(
     measure: Measures = None,
     preset: Preset = None,
     repeats: Annotated[int | None, choice("Runs of what varies [1].", metavar="N")] = None,
-    encoder: Annotated[list[str] | None, choice("An encoder; again for several.", metavar="SPEC")] = None,
+    encoder: Annotated[
+        list[str] | None, choice("An encoder; again for several{; encoders}.", metavar="SPEC")
+    ] = None,
     no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
     option: LoaderOption = None,
     oracle: OracleRates = None,

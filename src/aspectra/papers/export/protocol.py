@@ -1,7 +1,8 @@
 """The protocol of a writer: papers as one text in a format that other programs read.
 
-To add a writer, write one module in ``papers/export`` whose class has ``name``, ``suffix`` and ``write``, and
-register an instance of it (a third party uses the entry point group ``aspectra.writer``).
+To add a writer, write one module in ``papers/export`` that registers an object with the members of
+:class:`Writer`: ``WRITERS.register("name")(...)``; a third party names the module in an entry point of the
+group ``aspectra.writer``. ``tests/unit/papers/test_writers.py`` tests every member.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ NO_LIMIT = ReadOptions(max_text_chars=2**62)
 
 
 class Writer(Protocol):
-    """Writes papers in one format."""
+    """Writes papers in one format.
+
+    Attributes:
+        name: what ``aspectra export --format`` takes.
+        suffix: ending of file names that stands for the format, with the dot.
+    """
 
     name: str
     suffix: str

@@ -1,12 +1,12 @@
 """The protocol of a source: something that reads papers out of a file or folder, one at a time.
 
 To add a source, write one module in ``papers/sources`` that registers an object with the members of
-:class:`Source`: ``SOURCES.register("name")(...)``. Nothing else names it; a third party uses the entry point
-group ``aspectra.source`` instead. JSON, tagged and XML formats have a shell to fill
+:class:`Source`: ``SOURCES.register("name")(...)``. Nothing else names it; a third party names the module in
+an entry point of the group ``aspectra.source``. JSON, tagged and XML formats have a base class
 (:class:`~aspectra.papers.sources.json.records.JsonFormat`,
 :class:`~aspectra.papers.sources.tagged.records.TaggedFormat`,
-:class:`~aspectra.papers.sources.xml.elements.XmlFormat`).
-``tests/unit/papers/test_source_conformance.py`` tests every member.
+:class:`~aspectra.papers.sources.xml.elements.XmlFormat`). ``tests/unit/papers/test_source_conformance.py``
+tests every member.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
         # Aliases of aliases expand without end.
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(found[1], yaml.BaseLoader)):
             raise ValueError("aliases are not followed")
-        loaded = yaml.load(found[1], yaml.BaseLoader)  # noqa: S506 - builds texts, lists and mappings only
+        loaded = yaml.BaseLoader(found[1]).get_single_data()  # texts, lists and mappings only
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = f"not read as YAML ({one_line(error)[:200]}), only its simple lines are"
         loaded = {key: value.strip("\"' ") for key, value in _KEY.findall(found[1])}
