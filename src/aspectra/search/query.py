@@ -40,6 +40,9 @@ class Query(Value, frozen=True):
 
     Raises:
         UsageError: there is neither text nor seed, or a field has an impossible value.
+
+    >>> Query("owls", limit=3).limit
+    3
     """
 
     text: str = ""
