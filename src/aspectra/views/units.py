@@ -44,11 +44,7 @@ class Units:
     @classmethod
     def load(cls, folder: Path) -> Units:
         """Memory-mapped from a generation."""
-        # Plain arrays over the same memory: slicing a memmap object costs ten times as much.
-        return cls(
-            np.asarray(load_array(folder / "offsets.npy")),
-            np.asarray(load_array(folder / "spans.npy")),
-        )
+        return cls(load_array(folder / "offsets.npy"), load_array(folder / "spans.npy"))
 
     def save(self, folder: Path) -> None:
         """Into a generation being built."""

@@ -75,12 +75,13 @@ def build_index(
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
         fixed = _fixed(library, chosen, encoders, sample)
-        current = None if rebuild else _current(library)
+        current = _current(library)
         manifest = {} if current is None else library.generations.manifest(current)
         same = manifest.get("fixed") == fixed and manifest.get("revision") == library.revision
         state = manifest["state"] if same else _state(library, chosen, fixed)
-        if current is not None and manifest.get("state") == state:
-            if not same:
+        changed = manifest.get("revision") != library.revision
+        if not rebuild and current is not None and manifest.get("state") == state:
+            if changed:
                 writer.derived.collect()
             return IndexReport(manifest["papers"], generation=current.name, changed=False)
         report = IndexReport()
@@ -112,7 +113,8 @@ def build_index(
         report.generation = _publish(
             Draft(library, Path(), chosen, encoders, report, progress, sample), identity
         )
-        writer.derived.collect()
+        if changed:  # else nothing was orphaned since the last time
+            writer.derived.collect()
         writer.checkpoint()
         return report
 

@@ -18,8 +18,8 @@ import numpy as np
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.views.arrays import new_array
 from aspectra.views.encoders.protocol import Encoding, Kind
-from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Floats
 
 __all__ = ["LensEncoder", "VectorLens", "build_lens_vectors", "vector_lens"]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
-from aspectra.views.kinds.protocol import Asked, View, ViewFacts
 from aspectra.views.lexical.collection import Statistics, weigh_by
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
-from aspectra.views.lexical.tokens import LexicalSettings, Tokeniser
+from aspectra.views.protocol import Asked, View, ViewFacts
+from aspectra.views.tokens import LexicalSettings, Tokeniser
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
@@ -39,7 +39,7 @@ def build_lexical(
 
     Args:
         texts: one for each paper or unit.
-        settings: see :class:`~aspectra.views.lexical.tokens.LexicalSettings`.
+        settings: see :class:`~aspectra.views.tokens.LexicalSettings`.
         folder: is made; has the view's name.
         pairs: store each paper's words and documents, for reverse probes.
         damped: reverse probes use root frequencies, see
@@ -147,7 +147,7 @@ class LexicalView(View):
         return {t: float(np.log1p(total / max(int(self._frequency[t]), 1))) for t in terms}
 
     def look_up(self, probe: Probe) -> Asked:
-        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             pairs = self._reverse_pairs(probe)
             held = [pairs.documents(at) for at in self._seed_positions(probe)]
@@ -199,7 +199,7 @@ class LexicalView(View):
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 
     def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
-        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        """See :class:`~aspectra.views.protocol.View`."""
         return [self._score(one, papers) for one in asked]
 
     def _score(self, asked: Asked, papers: Positions | None) -> Scored:
@@ -224,7 +224,7 @@ class LexicalView(View):
         return scores[:count]
 
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """See :class:`~aspectra.views.kinds.protocol.View`; papers that share no word are left out."""
+        """See :class:`~aspectra.views.protocol.View`; papers that share no word are left out."""
         if asked.probe.reverse:  # a score below a candidate's own mean is below 0, and still a match
             return scored.best(k, self._id_order, allowed, drop_unknown=True)
         scores = scored.scores if allowed is None else scored.scores * allowed

@@ -69,8 +69,7 @@ class Moments:
     @classmethod
     def load(cls, folder: Path) -> Moments:
         """Inverse of :meth:`save`."""
-        mean, deviation = (load_array(folder / f"reverse_{n}.npy") for n in ("mean", "deviation"))
-        return cls(np.asarray(mean), np.asarray(deviation))
+        return cls(*(load_array(folder / f"reverse_{n}.npy") for n in ("mean", "deviation")))
 
 
 def moments_of(scored: Iterable[tuple[int, Floats]], own: Floats) -> Moments:

@@ -20,22 +20,14 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.prompted.definition import PromptedLens, usable
 from aspectra.views.prompted.store import Reading, keyed_readings, state, vectors_of
+from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["NUMBER", "collect_prompted", "encode_readings", "lens_view", "prompted_state", "reading_text"]
+__all__ = ["NUMBER", "collect_prompted", "encode_readings", "prompted_state"]
 
 NUMBER = "number"  # the column of a number lens
 Progress = Callable[[str, int, int], None]
 _FORMAT = "1"
-
-
-def lens_view(name: str, scorer: str) -> str:
-    """Name of a lens's view.
-
-    >>> lens_view("stance", "bm25")
-    'lens-stance@bm25'
-    """
-    return f"lens-{name}@{scorer}"
 
 
 def prompted_state(library: Store) -> list[str]:
@@ -116,10 +108,10 @@ def collect_prompted(
             continue
         facts |= {"cues": list(lens.prompt.cues), "about": lens.prompt.about}
         texts = ["" if reading is None else str(reading.value or "") for reading in read]
-        view = lens_view(name, "bm25")
+        view = ViewFacts.words_of(lens_base(name)).name
         views[view] = {**facts, **build_lexical(texts, settings.lexical, folder / view)}
         for spec, encoder in encoders:
-            view = lens_view(name, encoder.name)
+            view = ViewFacts(lens_base(name), encoder.name).name
             keys = [_vector_key(key, text) for (key, _), text in zip(found, texts, strict=True)]
             views[view] = {**facts, **_vectors(library, lens, keys, spec, encoder, folder / view)}
     return lenses, views
@@ -163,16 +155,3 @@ def _vectors(
         "truncated": truncated,
         "unit_length": bool(((np.abs(norms - 1) < 1e-2) | (norms == 0)).all()),
     }
-
-
-def reading_text(library: Store, name: str, values: str, paper_id: str) -> str:
-    """The value of a text lens for a paper, or "".
-
-    Args:
-        library: that holds it.
-        name: of the lens.
-        values: fingerprint of the values that the generation was built from.
-        paper_id: of the paper.
-    """
-    value = library.derived.of(f"prompted:{name}", values, paper_id)
-    return "" if value is None else str(Reading.unpack(value).value or "")

@@ -28,6 +28,7 @@ __all__ = [
     "readings",
     "state",
     "tally",
+    "text_of_paper",
     "unread",
     "values_of",
     "vectors_of",
@@ -215,6 +216,19 @@ def tally(library: Store, lens: PromptedLens) -> Tally:
 def state(library: Store, lens: PromptedLens) -> str:
     """Changes whenever the lens's values do: what an index depends on."""
     return f"{lens.name}/{lens.fingerprint}/{library.derived.state(values_of(lens))}"
+
+
+def text_of_paper(library: Store, name: str, values: str, paper_id: str) -> str:
+    """The value of a text lens for a paper, or "".
+
+    Args:
+        library: the library with the values.
+        name: of the lens.
+        values: fingerprint of the values that the generation was built from.
+        paper_id: of the paper.
+    """
+    value = library.derived.of(f"prompted:{name}", values, paper_id)
+    return "" if value is None else str(Reading.unpack(value).value or "")
 
 
 def forget(writer: Writer, name: str) -> None:

@@ -9,7 +9,7 @@ from aspectra.search.planning.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_
 from aspectra.search.planning.directions import Directed
 from aspectra.search.planning.planners.protocol import ViewNames, planner
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Probe
 
 __all__ = ["directional"]
