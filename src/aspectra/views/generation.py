@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +25,7 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
+from aspectra.views.tokens import LexicalSettings
 from aspectra.views.units import Units, paper_spans
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 
@@ -51,7 +53,6 @@ class Generation:
             raise LibraryCorrupt(
                 "the index was built by a newer Aspectra", hint="pip install --upgrade aspectra"
             )
-        self.settings = IndexSettings.from_dict(self.manifest["settings"])
         self.ids: list[str] = json.loads((folder / "ids.json").read_text("utf-8"))
         self.id_order: NDArray[np.int32] = self.array("id_order")
         self._load = load
@@ -67,6 +68,16 @@ class Generation:
     def array(self, name: str) -> NDArray[Any]:
         """A stored array, memory-mapped."""
         return load_array(self.folder / f"{name}.npy")
+
+    @cached_property
+    def settings(self) -> IndexSettings:
+        """What the generation was built with. Checking them imports all lenses: a search reads the parts."""
+        return IndexSettings.from_dict(self.manifest["settings"])
+
+    @cached_property
+    def lexical(self) -> LexicalSettings:
+        """The settings of the views of words."""
+        return msgspec.convert(self.manifest["settings"]["lexical"], LexicalSettings)
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -206,7 +217,7 @@ class Generation:
 
     def default_encoder(self) -> str:
         """Name of the encoder of the first dense abstract view, or "" when there is none."""
-        for spec in self.settings.encoders:
+        for spec in self.manifest["settings"]["encoders"]:
             for facts in map(self.facts, self.manifest["views"]):
                 if facts.base == "abstract" and facts.stored.get("encoder") == spec:
                     return facts.scorer

@@ -17,9 +17,9 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.build.vectors import Progress
 from aspectra.views.dense.lens_vectors import build_lens_vectors
 from aspectra.views.lenses.protocol import LENSES, found_in_package
+from aspectra.views.progress import Progress
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Floats
 

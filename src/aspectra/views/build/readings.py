@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
-from aspectra.views.build.vectors import Progress, citation_version
+from aspectra.views.build.vectors import citation_version
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.progress import Progress
 from aspectra.views.readers.protocol import READERS, reading_text
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units

@@ -19,7 +19,6 @@ from aspectra.views.build.generation import FORMAT, write_generation
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.vectors import (
-    Progress,
     chunk_vectors,
     encode_abstracts,
     encode_chunks,
@@ -27,6 +26,7 @@ from aspectra.views.build.vectors import (
 )
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION
+from aspectra.views.progress import Progress, quiet
 from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 
@@ -40,15 +40,11 @@ def settings_of(library: Store) -> IndexSettings:
     return IndexSettings.loads(library.meta(SETTINGS_KEY))
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    """No progress shown."""
-
-
 def build_index(
     library: Store,
     settings: IndexSettings | None = None,
     *,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
     rebuild: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
     sample: Sequence[str] | None = None,

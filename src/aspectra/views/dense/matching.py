@@ -56,6 +56,12 @@ class Matches(NamedTuple):
     query_rows: Positions
     rows: Positions
 
+    @classmethod
+    def none(cls, papers: int) -> Matches:
+        """No match of any paper, to be filled in."""
+        nobody = np.full(papers, -1, dtype=np.int64)
+        return cls(np.full(papers, -np.inf, dtype=np.float32), nobody, nobody.copy())
+
 
 def check_groups(
     query: NDArray[np.floating],
@@ -165,11 +171,7 @@ def _best(
     weights, query = weights[asked], query[asked]
     papers = len(offsets) - 1
     best = np.full((len(asked), papers), -np.inf, dtype=np.float32)
-    found = Matches(
-        np.full(papers, -np.inf, dtype=np.float32),
-        np.full(papers, -1, dtype=np.int64),
-        np.full(papers, -1, dtype=np.int64),
-    )
+    found = Matches.none(papers)
     step = max(_BLOCK, _CELLS // max(len(asked), 1))
     for first in range(int(offsets[0]), int(offsets[-1]) if len(asked) else 0, step):
         last = min(first + step, int(offsets[-1]))

@@ -1,8 +1,7 @@
 """The kinds of views.
 
-To add one, write one module in ``views/kinds`` with a function ``(generation, facts, other) -> view``
-decorated by ``@VIEW_KINDS.register(name)``. The name is the ``kind`` in the entries of a generation's manifest
-that it opens; what builds such views writes these entries.
+To add one, write one module in ``views/kinds`` with a function ``(generation, facts, other) -> view`` that is
+decorated by ``@VIEW_KINDS.register(name)``; ``name`` is the ``kind`` of such views in a manifest.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def open_words(generation: Generation, facts: ViewFacts, other: Other) -> Lexica
         generation.folder / facts.stored["folder"],
         lambda: generation.positions,
         generation.id_order,
-        generation.settings.lexical,
+        generation.lexical,
         generation.seed_text(facts),
         generation.units_of(facts),
     )

@@ -7,6 +7,7 @@ line, as most abstracts are, costs next to nothing.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,10 +37,7 @@ class Layout:
     @cached_property
     def counts(self) -> Mapping[LineKind, int]:
         """Lines of each kind; kinds without a line are missing."""
-        out: dict[LineKind, int] = {}
-        for line in self.lines:
-            out[line.kind] = out.get(line.kind, 0) + 1
-        return out
+        return Counter(line.kind for line in self.lines)
 
     @cached_property
     def weights(self) -> Mapping[LineKind, int]:

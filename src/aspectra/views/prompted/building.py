@@ -7,7 +7,7 @@ see, are there with nothing in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,15 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
+from aspectra.views.progress import Progress
 from aspectra.views.prompted.definition import PromptedLens, usable
-from aspectra.views.prompted.store import Reading, keyed_readings, state, vectors_of
+from aspectra.views.prompted.store import Reading, readings, state, vectors_of
 from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.settings import IndexSettings
 
 __all__ = ["NUMBER", "collect_prompted", "encode_readings", "prompted_state"]
 
 NUMBER = "number"  # the column of a number lens
-Progress = Callable[[str, int, int], None]
 _FORMAT = "1"
 
 
@@ -52,8 +52,8 @@ def encode_readings(library: Store, writer: Writer, encoder: Encoder, batch: int
         producer = vectors_of(lens, encoder)
         held = {key for key, _ in library.derived.items(producer)}
         texts = {
-            _vector_key(key, reading.value): reading.value
-            for key, reading in keyed_readings(library, lens)
+            _vector_key(stored.key, reading.value): reading.value
+            for stored, reading in readings(library, lens)
             if reading is not None and isinstance(reading.value, str) and reading.value
         }
         waiting = sorted(texts.keys() - held, key=lambda key: (len(texts[key]), key))  # like lengths together
@@ -89,7 +89,7 @@ def collect_prompted(
     lenses: dict[str, dict[str, Any]] = {}
     views: dict[str, dict[str, Any]] = {}
     for name, lens in usable(library).items():
-        found = list(keyed_readings(library, lens))
+        found = [(stored.key, reading) for stored, reading in readings(library, lens)]
         read = [reading for _, reading in found]
         with_value = [reading for reading in read if reading is not None and reading.value is not None]
         if not with_value:
