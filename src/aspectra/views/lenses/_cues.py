@@ -21,6 +21,7 @@ import numpy as np
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._features import Features
 from aspectra.views.lenses._layout import Layout, layout
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
@@ -364,6 +365,11 @@ class CueLens:
     def table(self) -> CueTable:
         """The cues; read at the first use, since a search mostly needs the labels alone."""
         return CueTable.load(self.name)
+
+    @cached_property
+    def features(self) -> Features:
+        """What is read beside the cues, of a lens that has a file of it."""
+        return Features(self.name)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, labels) grades of each paper."""
