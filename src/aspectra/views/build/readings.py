@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.build.vectors import citation_version
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.progress import Progress
 from aspectra.views.readers.protocol import READERS, reading_text
 from aspectra.views.settings import IndexSettings
@@ -24,7 +22,6 @@ from aspectra.views.view import Floats
 __all__ = [
     "fill_missing",
     "make_readings",
-    "read_spans",
     "reader_state",
     "reader_vectors",
     "stored_spans",
@@ -100,13 +97,6 @@ def stored_spans(library: Store, name: str) -> Units:
     ]
     offsets = np.concatenate(([0], np.cumsum([len(p) for p in parts]))).astype(np.int64)
     return Units(offsets, np.concatenate([nothing, *parts]))
-
-
-def read_spans(folder: Path, name: str, paper: int) -> list[TextSpan]:
-    """What a reader found in a paper of a generation."""
-    units = Units.load(folder / f"reading-{name}")
-    low, high = int(units.offsets[paper]), int(units.offsets[paper + 1])
-    return [TextSpan(Units.field_name(int(f)), int(a), int(b)) for f, a, b in units.spans[low:high]]
 
 
 def fill_missing(

@@ -7,7 +7,6 @@ repeated all over a long text cannot decide alone. Its grade is ``1 / (1 + exp(-
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,12 +20,12 @@ import numpy as np
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.views.lenses._data import load_data
-from aspectra.views.lenses._features import Features
+from aspectra.views.lenses._features import Features, logistic
 from aspectra.views.lenses._layout import Layout, layout
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["Cue", "CueLens", "CueTable", "LeadText", "cue", "hardness", "lead_text", "logistic", "strongest"]
+__all__ = ["Cue", "CueLens", "CueTable", "LeadText", "cue", "hardness", "lead_text", "strongest"]
 
 # Characters read: the style of a page shows long before its end.
 _MOST = 12_000
@@ -331,11 +330,6 @@ def lead_text(paper: Paper) -> LeadText:
     """A paper's title and lead, prepared for cues."""
     field, lead = lead_field(paper)
     return _prepared(field, paper.title, lead[:_MOST])
-
-
-def logistic(odds: float) -> float:
-    """1 / (1 + exp(-odds)), without overflow."""
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
 
 
 def hardness(lead: LeadText) -> float:

@@ -11,7 +11,6 @@ Among papers everyday words are the rare ones.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from aspectra.papers.paper import Paper
@@ -19,18 +18,6 @@ from aspectra.views.lenses._cues import CueLens, LeadText, hardness
 from aspectra.views.lenses.protocol import LENSES
 
 __all__ = ["AudienceLens"]
-
-
-# Quantities as specialists write them, comparisons, abbreviations, and words with digits in them.
-_TECHNICAL = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\d ?(?:%|°|[µmckM]?[mgLlsWVAΩNJ]\b|[kM]?Hz\b|k?Pa\b|dB\b|rpm\b|ppm\b|bar\b|mol\b|min\b|h\b)",
-        r"[<>≤≥]=? ?\d",
-        r"[A-Z]{2,6}(?![a-z])",
-        r"\d(?:(?<=[A-Za-z].)|(?<=[A-Za-z]-.))",
-    )
-)
 
 
 class AudienceLens(CueLens):
@@ -51,7 +38,7 @@ class AudienceLens(CueLens):
         if lead.cjk > 0.3:
             words = lead.cjk * len(lead.plain) / 1.6  # characters to a Chinese word
         # Two technical tokens in a hundred words are already unusual in a text for everybody.
-        tokens = sum(len(pattern.findall(lead.text)) for pattern in _TECHNICAL)
+        tokens = sum(len(pattern.findall(lead.text)) for pattern in self.features.patterns.values())
         technical = min(2.0, 50.0 * tokens / max(40.0, words))
         marks = lead.text.count("!") + lead.text.count("！")
         known = self.features.words
@@ -68,7 +55,9 @@ class AudienceLens(CueLens):
         """The strongest cue; for experts the first quantity or abbreviation where there is none."""
         place = super().place(lead, label)
         if place is None and label == "expert":
-            found = [m.span() for pattern in _TECHNICAL if (m := pattern.search(lead.text))]
+            found = [
+                m.span() for pattern in self.features.patterns.values() if (m := pattern.search(lead.text))
+            ]
             place = min(found, default=None)
         return place
 

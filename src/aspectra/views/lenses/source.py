@@ -16,15 +16,6 @@ from aspectra.views.lenses.protocol import LENSES
 __all__ = ["SourceLens"]
 
 
-# Words in a host's name or path that say what the site is.
-_HOSTS = {
-    "blog": re.compile(r"\bblogs?\b|blog\.|/blog/"),
-    "forum": re.compile(r"\bforums?\b|\bboards?\b|\bcommunity\b|\bthreads?\b|/questions/"),
-    "news": re.compile(r"\bnews\b|\bpress\b|news\."),
-    "scholarly": re.compile(r"//(?:dx\.)?doi\.org/|\bjournals?\b|\bproceedings\b|\bpreprint"),
-    "encyclopedia": re.compile(r"wiki|pedia\b|encyclop"),
-    "official documentation": re.compile(r"\bdocs?\b|readthedocs|\bmanuals?\b|\bhandbook\b|\.gov\b"),
-}
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})
 
 _TURNED = re.compile(r"\s*([^:：\n]{2,40}?)(?: wrote| schrieb|写道)?\s?[:：]")
@@ -75,17 +66,6 @@ def _defines(lead: LeadText) -> float:
     return 0.7 if subject & {word[:5] for word in re.findall(r"[^\W\d_]{5,}", title)} else 0.0
 
 
-def _record(paper: Paper) -> dict[str, float]:
-    """Log-odds from the record."""
-    out: dict[str, float] = {}
-    url = paper.url.casefold()
-    if url:
-        out = {label: 4.0 for label, pattern in _HOSTS.items() if pattern.search(url)}
-    if _PAPERS_HAVE & paper.identifiers.keys():
-        out["scholarly"] = 4.0
-    return out
-
-
 class SourceLens(CueLens):
     """Grades of the kinds of source, each 0 to 1 on a logistic scale; several may hold.
 
@@ -102,8 +82,11 @@ class SourceLens(CueLens):
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""
         odds = self._by_text(lead, added)
-        for label, worth in _record(paper).items():
-            odds[label] += worth
+        # The record counts as much as two good cues.
+        url = paper.url.casefold()
+        told = {label for label, pattern in self.features.patterns.items() if pattern.search(url)}
+        for label in told | ({"scholarly"} if _PAPERS_HAVE & paper.identifiers.keys() else set()):
+            odds[label] += 4.0
         return [odds[label] for label in self.labels]
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
