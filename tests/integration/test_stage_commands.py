@@ -143,3 +143,12 @@ def test_experiments_know_stages_and_their_cost(indexed, home):
     header = next(line for line in out.splitlines() if line.startswith("| recipe"))
     assert "calls" in header
     assert "tokens" in header
+
+
+def test_the_last_search_is_exported_with_the_order_of_its_reranker(indexed):
+    with Server().in_thread() as url:
+        code, shown, err = indexed(*_asked(url, "--rerank", "points", "--format", "trec"))
+        assert code == 0, err
+        code, exported, err = indexed("export", "last", "--format", "trec", *_model(url))
+    assert code == 0, err
+    assert exported == shown

@@ -24,7 +24,12 @@ def _score(benchmark, folder, change=lambda text: text):
         for topic in benchmark.topics:
             dropped = benchmark.excluded.get(topic.id, frozenset())
             found = searcher.search(
-                change(topic.text), recipe="hand", limit=10 + len(dropped), evidence=0, versions="all"
+                change(topic.text),
+                recipe="hand",
+                limit=10 + len(dropped),
+                evidence=0,
+                versions="all",
+                literal=True,
             )
             run[topic.id] = {hit.id: hit.score for hit in found if hit.id not in dropped}
     return evaluate(["nDCG@10"], benchmark.qrels["gold"], run)["nDCG@10"].mean

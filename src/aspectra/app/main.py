@@ -84,7 +84,8 @@ def _usage(error: Exception) -> int:
         return _USAGE
     message = getattr(error, "format_message", error.__str__)()
     near = getattr(error, "possibilities", None) or ()
-    hint = f"did you mean {near[0]}? or: " if near else ""
+    # A suggestion is another option, or a sentence about what to use instead.
+    hint = "" if not near else f"did you mean {near[0]}? or: " if near[0].startswith("--") else f"{near[0]}; "
     _say(message.partition(" (Possible options:")[0].strip().rstrip("."), hint=f"{hint}{path} --help-all")
     return int(getattr(error, "exit_code", _USAGE))
 

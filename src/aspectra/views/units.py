@@ -33,12 +33,12 @@ class Units:
 
     @staticmethod
     def field_code(field: str) -> int:
-        """The number that stands for a field name."""
+        """The number of a field name."""
         return {"title": _TITLE, "abstract": _ABSTRACT}.get(field) or int(field.partition(":")[2])
 
     @staticmethod
     def field_name(code: int) -> str:
-        """The field name that a number stands for."""
+        """The field name of a number."""
         return {_TITLE: "title", _ABSTRACT: "abstract"}.get(code) or f"section:{code}"
 
     @classmethod

@@ -153,6 +153,7 @@ def test_run_eval_compare_show_export(run, home, cube):
     target = home / "bm25.jsonl"
     assert run("bench", "export-run", out, "--protocol", "pool", "--format", "jsonl", "-o", target)[0] == 0
     assert json.loads(target.read_text().splitlines()[0])["docs"]
+    assert run("bench", "export-run", out, "--recipe", " bm25 ", "--protocol", "pool")[1] == printed
     assert run("bench", "export-run", out, "--format", "excel")[0] == 2
 
     code, printed, err = run("bench", "compare", out, "--published")

@@ -149,7 +149,7 @@ def run(
     """
     from aspectra.app.output.experiments import library_home, sources_of, study_of
     from aspectra.lab.experiments.execute import run_study
-    from aspectra.lab.reports.recipe_tables import main_tables
+    from aspectra.lab.experiments.recipe_tables import main_tables
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -207,7 +207,7 @@ def evaluate(
     """
     from aspectra.lab.experiments.directory import open_study
     from aspectra.lab.experiments.execute import score_study
-    from aspectra.lab.reports.recipe_tables import breakdown_tables, main_tables
+    from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_tables
 
     opened = open_study(directory)
     outcomes = score_study(opened, preset=preset or "", measures=measure or (), incomplete=incomplete)
@@ -308,6 +308,6 @@ def export_run(
     if format not in RUN_FORMATS:
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))
     opened = open_study(directory)
-    asked = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
-    made = recorded_run(opened, cell_of(opened, asked), mode=mode, repeat=repeat)
+    wanted = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
+    made = recorded_run(opened, cell_of(opened, wanted), mode=mode, repeat=repeat)
     write_run(session, made, format, output)

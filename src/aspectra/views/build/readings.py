@@ -107,9 +107,9 @@ def fill_missing(
     sentences: tuple[NDArray[np.int64], NDArray[np.floating]],
     roles: tuple[tuple[str, ...], NDArray[np.floating]] | None,
 ) -> dict[str, Any]:
-    """Give every paper without a reading the vector of what stands for it, in place; returns the counts.
+    """Give every paper without a reading another vector in its place; returns the counts.
 
-    With full text, the whole paper stands for a missing aspect: the mean of its chunks. Without, the
+    With full text, the whole paper replaces a missing aspect: the mean of its chunks. Without, the
     abstract's sentences that have the aspect's role, by the lens ``roles``; else the whole abstract. Never a
     zero vector, which would be as near to everything as to nothing.
 

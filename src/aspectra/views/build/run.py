@@ -63,7 +63,7 @@ def build_index(
             shards of a collection; default: a sample of the library.
 
     Raises:
-        LibraryBusy: somebody else is writing.
+        LibraryBusy: another process is writing.
     """
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:

@@ -33,7 +33,7 @@ def score_means(
         query: (dimensions,).
         means: (papers, dimensions).
         metric: see :func:`~aspectra.views.dense.matching.similarities`.
-        present: (papers,) False where a centroid is zeros, for whoever knows it already.
+        present: (papers,) False where a centroid is zeros, where it is known already.
     """
     if not query.any():
         return np.full(len(means), -np.inf, dtype=np.float32)

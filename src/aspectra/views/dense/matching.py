@@ -1,7 +1,7 @@
 """Scorers between the units of a seed and the units of papers: best match and MaxSim.
 
 All take query rows and rows of papers, and give one score per paper, higher is better, with the pair of
-rows that speaks most for it. :mod:`aspectra.views.dense.transport` is the fourth scorer, with the same face.
+rows that adds most to it. :mod:`aspectra.views.dense.transport` is another scorer with the same arguments.
 
 - Query: (m, dimensions) unit vectors, and optionally (m,) weights from 0 to 1.
 - Rows: (n, dimensions) unit vectors, float32 or float16 (memory-mapped ones are read block by block),
@@ -48,7 +48,7 @@ class Matches(NamedTuple):
 
     Attributes:
         scores: (papers,) float32, higher is better; -inf where no row of the paper takes part.
-        query_rows: (papers,) int64, the query's row in the pair that speaks most for the paper, or -1.
+        query_rows: (papers,) int64, the query's row in the pair that adds most to the score, or -1.
         rows: (papers,) int64, the paper's row in that pair, as an index into all rows, or -1.
     """
 

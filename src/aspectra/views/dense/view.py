@@ -172,7 +172,7 @@ class DenseView(View):
             if self._role_weights is None:
                 raise ViewMismatch(
                     f"the view {self.name} does not know roles",
-                    why="only sentences have them, seen through the lens roles",
+                    why="only sentences have them, from the lens roles",
                     hint="aspectra index",
                 )
             weights *= self._role_weights(probe.roles)[rows]

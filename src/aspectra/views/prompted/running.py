@@ -269,7 +269,7 @@ async def _ask(
 
 
 def _write(library: Store, lens: PromptedLens, rows: list[tuple[str, Reading]], last: bool = False) -> bool:
-    """Write values; False where somebody else is writing, and this is not the last attempt."""
+    """Write values; False where another process is writing, and this is not the last attempt."""
     if not rows:
         return True
     try:
