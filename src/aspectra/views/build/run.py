@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
@@ -71,15 +72,15 @@ def build_index(
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
         fixed = _fixed(library, chosen, encoders, sample)
-        current = _current(library)
-        manifest = {} if current is None else library.generations.manifest(current)
-        same = manifest.get("fixed") == fixed and manifest.get("revision") == library.revision
+        name, manifest = _current(library)
+        # A generation without full texts was followed by no collection of orphans.
+        changed = manifest.get("revision") != library.revision or "fixed" not in manifest
+        same = not rebuild and not changed and manifest["fixed"] == fixed
         state = manifest["state"] if same else _state(library, chosen, fixed)
-        changed = manifest.get("revision") != library.revision
-        if not rebuild and current is not None and manifest.get("state") == state:
+        if not rebuild and manifest.get("state") == state:
             if changed:
                 writer.derived.collect()
-            return IndexReport(manifest["papers"], generation=current.name, changed=False)
+            return IndexReport(manifest["papers"], generation=name, changed=False)
         report = IndexReport()
         clock = perf_counter()
         for _, encoder in encoders:
@@ -115,12 +116,13 @@ def build_index(
         return report
 
 
-def _current(library: Store) -> Path | None:
-    """The generation in use; None where it is missing or damaged, since a new one mends that."""
+def _current(library: Store) -> tuple[str, dict[str, Any]]:
+    """Name and manifest of the generation in use; empty where they are missing or damaged."""
     try:
-        return library.generations.current()
+        folder = library.generations.current()
+        return ("", {}) if folder is None else (folder.name, library.generations.manifest(folder))
     except LibraryCorrupt:
-        return None
+        return "", {}
 
 
 def _publish(draft: Draft, identity: dict[str, str]) -> str:
