@@ -19,8 +19,8 @@ from aspectra.app.commands import (
     schema,
     searching,
 )
-from aspectra.app.options.panels import CommandGroup
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import CommandGroup
 
 __all__ = ["app", "root"]
 
@@ -33,7 +33,7 @@ app = CommandGroup(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from aspectra import __version__
+        from aspectra.base.version import __version__
 
         typer.echo(f"aspectra {__version__}")
         raise typer.Exit

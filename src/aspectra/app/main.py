@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given in (["--version"], ["-V"]):  # answered without importing anything else
-        from aspectra import __version__
+        from aspectra.base.version import __version__
 
         sys.stdout.write(f"aspectra {__version__}\n")
         return 0
@@ -127,7 +127,7 @@ def _report(error: Exception) -> int:
 
 
 def _say(what: str, *, why: str = "", hint: str = "") -> None:
-    from aspectra.app.output.screen import safe
+    from aspectra.app.terminal.screen import safe
 
     lines = [f"aspectra: {safe(what)}"]
     if why:

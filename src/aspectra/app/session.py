@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from aspectra.app.options.panels import COMMON, option, show_all_help
 from aspectra.app.settings import Settings, default_library, load_config
+from aspectra.app.terminal.panels import COMMON, option, show_all_help
 from aspectra.base.config import Config
 from aspectra.base.errors import AspectraError, LibraryNotFound, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.library import Library
-    from aspectra.app.output.progress import ProgressShown
-    from aspectra.app.output.screen import Screen
+    from aspectra.app.terminal.progress import ProgressShown
+    from aspectra.app.terminal.screen import Screen
 
 __all__ = ["CommonOptions", "Session", "common", "read_stdin"]
 
@@ -100,7 +100,7 @@ class Session:
     @cached_property
     def screen(self) -> Screen:
         """Where data and messages go."""
-        from aspectra.app.output.screen import Screen
+        from aspectra.app.terminal.screen import Screen
 
         return Screen(color=self.settings.color, quiet=self.options.quiet, verbose=self.options.verbose)
 
@@ -111,7 +111,7 @@ class Session:
 
     def progress(self) -> ProgressShown:
         """A context manager and callback that shows progress, where that is wanted."""
-        from aspectra.app.output.progress import ProgressShown
+        from aspectra.app.terminal.progress import ProgressShown
 
         return ProgressShown(self.settings.progress and not self.quiet)
 

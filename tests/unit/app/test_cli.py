@@ -203,7 +203,7 @@ def test_a_library_inside_a_folder_is_not_read_as_papers(run, home, papers):
 
 
 def test_progress_lines_and_bars(capsys, monkeypatch):
-    from aspectra.app.output import progress
+    from aspectra.app.terminal import progress
 
     ticks = iter([0.0, 0.0, 11.0, 22.0, 33.0])
     monkeypatch.setattr(progress, "monotonic", lambda: next(ticks))
@@ -537,7 +537,7 @@ def test_disk_full(run, library, home, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "somewhere")
 
-    monkeypatch.setattr("aspectra.app.output.screen.Path.write_text", full)
+    monkeypatch.setattr("aspectra.app.terminal.screen.Path.write_text", full)
     code, _, err = run("export", "--all", "-o", home / "x.bib")
     assert code == 1
     assert "the disk is full" in err
@@ -650,6 +650,6 @@ def test_a_mistyped_name_is_not_remembered(run, library):
 
 
 def test_slow_progress_has_a_rate():
-    from aspectra.app.output.progress import _speed
+    from aspectra.app.terminal.progress import _speed
 
     assert [_speed(r) for r in (1234.0, 2.34, 0.02)] == ["1,234/s", "2.3/s", "1.2/min"]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from aspectra.app.output.schemas import DOCUMENTS, json_schema
-from aspectra.app.output.screen import schema_of
+from aspectra.app.terminal.screen import schema_of
 from benchmark_fixtures import beir, csfcube
 from llm_server import Server
 

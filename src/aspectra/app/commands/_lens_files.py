@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.screen import count
 from aspectra.app.session import Session
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aspectra.app.options.panels import option
-from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import count
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
@@ -28,7 +28,7 @@ def add(
         list[Path], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)
     ],
     as_: Annotated[
-        str | None, option("--as", metavar="NAME", about="The format, where it is not recognised.")
+        str | None, option("--as", metavar="NAME", about="The format, where it is not recognised{; sources}.")
     ] = None,
     again: Annotated[bool, option("--again", about="Read files even if they have not changed.")] = False,
     strict: Annotated[bool, option("--strict", about="Exit with 4 when anything was skipped.")] = False,

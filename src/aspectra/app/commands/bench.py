@@ -21,10 +21,11 @@ from aspectra.app.options.lab import (
     choice,
 )
 from aspectra.app.options.model import OracleRates, language_model
-from aspectra.app.options.panels import AsJson, CommandGroup, OutputFile, option
-from aspectra.app.output.experiments import RUN_FORMATS, write_tables
-from aspectra.app.output.screen import count
+from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
+from aspectra.app.settings import RUN_FORMATS
+from aspectra.app.terminal.panels import AsJson, CommandGroup, OutputFile, option
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 __all__ = ["app"]
@@ -120,7 +121,10 @@ def run(
         list[str] | None, argument("A benchmark and its files; see bench list.", metavar="NAME=FOLDER")
     ] = None,
     recipe: Annotated[
-        list[str] | None, choice("bm25, 'bm25 | top(200) | dense' or FILE", "--recipe", "-r", metavar="SPEC")
+        list[str] | None,
+        choice(
+            "bm25, 'bm25 | top(200) | dense' or FILE{; planners}{; stages}", "--recipe", "-r", metavar="SPEC"
+        ),
     ] = None,
     protocol: Annotated[str | None, choice("pool, collection, both [the benchmark's].")] = None,
     depth: Annotated[int | None, choice("Papers kept of a ranking [1000].", metavar="N")] = None,
@@ -128,7 +132,9 @@ def run(
     measure: Measures = None,
     preset: Preset = None,
     repeats: Annotated[int | None, choice("Runs of what varies [1].", metavar="N")] = None,
-    encoder: Annotated[list[str] | None, choice("An encoder; again for several.", metavar="SPEC")] = None,
+    encoder: Annotated[
+        list[str] | None, choice("An encoder; again for several{; encoders}.", metavar="SPEC")
+    ] = None,
     no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
     option: LoaderOption = None,
     oracle: OracleRates = None,

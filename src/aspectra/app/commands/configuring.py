@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from aspectra.app.options.panels import AsJson, CommandGroup, option
-from aspectra.app.output.screen import columns, safe
 from aspectra.app.session import Session, common
 from aspectra.app.settings import Settings, user_file
+from aspectra.app.terminal.panels import AsJson, CommandGroup, option
+from aspectra.app.terminal.screen import columns, safe
 from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
 from aspectra.base.errors import UsageError
 
@@ -100,7 +100,7 @@ def set_(
     """
     import tomlkit
 
-    from aspectra.app.output.screen import write_file
+    from aspectra.app.terminal.screen import write_file
 
     known = {one.name: one for one in keys_of(Settings)}
     new = parse_value(find_key(known, key), value, "the command line")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from aspectra.app.options.panels import AsJson, option
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import AsJson, option
 
 __all__ = ["doctor"]
 
@@ -28,7 +28,7 @@ def doctor(
 
     Example:  aspectra doctor --verify
     """
-    from aspectra.app.commands._checks import examine
+    from aspectra.app.checkup import examine
 
     checks = examine(session.library_path, verify=verify)
     bad = [check for check in checks if check.state == "bad"]

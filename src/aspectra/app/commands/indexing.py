@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.options.panels import option
-from aspectra.app.output.screen import count
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ _TEXTS, _WORDS = "Full texts", "BM25"
 def index(
     session: Session,
     encoder: Annotated[
-        list[str] | None, option(metavar="SPEC", about="An encoder, as minilm; again for several.")
+        list[str] | None,
+        option(metavar="SPEC", about="An encoder, as minilm; again for several{; encoders}."),
     ] = None,
     no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
     sentences: Annotated[
@@ -82,7 +83,7 @@ def index(
 
 
 def _tell(session: Session, report: IndexReport, seconds: float) -> None:
-    from aspectra.app.output.progress import duration
+    from aspectra.app.terminal.progress import duration
 
     screen = session.screen
     if not report.changed:

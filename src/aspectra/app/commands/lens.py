@@ -10,7 +10,6 @@ import typer
 
 from aspectra.app.commands._lens_files import add_lens, remove_lens
 from aspectra.app.options.model import cost_in_words, currency_of, language_model, model_settings
-from aspectra.app.options.panels import OUTPUT, AsJson, CommandGroup, option
 from aspectra.app.output.lenses import (
     coverage,
     estimate_in_words,
@@ -18,8 +17,9 @@ from aspectra.app.output.lenses import (
     status_facts,
     status_in_words,
 )
-from aspectra.app.output.screen import columns, count
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
+from aspectra.app.terminal.screen import columns, count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:

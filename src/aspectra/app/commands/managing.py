@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from aspectra.app.options.panels import AsJson, option
-from aspectra.app.output.screen import columns, count, safe, size
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import AsJson, option
+from aspectra.app.terminal.screen import columns, count, safe, size
 from aspectra.base.errors import UsageError
 
 __all__ = ["init", "remove", "status"]
@@ -39,7 +39,7 @@ def init(
         if not session.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
-            from aspectra.app.ingest.demo import fill
+            from aspectra.app.commands._demo import fill
 
             fill(library.store, session)
         empty = len(library) == 0
@@ -55,7 +55,7 @@ def init(
 
 
 def _write_project(session: Session, library: Path) -> None:
-    from aspectra.app.output.screen import write_file
+    from aspectra.app.terminal.screen import write_file
     from aspectra.base.config import PROJECT_FILE
 
     target = Path(PROJECT_FILE)

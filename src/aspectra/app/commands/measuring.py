@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from aspectra.app.options.lab import By, Format, Measures, Preset, argument, choice
-from aspectra.app.options.panels import AsJson, OutputFile, option
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import AsJson, OutputFile, option
 from aspectra.base.errors import BadInput, UsageError
 
 if TYPE_CHECKING:

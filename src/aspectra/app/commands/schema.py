@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from aspectra.app.options.panels import OutputFile
 from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import OutputFile
 
 __all__ = ["schema"]
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aspectra.app.options.model import cost_in_words, language_model
-from aspectra.app.options.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
 from aspectra.app.options.question import QuestionOptions, ResultOptions
-from aspectra.app.output.screen import safe
 from aspectra.app.session import Session, common, read_stdin
+from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
+from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import LibraryNotFound, UsageError
 
 if TYPE_CHECKING:

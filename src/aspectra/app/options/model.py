@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.options.panels import option
+from aspectra.app.terminal.panels import option
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""What commands print: rankings, facts, tables, progress."""
+"""What commands print: rankings, tables, JSON documents."""

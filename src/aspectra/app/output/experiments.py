@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.screen import Screen, count
+from aspectra.app.terminal.screen import Screen, count
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from aspectra.lab.runs.run import Run
 
 __all__ = [
-    "RUN_FORMATS",
-    "TABLE_FORMATS",
     "benchmarks_of",
     "cell_of",
     "described",
@@ -33,9 +31,6 @@ __all__ = [
     "write_run",
     "write_tables",
 ]
-
-TABLE_FORMATS = ("markdown", "latex", "csv", "json")
-RUN_FORMATS = ("trec", "beir", "jsonl")
 
 
 def library_home() -> Path:
@@ -246,7 +241,7 @@ def write_run(session: Session, made: Run, format_: str, output: Path | None) ->
 
 def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
     """A manifest for people."""
-    from aspectra.app.output.progress import duration
+    from aspectra.app.terminal.progress import duration
 
     screen.pairs(
         [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aspectra.app.options.model import cost_in_words, currency_of
-from aspectra.app.output.screen import count
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:

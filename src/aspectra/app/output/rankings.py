@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.output.screen import Screen, count, safe
+from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def write_ranking(
         screen: where to.
         library: that was searched.
         ranking: what.
-        style: one of :data:`~aspectra.app.settings.FORMATS`.
+        style: ``table``, ``json`` or a format of ``aspectra export``.
         output: a file, or None.
         explain: also what each view gave.
 

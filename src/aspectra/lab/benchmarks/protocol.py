@@ -1,10 +1,10 @@
 """Benchmarks: what one declares, and what loading it gives.
 
 To add a benchmark, write one module in ``lab/benchmarks`` with a function ``load(folder, options) ->
-Benchmark`` decorated with ``@benchmark(name, ...)``; third parties use the entry point group
-``aspectra.benchmark``. ``bench list``, ``bench audit`` and ``bench fetch`` show and check what it declares.
-With a made-up folder in ``tests/benchmark_fixtures.py`` it inherits
-``tests/unit/lab/test_benchmark_conformance.py``.
+Benchmark`` decorated with ``@benchmark(name, ...)``; a third party names the module in an entry point of the
+group ``aspectra.benchmark``. ``bench list``, ``bench audit`` and ``bench fetch`` show and check what it
+declares. ``tests/unit/lab/test_benchmark_conformance.py`` tests every member on a made-up folder of
+``tests/benchmark_fixtures.py``.
 """
 
 from __future__ import annotations

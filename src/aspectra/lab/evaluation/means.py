@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.measures.protocol import Measure
+from aspectra.lab.measures.protocol import Family, Measure
 
 __all__ = ["Counts", "Evaluation", "Labels", "Score", "nested_mean"]
 
@@ -48,6 +48,11 @@ class Score:
         missing: units without a ranking.
         systems: role -> system -> mean, for a measure over several systems.
         over: topics judged, for such a measure.
+
+    >>> from aspectra.lab import AP, evaluate
+    >>> score = evaluate([AP], {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}})[AP]
+    >>> score.mean, score.values
+    (0.5, {'q': 0.5})
     """
 
     measure: Measure
@@ -136,15 +141,16 @@ class Evaluation:
     spellings: Mapping[str, Measure] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
-    def __getitem__(self, wanted: str | Measure) -> Score:
+    def __getitem__(self, wanted: str | Measure | Family) -> Score:
         return self.get(wanted)
 
-    def get(self, wanted: str | Measure, mode: str | None = None) -> Score:
+    def get(self, wanted: str | Measure | Family, mode: str | None = None) -> Score:
         """The score of a measure, by the spelling it was given with or its complete one.
 
         Raises:
             UsageError: it was not evaluated, or there are several modes and none is named.
         """
+        wanted = wanted() if isinstance(wanted, Family) else wanted
         measure = self.spellings.get(wanted, wanted) if isinstance(wanted, str) else wanted
         found = [s for s in self.scores if str(s.measure) == str(measure) and mode in (None, s.mode)]
         if len(found) == 1:

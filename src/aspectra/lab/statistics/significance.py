@@ -69,6 +69,10 @@ class Comparison:
         alternative: ``two-sided``, or that a is ``less`` or ``greater``.
         adjusted: p after correction for several comparisons, or None.
         correction: its name, or "".
+
+    >>> found = compare({"q1": 0.0, "q2": 0.5}, {"mine": {"q1": 1.0, "q2": 0.5}})["mine"]
+    >>> found.difference, found.units
+    (0.5, 2)
     """
 
     test: str

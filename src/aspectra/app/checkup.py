@@ -9,8 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra import __version__
 from aspectra.base.errors import AspectraError
+from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store

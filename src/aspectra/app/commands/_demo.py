@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from aspectra.app.output.screen import count
+from aspectra.app.terminal.screen import count
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
@@ -20,7 +20,7 @@ def fill(library: Store, session: Session) -> None:
     Raises:
         UsageError: the library holds other papers.
     """
-    from aspectra.app.output.progress import duration
+    from aspectra.app.terminal.progress import duration
     from aspectra.base.errors import UsageError
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.detection import read_papers

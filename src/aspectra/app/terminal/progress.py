@@ -7,7 +7,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from aspectra.app.output.screen import safe
+from aspectra.app.terminal.screen import safe
 
 __all__ = ["ProgressShown", "duration"]
 
