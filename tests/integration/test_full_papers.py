@@ -13,15 +13,22 @@ from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.readings import read_spans
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
+from aspectra.views.units import Units
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 
 OWLS = "Owls hunt mice by ear at night. Barn owls turn the head to hear the mice."
 BATS = "Bats find moths by echo in the dark. The echo tells bats how far the moths are."
 CHESS = "Chess openings are stored in a book. The engine reads the book before every game."
+
+
+def read_spans(folder, name, paper):
+    """What a reader found in a paper of a generation: (field, start, end) of each span."""
+    units = Units.load(folder / f"reading-{name}")
+    low, high = units.offsets[paper : paper + 2].tolist()
+    return [(Units.field_name(f), a, b) for f, a, b in units.spans[low:high].tolist()]
 
 
 def _paper(name, title, about, *, method, result, abstract=""):

@@ -50,7 +50,7 @@ class Probe(Value, frozen=True):
         matching: how several units are compared with several (dense views of units only): ``single`` best
             pair, ``maxsim``: mean over the query's units of the best unit, ``transport`` (entropic optimal
             transport), ``centroid`` of either side; "" compares each unit and pools.
-        asking: name of the view that the words or vectors of whoever asks (the seeds; in reverse, the
+        asking: name of the view that the query's words or vectors (those of the seeds; in reverse, of the
             candidates) are taken from, as in asking chunks with abstracts; "" for the view itself.
         reverse: each candidate is the query and the seed the document, see
         :mod:`aspectra.views.lexical.reverse`.

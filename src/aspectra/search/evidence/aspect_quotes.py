@@ -8,7 +8,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import UnitView
+from aspectra.views.protocol import UnitView
 from aspectra.views.view import Positions, Probe
 
 __all__ = ["aspect_quotes"]

@@ -17,7 +17,7 @@ from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
 from aspectra.search.scoring.scores import Fused, Scoring, score_papers
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import Asked
+from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
 
 __all__ = ["Engine", "Found"]

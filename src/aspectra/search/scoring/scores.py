@@ -16,7 +16,7 @@ from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import Chain, run_chain
 from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import Asked
+from aspectra.views.protocol import Asked
 from aspectra.views.view import Floats, Positions, top_positions
 
 __all__ = ["Fused", "Scoring", "score_exactly", "score_papers"]

@@ -8,7 +8,7 @@ from aspectra.search.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_TEXTS, TE
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import ViewNames, planner
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Probe
 
 __all__ = ["directional"]

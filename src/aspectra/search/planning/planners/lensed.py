@@ -11,7 +11,7 @@ from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
 from aspectra.search.planning.planners.hybrid import hybrid
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts, lens_base
+from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.view import Probe
 
 __all__ = ["lensed"]

@@ -17,7 +17,7 @@ from aspectra.base.registry import Registry
 from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import ChunkSize
 from aspectra.views.view import Probe
 
