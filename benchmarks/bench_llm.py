@@ -36,8 +36,8 @@ import httpx
 from aspectra.llm.assemble import Model, ModelSettings, build_model
 from aspectra.llm.budget import Limits
 from aspectra.llm.chat import Message, Request
-from aspectra.llm.openai_compatible import OpenAICompatible
-from aspectra.llm.openai_wire import request_body
+from aspectra.llm.client.openai_compatible import OpenAICompatible
+from aspectra.llm.client.openai_wire import request_body
 
 SERVER = Path(__file__).parents[1] / "tests" / "llm_server.py"
 FAULTS = ("429", "429-after", "500", "503", "drop", "cut")

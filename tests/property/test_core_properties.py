@@ -19,10 +19,9 @@ from aspectra.papers.text.sentences import _END, split_sentences
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
-from aspectra.views.chunks import chunk_spans, windows
-from aspectra.views.settings import ChunkSize
-from aspectra.views.tokens import Tokeniser
-from aspectra.views.units import Units, paper_spans
+from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.text.chunks import ChunkSize, chunk_spans, windows
+from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Probe, top_positions
 
 text = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=300)

@@ -23,13 +23,13 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import Account, Budget, Cost, Limits, estimate
-from aspectra.llm.capabilities import Capabilities, probe
 from aspectra.llm.chat import ChatModel, Reply, Request
-from aspectra.llm.endpoint import offline
+from aspectra.llm.client.capabilities import Capabilities, probe
+from aspectra.llm.client.endpoint import offline
+from aspectra.llm.client.openai_compatible import OpenAICompatible, journal_name
 from aspectra.llm.failures import Offline
 from aspectra.llm.journal import Journal
 from aspectra.llm.journal_file import JournalFile
-from aspectra.llm.openai_compatible import OpenAICompatible, journal_name
 from aspectra.llm.prices import Price, Prices, default_prices
 from aspectra.llm.rate import RateLimit
 from aspectra.llm.retry import Retry

@@ -27,7 +27,7 @@ from aspectra.search.stages.protocol import Context, Draft
 from aspectra.search.stages.running import Move, Prefixes, run_steps
 from aspectra.search.step import Step
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 
 __all__ = ["Result", "Searcher", "open_library"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import READERS
-from aspectra.views.units import Units
+from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 __all__ = [
@@ -91,7 +91,7 @@ class ViewFacts:
 
     @property
     def kind(self) -> str:
-        """Name in :data:`~aspectra.views.kinds.protocol.VIEW_KINDS`; "" where only the name is known."""
+        """Its name in ``VIEW_KINDS``; "" where only the name of the view is known."""
         return str(self.stored.get("kind", ""))
 
     @property

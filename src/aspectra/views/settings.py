@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -14,36 +13,10 @@ from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, default_lenses
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
-from aspectra.views.tokens import LexicalSettings, TokenSettings
+from aspectra.views.text.chunks import ChunkSize
+from aspectra.views.text.tokens import LexicalSettings, TokenSettings
 
-__all__ = ["ChunkSize", "IndexSettings"]
-
-_CHUNK = re.compile(r"(\d+)([wt])")
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkSize:
-    """Size of full-text chunks: ``250w`` (words between spaces) or ``3000t`` (words and punctuation)."""
-
-    count: int
-    unit: str
-
-    @classmethod
-    def parse(cls, text: str) -> ChunkSize:
-        """From its spelling.
-
-        >>> ChunkSize.parse("250w")
-        ChunkSize(count=250, unit='w')
-        """
-        found = _CHUNK.fullmatch(text.strip())
-        if not found or int(found.group(1)) < 20:
-            raise UsageError(
-                f"{text!r} is no chunk size", why="write 250w for words or 3000t for tokens, at least 20"
-            )
-        return cls(int(found.group(1)), found.group(2))
-
-    def __str__(self) -> str:
-        return f"{self.count}{self.unit}"
+__all__ = ["IndexSettings"]
 
 
 @dataclass(frozen=True)

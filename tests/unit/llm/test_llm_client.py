@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.capabilities import Capabilities, probe
 from aspectra.llm.chat import Message, Request, Usage
+from aspectra.llm.client.capabilities import Capabilities, probe
+from aspectra.llm.client.openai_compatible import OpenAICompatible
 from aspectra.llm.failures import (
     BadRequest,
     ContextExceeded,
@@ -21,7 +22,6 @@ from aspectra.llm.failures import (
     Refused,
     Transient,
 )
-from aspectra.llm.openai_compatible import OpenAICompatible
 from llm_server import KINDS, Server
 
 ASKED = Request((Message("user", "Order [1] [2] [3]."),))
@@ -236,7 +236,7 @@ def test_connections_are_kept_and_taken_back():
 
 
 def test_too_large_an_answer(monkeypatch):
-    monkeypatch.setattr("aspectra.llm.endpoint.LARGEST_BODY", 100)
+    monkeypatch.setattr("aspectra.llm.client.endpoint.LARGEST_BODY", 100)
     with pytest.raises(Malformed, match="cannot be read"):
         ask(Server())
 

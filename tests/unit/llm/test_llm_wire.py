@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.llm.chat import Message, Request, Usage
+from aspectra.llm.client.openai_wire import context_in_card, failure, read_reply, request_body, retry_after
 from aspectra.llm.failures import (
     BadRequest,
     ContextExceeded,
@@ -21,7 +22,6 @@ from aspectra.llm.failures import (
     Refused,
     Transient,
 )
-from aspectra.llm.openai_wire import context_in_card, failure, read_reply, request_body, retry_after
 from aspectra.llm.secrets import key_variable, redact
 
 ASKED = Request((Message("system", "Be brief."), Message("user", "Order these.")))

@@ -14,7 +14,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, conditions_mask
 from aspectra.views.build.run import build_index
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder

@@ -17,7 +17,7 @@ from aspectra.search.query import Query
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.prompted.definition import PromptedLens, define, definition, undefine
 from aspectra.views.prompted.running import bound_to, run_lens
 

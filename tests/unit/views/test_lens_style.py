@@ -14,7 +14,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.build.run import build_index
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.lenses._cues import cue, hardness, lead_text
 from aspectra.views.lenses._layout import asks, layout
 from aspectra.views.lenses.protocol import LENSES

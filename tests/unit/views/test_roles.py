@@ -13,7 +13,7 @@ from aspectra.papers.paper import Paper, Sentence
 from aspectra.views.lenses._role_features import _WORD, PLACES, _plain, pooled, sentence_keys
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import LENSES
-from aspectra.views.units import paper_spans
+from aspectra.views.storage.units import paper_spans
 
 LENS = LENSES.get("roles")
 WORDS = shipped().words

@@ -13,17 +13,17 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
-from aspectra.views.columns import sample_ids, write_columns
 from aspectra.views.dense.reverse import dense_moments
-from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import VIEW_KINDS
+from aspectra.views.index.kinds.protocol import VIEW_KINDS
+from aspectra.views.index.opened import Index
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.collection import Statistics
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments
 from aspectra.views.protocol import UnitView, VectorView, View, ViewFacts, WordView
 from aspectra.views.settings import IndexSettings
-from aspectra.views.tokens import METHODS, LexicalSettings
-from aspectra.views.units import Units
+from aspectra.views.storage.columns import sample_ids, write_columns
+from aspectra.views.storage.units import Units
+from aspectra.views.text.tokens import METHODS, LexicalSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 

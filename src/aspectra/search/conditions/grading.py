@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "lead", "passes"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.protocol import UnitView
 from aspectra.views.view import Positions, Probe
 

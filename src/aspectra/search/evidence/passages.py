@@ -10,7 +10,7 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 
 __all__ = ["with_passages"]
 

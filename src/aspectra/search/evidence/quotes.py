@@ -12,10 +12,9 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
-from aspectra.views.chunks import chunk_spans
-from aspectra.views.index import Index
-from aspectra.views.settings import ChunkSize
-from aspectra.views.units import Units
+from aspectra.views.index.opened import Index
+from aspectra.views.storage.units import Units
+from aspectra.views.text.chunks import ChunkSize, chunk_spans
 from aspectra.views.view import Floats, Positions, Probe
 
 __all__ = ["Quoter"]

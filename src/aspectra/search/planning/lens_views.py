@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from aspectra.search.plan import Plan
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 
 __all__ = ["fitting", "lens_warnings"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Search
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 
 __all__ = ["publication_order"]
 

@@ -21,7 +21,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.scoring.fusion import reciprocal_ranks
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.view import Positions, Probe, top_positions
 
 __all__ = ["Chain", "Node", "fold", "run_chain"]

@@ -16,7 +16,7 @@ from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
 from aspectra.search.scoring.scores import Fused, Scoring, score_papers
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
 

@@ -15,7 +15,7 @@ from aspectra.search.conditions.grading import apply_conditions, lead
 from aspectra.search.plan import Search
 from aspectra.search.scoring.chain import Chain, run_chain
 from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Floats, Positions, top_positions
 

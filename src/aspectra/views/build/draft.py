@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.store import Store
-from aspectra.views.arrays import new_array
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.progress import Progress
 from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.arrays import new_array
 
 __all__ = ["Draft", "IndexReport"]
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from aspectra.papers.text.citation_marks import strip_citations
-from aspectra.views.arrays import load_array
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.readings import fill_missing, reader_vectors, stored_spans
 from aspectra.views.build.vectors import chunk_texts, chunk_vectors, section_chunks
@@ -17,7 +16,8 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.protocol import ViewFacts, chunk_base
-from aspectra.views.units import Units
+from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.units import Units
 
 __all__ = ["write_full_texts", "write_readings"]
 

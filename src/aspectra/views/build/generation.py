@@ -16,13 +16,13 @@ from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
-from aspectra.views.columns import write_columns
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.prompted.building import collect_prompted
-from aspectra.views.units import Units, paper_spans
+from aspectra.views.storage.columns import write_columns
+from aspectra.views.storage.units import Units, paper_spans
 
 __all__ = ["FORMAT", "write_generation"]
 

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import Parts
@@ -19,7 +20,6 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.dense.lens_vectors import build_lens_vectors
 from aspectra.views.lenses.protocol import LENSES, found_in_package
-from aspectra.views.progress import Progress
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Floats
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.build.vectors import citation_version
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.progress import Progress
 from aspectra.views.readers.protocol import READERS, reading_text
 from aspectra.views.settings import IndexSettings
-from aspectra.views.units import Units
+from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats
 
 __all__ = [

@@ -11,6 +11,7 @@ from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
+from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
@@ -27,7 +28,6 @@ from aspectra.views.build.vectors import (
 )
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION
-from aspectra.views.progress import Progress, quiet
 from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Missing, Producer
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
-from aspectra.views.chunks import chunk_spans, windows
 from aspectra.views.encoders.protocol import Encoder, Vectors
-from aspectra.views.progress import Progress
-from aspectra.views.settings import ChunkSize, IndexSettings
-from aspectra.views.units import paper_spans
+from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.units import paper_spans
+from aspectra.views.text.chunks import ChunkSize, chunk_spans, windows
 
 __all__ = [
     "abstract_vectors",

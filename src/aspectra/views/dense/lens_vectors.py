@@ -16,10 +16,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.views.arrays import new_array
 from aspectra.views.encoders.protocol import Encoding, Kind
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.protocol import ViewFacts
+from aspectra.views.storage.arrays import new_array
 from aspectra.views.view import Floats
 
 __all__ = ["LensEncoder", "VectorLens", "build_lens_vectors", "vector_lens"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from aspectra.views.dense.matching import similarities, widen
 from aspectra.views.lexical.reverse import Moments
-from aspectra.views.units import Units
+from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["dense_moments", "nearest_in_seed"]

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
-from aspectra.views.arrays import load_array
 from aspectra.views.dense.matching import similarities, widen
 from aspectra.views.dense.reverse import nearest_in_seed
 from aspectra.views.dense.unit_batch import UnitBatch
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
-from aspectra.views.units import Units
+from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 __all__ = ["DenseView"]

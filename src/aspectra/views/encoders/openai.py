@@ -25,7 +25,7 @@ import numpy as np
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.hashing import digest
 from aspectra.llm import failures
-from aspectra.llm.endpoint import Body, Endpoint
+from aspectra.llm.client.endpoint import Body, Endpoint
 from aspectra.llm.secrets import OPENAI_HOST, OPENAI_VARIABLE, read_key
 from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.pooling import unit_rows

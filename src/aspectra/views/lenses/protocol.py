@@ -50,7 +50,7 @@ class Lens(Protocol):
         default: whether a new library applies it; others wait for ``aspectra lens add NAME``.
         version: another number means that cached values are computed anew.
         kind: ``paper``: one row of values per paper; ``sentence``: one row per unit of
-            :func:`~aspectra.views.units.paper_spans` (the title, then each sentence); ``vector``:
+            :func:`~aspectra.views.storage.units.paper_spans` (the title, then each sentence); ``vector``:
             one row per paper that becomes a view of its own, see :mod:`aspectra.views.dense.lens_vectors`.
         labels: names of the columns. A lens documents their scale; grades go from 0 to 1, and NaN says that
             nothing is known.

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
-from aspectra.views.arrays import load_array
 from aspectra.views.lexical.collection import Statistics, weigh_by
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
-from aspectra.views.tokens import LexicalSettings, Tokeniser
-from aspectra.views.units import Units
+from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.units import Units
+from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 __all__ = ["LexicalView", "build_lexical"]
@@ -41,7 +41,7 @@ def build_lexical(
 
     Args:
         texts: one for each paper or unit.
-        settings: see :class:`~aspectra.views.tokens.LexicalSettings`.
+        settings: see :class:`~aspectra.views.text.tokens.LexicalSettings`.
         folder: is made; has the view's name.
         pairs: store each paper's words and documents, for reverse probes.
         damped: reverse probes use root frequencies, see

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.arrays import load_array
+from aspectra.views.storage.arrays import load_array
 
 __all__ = ["Statistics", "weigh_by"]
 

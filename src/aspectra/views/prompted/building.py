@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from aspectra.base.hashing import digest, digest_texts
+from aspectra.base.progress import Progress
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
-from aspectra.views.progress import Progress
 from aspectra.views.prompted.definition import PromptedLens, usable
 from aspectra.views.prompted.store import Reading, readings, state, vectors_of
 from aspectra.views.protocol import ViewFacts, lens_base

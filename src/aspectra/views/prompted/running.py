@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from aspectra.base.errors import LibraryBusy, UsageError
+from aspectra.base.progress import Progress, quiet
 from aspectra.llm.assemble import Model
 from aspectra.llm.budget import Cost, prompt_tokens
 from aspectra.llm.chat import ChatModel
@@ -20,7 +21,6 @@ from aspectra.llm.failures import ModelError, Offline
 from aspectra.llm.loops import run
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.progress import Progress, quiet
 from aspectra.views.prompted.asking import NO_TEXT, TRIES, question, read_paper, show
 from aspectra.views.prompted.definition import PromptedLens, define
 from aspectra.views.prompted.store import Reading, papers_at, tally, unread, values_of

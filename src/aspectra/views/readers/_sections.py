@@ -17,7 +17,7 @@ from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.tokens import Tokeniser
+from aspectra.views.text.tokens import Tokeniser
 
 __all__ = ["ASPECTS", "WORDS", "aspect_of", "central", "lead", "sections_of", "sentences_of"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from aspectra.base.checking import unknown_name
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import Attribute
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 

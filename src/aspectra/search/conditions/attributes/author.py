@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["AuthorAttribute"]

@@ -14,7 +14,7 @@ import numpy as np
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.lenses.language import LANGUAGES, label_of
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions

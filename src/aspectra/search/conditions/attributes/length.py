@@ -19,7 +19,7 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.view import Floats, Positions
 

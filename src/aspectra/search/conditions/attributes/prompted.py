@@ -13,7 +13,7 @@ import numpy as np
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.prompted.building import NUMBER
 from aspectra.views.prompted.definition import usable
 from aspectra.views.prompted.schema import ValueSchema

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 

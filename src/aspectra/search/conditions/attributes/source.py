@@ -25,7 +25,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes._lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.lenses.source import SourceLens
 from aspectra.views.view import Floats, Positions

@@ -17,7 +17,7 @@ import numpy as np
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
-from aspectra.views.index import Index
+from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["VenueAttribute", "venue_grade"]

@@ -18,7 +18,7 @@ from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts
-from aspectra.views.settings import ChunkSize
+from aspectra.views.text.chunks import ChunkSize
 from aspectra.views.view import Probe
 
 __all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "planner", "probe", "search_with"]

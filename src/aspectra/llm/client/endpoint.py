@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.llm.client.openai_wire import failure
 from aspectra.llm.failures import KeyRefused, ModelError, Offline
-from aspectra.llm.openai_wire import failure
 from aspectra.llm.secrets import read_key, redact
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Endpoint:
             raise KeyRefused(f"{variable} holds characters that no key has")
 
     def failure(self, status: int, headers: Mapping[str, str], raw: bytes) -> ModelError:
-        """The error that a refusing answer stands for; see :func:`~aspectra.llm.openai_wire.failure`."""
+        """The error for a refusal, see :func:`~aspectra.llm.client.openai_wire.failure`."""
         return failure(status, headers, raw, host=self.host, clean=self.clean, now=time.time())
 
     def clean(self, text: str) -> str:

@@ -7,8 +7,8 @@ from functools import partial
 from aspectra.views.dense.lens_vectors import LensEncoder
 from aspectra.views.dense.view import DenseView
 from aspectra.views.encoders.query_encoder import QueryEncoder
-from aspectra.views.generation import Generation
-from aspectra.views.kinds.protocol import VIEW_KINDS, Other
+from aspectra.views.index.generation import Generation
+from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.protocol import ViewFacts
 
 __all__ = ["open_lens_columns"]

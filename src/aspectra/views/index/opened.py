@@ -15,8 +15,8 @@ from aspectra.base.values import replace as changed
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.generation import Generation
-from aspectra.views.kinds.protocol import VIEW_KINDS
+from aspectra.views.index.generation import Generation
+from aspectra.views.index.kinds.protocol import VIEW_KINDS
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.view import Matching, Positions, Probe, Scored
 
@@ -24,7 +24,7 @@ __all__ = ["Index"]
 
 
 class Index(Generation):
-    """One immutable generation and its views; see :class:`~aspectra.views.generation.Generation`."""
+    """One immutable generation and its views; see :class:`~aspectra.views.index.generation.Generation`."""
 
     def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
         super().__init__(library, folder, load)

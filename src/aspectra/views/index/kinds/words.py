@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aspectra.views.generation import Generation
-from aspectra.views.kinds.protocol import VIEW_KINDS, Other
+from aspectra.views.index.generation import Generation
+from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.lexical.bm25 import LexicalView
 from aspectra.views.protocol import ViewFacts
 

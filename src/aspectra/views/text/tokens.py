@@ -66,7 +66,7 @@ class LexicalSettings:
 
 @cache
 def _stop_words() -> frozenset[str]:
-    return frozenset((files("aspectra.views") / "data" / "stopwords.txt").read_text("utf-8").split())
+    return frozenset((files("aspectra.views.text") / "data" / "stopwords.txt").read_text("utf-8").split())
 
 
 @lru_cache(maxsize=8)

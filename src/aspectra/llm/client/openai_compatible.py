@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.llm.chat import Reply, Request
-from aspectra.llm.endpoint import LARGEST_BODY, Body, Endpoint
+from aspectra.llm.client.endpoint import LARGEST_BODY, Body, Endpoint
+from aspectra.llm.client.openai_wire import context_in_card, read_reply, request_body, wants_other_limit
 from aspectra.llm.failures import Malformed, Transient
 from aspectra.llm.loops import PerLoop
-from aspectra.llm.openai_wire import context_in_card, read_reply, request_body, wants_other_limit
 from aspectra.llm.secrets import DEFAULT_VARIABLE
 from aspectra.llm.secrets import key_variable as variable_of
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper, Unit
 from aspectra.papers.text.sentences import abstract_sentences, lead_field
-from aspectra.views.arrays import load_array
+from aspectra.views.storage.arrays import load_array
 from aspectra.views.view import Floats, Pooling, Positions
 
 __all__ = ["Units", "paper_spans"]

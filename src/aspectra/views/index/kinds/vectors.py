@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aspectra.views.dense.view import DenseView
-from aspectra.views.generation import Generation
-from aspectra.views.kinds.protocol import VIEW_KINDS, Other
+from aspectra.views.index.generation import Generation
+from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.protocol import ViewFacts
 
 __all__ = ["open_vectors"]

@@ -1,7 +1,7 @@
 """The kinds of views.
 
-To add one, write one module in ``views/kinds`` with a function ``(generation, facts, other) -> view`` that is
-decorated by ``@VIEW_KINDS.register(name)``; ``name`` is the ``kind`` of such views in a manifest.
+To add one, write one module in ``views/index/kinds`` with a function
+``(generation, facts, other) -> view`` decorated by ``@VIEW_KINDS.register(name)``; ``name`` is the ``kind`` of such views in a manifest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from aspectra.base.registry import Registry
-from aspectra.views.generation import Generation
+from aspectra.views.index.generation import Generation
 from aspectra.views.protocol import VectorView, View, ViewFacts
 
 __all__ = ["VIEW_KINDS", "Other", "ViewKind"]

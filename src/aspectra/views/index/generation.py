@@ -19,14 +19,14 @@ from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
 from aspectra.papers.library.rows import text_hash
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.arrays import load_array
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
-from aspectra.views.tokens import LexicalSettings
-from aspectra.views.units import Units, paper_spans
+from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 
 __all__ = ["Generation"]

@@ -4,11 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from aspectra.views.settings import ChunkSize
+from aspectra.base.errors import UsageError
 
-__all__ = ["chunk_spans", "windows"]
+__all__ = ["ChunkSize", "chunk_spans", "windows"]
+
+_CHUNK = re.compile(r"(\d+)([wt])")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSize:
+    """Size of full-text chunks: ``250w`` (words between spaces) or ``3000t`` (words and punctuation)."""
+
+    count: int
+    unit: str
+
+    @classmethod
+    def parse(cls, text: str) -> ChunkSize:
+        """From its spelling.
+
+        >>> ChunkSize.parse("250w")
+        ChunkSize(count=250, unit='w')
+        """
+        found = _CHUNK.fullmatch(text.strip())
+        if not found or int(found.group(1)) < 20:
+            raise UsageError(
+                f"{text!r} is no chunk size", why="write 250w for words or 3000t for tokens, at least 20"
+            )
+        return cls(int(found.group(1)), found.group(2))
+
+    def __str__(self) -> str:
+        return f"{self.count}{self.unit}"
+
 
 _WORDS = re.compile(r"\S+")
 _TOKENS = re.compile(r"\w+|[^\w\s]")

@@ -1,0 +1,1 @@
+"""An opened generation and its views."""

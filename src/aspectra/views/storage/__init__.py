@@ -1,0 +1,1 @@
+"""What a generation stores: arrays, columns, units."""

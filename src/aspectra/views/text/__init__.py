@@ -1,0 +1,1 @@
+"""Text as views read it: tokens, chunks."""
