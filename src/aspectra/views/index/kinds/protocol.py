@@ -1,7 +1,7 @@
 """The kinds of views.
 
-To add one, write one module in ``views/index/kinds`` with a function
-``(generation, facts, other) -> view`` decorated by ``@VIEW_KINDS.register(name)``; ``name`` is the ``kind`` of such views in a manifest.
+To add one, write one module in ``views/index/kinds`` with a function ``(generation, facts, other) ->
+view`` decorated by ``@VIEW_KINDS.register(name)``; ``name`` is the ``kind`` of such views in a manifest.
 """
 
 from __future__ import annotations
