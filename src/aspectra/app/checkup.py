@@ -40,10 +40,6 @@ class Check:
     text: str
     hint: str = ""
 
-    def to_dict(self) -> dict[str, str]:
-        """JSON form."""
-        return {"name": self.name, "state": self.state, "text": self.text, "hint": self.hint}
-
 
 def examine(path: Path, *, verify: bool) -> list[Check]:
     """All checks.

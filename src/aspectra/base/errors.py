@@ -60,14 +60,12 @@ class BadInput(AspectraError):
     """A file none of whose content can be read (single bad records are remarks, not errors)."""
 
     code = "bad-input"
-    exit_code = 1
 
 
 class NoSuchPaper(AspectraError):
     """A seed or id that the library does not hold."""
 
     code = "no-such-paper"
-    exit_code = 1
 
 
 class LibraryNotFound(AspectraError):
@@ -81,7 +79,6 @@ class LibraryBusy(AspectraError):
     """Another process holds the library's single writer lock."""
 
     code = "library-busy"
-    exit_code = 1
     retryable = True
 
 

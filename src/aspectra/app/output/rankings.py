@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,17 +112,7 @@ def _condition_line(found: ConditionResult) -> str:
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
     out = hit.to_dict()
     if explain:
-        out["probes"] = [
-            {
-                "view": p.view,
-                "aspect": p.aspect,
-                "weight": p.weight,
-                "score": p.score,
-                "standardised": p.standardised,
-                "rank": p.rank,
-            }
-            for p in hit.probes
-        ]
+        out["probes"] = [asdict(probe) for probe in hit.probes]
     return out
 
 

@@ -20,7 +20,7 @@ from aspectra.base.errors import AspectraError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Screen", "columns", "count", "safe", "schema_of", "size", "write_file"]
+__all__ = ["Screen", "columns", "count", "error_text", "safe", "schema_of", "write_file"]
 
 # Control characters (escape sequences begin with one), and the marks that reverse the direction of a line.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -56,18 +56,9 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def size(amount: int) -> str:
-    """Bytes for people.
-
-    >>> size(512), size(3_400_000)
-    ('512 B', '3.4 MB')
-    """
-    value = float(amount)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return ""
+def error_text(what: str, why: str, hint: str) -> str:
+    """An error in three lines at most: what happened, why, and what comes next."""
+    return "\n".join([what, *([f"  why:  {why}"] if why else []), *([f"  next: {hint}"] if hint else [])])
 
 
 class Screen:
@@ -160,10 +151,7 @@ class Screen:
 
     def failure(self, error: AspectraError) -> None:
         """An error that does not end the command."""
-        parts = [error.what, *([f"  why:  {error.why}"] if error.why else [])]
-        if error.hint:
-            parts.append(f"  next: {error.hint}")
-        _stderr("\n".join(parts))
+        _stderr(error_text(error.what, error.why, error.hint))
 
 
 def _stderr(text: str) -> None:
