@@ -12,7 +12,7 @@ help:
 	@echo "make test    set up and run the tests"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
-	@echo "make docs    check that the documentation's links and commands hold"
+	@echo "make docs    test the documentation and build its site into site/"
 	@echo "make setup   only set up"
 	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
 
@@ -28,7 +28,7 @@ help:
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --editable '.[dev,docs]'
 	@touch $@
 
 setup: .venv/.installed
@@ -46,8 +46,8 @@ test: .venv/.installed-dev
 	$(BIN)/python -m pytest
 
 lint: .venv/.installed-dev
-	$(BIN)/ruff check src tests benchmarks training
-	$(BIN)/ruff format --check src tests benchmarks training
+	$(BIN)/ruff check src tests benchmarks docs training
+	$(BIN)/ruff format --check src tests benchmarks docs training
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -55,11 +55,12 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/run_all.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PEER_PYTHON),--peer-python $(PEER_PYTHON))
 
 docs: .venv/.installed-dev
-	$(BIN)/python -m pytest tests/unit/app/test_docs.py
+	$(BIN)/python -m pytest tests/unit/app/test_docs.py tests/integration/test_one_file_to_add.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 PORT ?= 8123
 llm-test-server: .venv/.installed
 	@$(BIN)/python tests/llm_server.py --port $(PORT) $(foreach fault,$(FAULTS),--fault $(fault))
 
 clean:
-	rm -rf .venv demo.lib .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv demo.lib site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

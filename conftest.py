@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+_WITH_LIBRARY = re.compile(r"\.app\.library|\.(Preferences|Plan|Ranking|Searcher)$")
 _PAPERS = """
 @article{owl, title={Owls hunt at night}, author={Lovelace, Ada}, year=2019,
   abstract={Owls listen for mice in the dark. They strike within a second.}}
@@ -21,7 +23,7 @@ _PAPERS = """
 def _small_library(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """The names ``library`` and ``folder`` in the examples of the front door: three papers, words only."""
     item: Any = request.node
-    if not isinstance(item, pytest.DoctestItem) or ".app.library" not in item.name:
+    if not isinstance(item, pytest.DoctestItem) or not _WITH_LIBRARY.search(item.name):
         return
     from aspectra.app.library import create_library
 

@@ -1,6 +1,6 @@
-"""Obedience to aspects on CSFCube: tables, the trade-off curve and dilution, into docs/results/aspects.md.
+"""How aspects are followed on CSFCube: tables, a trade-off curve and dilution, into docs/results/aspects.md.
 
-    python benchmarks/aspects.py DATA --libraries FOLDER [--large LIBRARY] [--only tables curve dilution]
+    python benchmarks/aspects.py DATA --libraries FOLDER [--large LIBRARY] [--quick]
 
 DATA is a copy of the collection (CC BY-NC 4.0, not part of this project). --large names a library of other
 papers (86,638 abstracts in the committed table), which is copied and gets the collection's papers added.
@@ -33,7 +33,7 @@ from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 
-POOL, COLLECTION, OBEY = "NDCG%20", "csfcube_ndcg@20", "p-MRR(rel=2)"
+POOL, COLLECTION, FOLLOWED = "NDCG%20", "csfcube_ndcg@20", "p-MRR(rel=2)"
 Run = dict[str, dict[str, float]]
 Values = dict[str, float]
 
@@ -54,9 +54,9 @@ class Scores:
 
     pool: Values
     collection: Values
-    obey_pool: Values
-    obey_collection: Values
-    obey_means: tuple[float, float]
+    followed_pool: Values
+    followed_collection: Values
+    followed_means: tuple[float, float]
     seconds: float
 
 
@@ -95,24 +95,24 @@ def score(benchmark: Benchmark, system: System) -> Scores:
     pooled = {t: {d: s for d, s in run.items() if d in gold[t]} for t, run in whole.items()}
     aspects = {t.id: t.aspect for t in benchmark.topics}
     groups = {t.id: t.seed for t in benchmark.topics}
-    obeyed, means = [], []
+    followed, means = [], []
     for run in (pooled, whole):
         pairs = pair_up(run, gold, groups, aspects)
         found = evaluate(
-            [OBEY],
+            [FOLLOWED],
             pairs.qrels,
             pairs.runs,
             labels=pairs.labels,
             average=("pair", "aspect"),
             incomplete=True,
         )
-        obeyed.append(dict(found.scores[0].values))
+        followed.append(dict(found.scores[0].values))
         means.append(found.scores[0].mean or 0.0)
     return Scores(
         dict(evaluate([POOL], gold, pooled, excluded=benchmark.excluded)[POOL].values),
         dict(evaluate([COLLECTION], gold, whole, excluded=benchmark.excluded)[COLLECTION].values),
-        obeyed[0],
-        obeyed[1],
+        followed[0],
+        followed[1],
         (means[0], means[1]),
         seconds,
     )
@@ -171,8 +171,8 @@ def main_table(title: str, scores: dict[str, Scores], notes: tuple[str, ...] = (
             name,
             number(s.pool),
             number(s.collection),
-            number(s.obey_pool, s.obey_means[0]),
-            number(s.obey_collection, s.obey_means[1]),
+            number(s.followed_pool, s.followed_means[0]),
+            number(s.followed_collection, s.followed_means[1]),
             1000 * s.seconds,
         )
         for name, s in scores.items()
@@ -222,7 +222,7 @@ def curve(benchmark: Benchmark, searchers: dict[str, Searcher], folder: Path) ->
         points = []
         for weight in weights:
             s = score(benchmark, System("", searcher, edit=contrast(weight)))
-            point = [100 * v for v in (mean(s.pool), mean(s.collection), *s.obey_means)]
+            point = [100 * v for v in (mean(s.pool), mean(s.collection), *s.followed_means)]
             points.append(point)
             rows.append((roles, weight, *point))
         lines[roles] = points
@@ -336,7 +336,7 @@ def main() -> None:
             scores,
             (
                 f"{len(benchmark.topics)} query-aspect pairs, {count:,} papers; p-MRR over "
-                f"{len(scores['hybrid'].obey_pool)} ordered pairs of aspects of one paper",
+                f"{len(scores['hybrid'].followed_pool)} ordered pairs of aspects of one paper",
                 "95 % bootstrap intervals over those",
                 "pools: the judged candidates of each pair; collection: all papers, unjudged ones count 0",
             ),

@@ -209,7 +209,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
                     vectors[name] = encoder.encode(texts).vectors
                     seconds[name].append(time.perf_counter() - start)
                     notes[name] = f"computes in {encoder.runtime.dtype}"
-                elif name not in notes or seconds[name]:  # a peer that failed once is not asked again
+                elif name not in notes or seconds[name]:  # a peer that failed once is not run again
                     job = {"system": name, "model": str(model), "length": length, "threads": threads}
                     job["texts"] = texts
                     answer, found = run_peer(arguments.peer_python, job, folder)

@@ -93,7 +93,7 @@ def bare_each(url: str, lanes: int) -> tuple[Ask, list[httpx.AsyncClient]]:
 
 
 def text_of(model: OpenAICompatible | Model) -> Ask:
-    """Asks a model for the text alone."""
+    """A call that returns the text alone."""
 
     async def ask(request: Request) -> str:
         return (await model.complete(request)).text
@@ -125,15 +125,15 @@ async def turn(
         limits=Limits(calls=10 * count, tokens=10**10),
     )
     with build_model(settings) as model:
-        asked = questions(f"all {number}", count)
-        out["all layers"] = await measure(text_of(model), asked, lanes)
+        requests = questions(f"all {number}", count)
+        out["all layers"] = await measure(text_of(model), requests, lanes)
         assert model.account.cost.calls == model.journal.file.counts()["accepted"] == count
-        out["from the journal"] = await measure(text_of(model), asked, lanes)
+        out["from the journal"] = await measure(text_of(model), requests, lanes)
         assert model.account.cost.calls == count
     settings = replace(settings, base_url=faulty, journal=folder / f"{number}-faults.db")
     with build_model(settings) as model:
-        asked = questions(f"faults {number}", count)
-        out["all layers, faults"] = await measure(text_of(model), asked, lanes)
+        requests = questions(f"faults {number}", count)
+        out["all layers, faults"] = await measure(text_of(model), requests, lanes)
         assert model.journal.file.counts()["accepted"] == count
     return out
 

@@ -12,13 +12,11 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from ranking import rankings
+
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.papers.library.store import Store
-from aspectra.papers.sources.detection import read_papers
-from aspectra.search.query import Query
-from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
+from aspectra.lab.experiments.experiment import BASE_MODE, benchmark_library
 
 POOL, COLLECTION = "NDCG%20", "csfcube_ndcg@20"  # the data set's own DCG
 
@@ -29,29 +27,17 @@ def main() -> None:
     parser.add_argument("--library", type=Path, default=None)
     parser.add_argument("--planners", nargs="*", default=["bm25", "dense", "hybrid"])
     options = parser.parse_args()
-    folder = options.library or Path(tempfile.mkdtemp()) / "library"
-    library = Store.create(folder)
-    with library.writing("add") as writer:
-        writer.add(read_papers(options.data / "abstracts-csfcube-preds.jsonl.zst"))
-    build_index(library)
-    searcher = Searcher(library)
-    everything = len(searcher.index)
     benchmark = BENCHMARKS.get("csfcube")(options.data)
+    folder = options.library or Path(tempfile.mkdtemp()) / "library"
+    searcher = benchmark_library(benchmark, folder)
     qrels = benchmark.qrels["gold"]
     labels = {t.id: {"facet": t.aspect} for t in benchmark.topics}
     facets = sorted({t.aspect for t in benchmark.topics})
-    print(f"{everything:,} papers, {len(benchmark.topics)} query-facet pairs")
+    print(f"{len(searcher.index):,} papers, {len(benchmark.topics)} query-facet pairs")
     print(f"{'plan':<10}{'pool NDCG%20':>14}{'coll. NDCG@20':>15}" + "".join(f"{f:>12}" for f in facets))
     for planner in options.planners:
-        pool, collection = {}, {}
-        for topic in benchmark.topics:
-            query = Query(seeds=(topic.seed,), limit=everything, evidence=0, versions="all")
-            ranked = list(searcher.result(searcher.plan(query, planner)).ids)
-            rest = set(searcher.index.ids) - set(ranked) - {topic.seed}
-            ranked += sorted(rest, reverse=True)  # what shares no word with the query
-            collection[topic.id] = {doc: -float(place) for place, doc in enumerate(ranked)}
-            graded = qrels[topic.id]
-            pool[topic.id] = {doc: s for doc, s in collection[topic.id].items() if doc in graded}
+        pool = rankings(planner, benchmark, searcher, "pool")[BASE_MODE]
+        collection = rankings(planner, benchmark, searcher)[BASE_MODE]
         pooled = evaluate([POOL], qrels, pool)[POOL]
         whole = evaluate([COLLECTION], qrels, collection)[COLLECTION]
         means = [pooled.mean, whole.mean, *(v for v, _ in pooled.by(labels, "facet").values())]

@@ -1,4 +1,4 @@
-"""Obedience to instructions about documents: tables into docs/results/instructions.md.
+"""How instructions about documents are followed: tables into docs/results/instructions.md.
 
     python benchmarks/instructions.py DATA --libraries FOLDER [--only attribute-docs ours] [--quick]
 
@@ -12,23 +12,23 @@ import argparse
 import json
 from pathlib import Path
 
+from ranking import Runs, rankings
+
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark, Topic
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.means import Evaluation
-from aspectra.lab.experiments.experiment import topic_query
+from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.reports.tables import Table, render
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 
 MODES = ("original", "instructed", "reversed")
 MEASURES = ("WISE@20", "SICR", "p-MRR", "nDCG@10")
+SETTINGS = IndexSettings(chunks=())
 OURS = Path(__file__).parents[1] / "tests" / "data" / "obedience"
-Runs = dict[str, dict[str, dict[str, float]]]
 
 
 def our_benchmark() -> Benchmark:
@@ -58,39 +58,28 @@ def our_benchmark() -> Benchmark:
             graded.setdefault(query, {})[document] = float(grade)
         qrels[mode] = graded
     return Benchmark(
-        "obedience",
-        "1",
-        "CC0 1.0",
-        "this project",
-        lambda: iter(papers),
-        topics,
-        qrels,
+        name="obedience",
+        papers=lambda: iter(papers),
+        topics=topics,
+        qrels=qrels,
+        revision="1",
+        licence="CC0 1.0",
+        source="this project",
         modes=MODES,
         measures=MEASURES,
     )
 
 
-def open_library(benchmark: Benchmark, folder: Path) -> Searcher:
-    """Indexed with the defaults."""
-    held = Store.create(folder)
-    with held.writing("add") as writer:
-        writer.add(benchmark.papers())
-    build_index(held, IndexSettings(chunks=()))
-    return Searcher(held)
-
-
 def rank(benchmark: Benchmark, searcher: Searcher, recipe: Recipe, modes: tuple[str, ...] = MODES) -> Runs:
-    """All documents ranked for every topic and mode; those that a filter dropped are absent."""
-    index = searcher.index
-    out: Runs = {mode: {} for mode in MODES}
-    for topic in benchmark.topics:
-        for mode in modes:
-            plan = recipe.plan(topic_query(topic, mode, len(index)), searcher.view_names)
-            ids = searcher.result(plan).ids
-            out[mode][topic.id] = {paper_id: -float(n) for n, paper_id in enumerate(ids)}
-    for mode in MODES:
-        out[mode] = out[mode] or out["original"]
-    return out
+    """All documents ranked for every topic and mode, scored by minus their places; filtered ones are absent.
+
+    A mode that is not in ``modes`` gets the original rankings.
+    """
+    made = rankings(recipe, benchmark, searcher, modes=modes)
+    return {
+        mode: {topic: {paper: -float(n) for n, paper in enumerate(run)} for topic, run in runs.items()}
+        for mode, runs in ((mode, made.get(mode, made["original"])) for mode in MODES)
+    }
 
 
 def ceiling(benchmark: Benchmark, runs: Runs) -> Runs:
@@ -176,11 +165,15 @@ def main() -> None:
     if "attribute-docs" in options.only:
         benchmark = BENCHMARKS.get("infosearch")(options.data)
         made += tables(
-            benchmark, open_library(benchmark, options.libraries / "attribute-docs"), "attribute-docs"
+            benchmark,
+            benchmark_library(benchmark, options.libraries / "attribute-docs", SETTINGS),
+            "attribute-docs",
         )
     if "ours" in options.only:
         benchmark = our_benchmark()
-        made += tables(benchmark, open_library(benchmark, options.libraries / "ours"), "our set")
+        made += tables(
+            benchmark, benchmark_library(benchmark, options.libraries / "ours", SETTINGS), "our set"
+        )
     text = _INTRO + "\n".join(render(t, "markdown") for t in made)
     print(text)
     if not options.quick:

@@ -20,9 +20,9 @@ from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import Cell, benchmark_library, library_state, run_cells
 from aspectra.lab.experiments.manifest import manifest, write_json
+from aspectra.lab.experiments.recipe_tables import breakdown_table, main_table
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, score_cell
-from aspectra.lab.reports.recipe_tables import breakdown_table, main_table
 from aspectra.lab.reports.tables import Table, render
 from aspectra.papers.library.store import Store
 from aspectra.search.recipe import Recipe

@@ -5,7 +5,8 @@
 The judge is an oracle that knows the relevance judgements and errs, favours a place, or replies badly, at a
 chosen rate, one at a time. BM25 ranks each pool of the development half; its first papers are reranked.
 Columns: mean NDCG%20 (x100) by rate, calls a query at error 0. Needs a copy of the data set (CC BY-NC 4.0,
-not part of this project). No language model is asked: this is a map of methods, not of models.
+not part of this project) and matplotlib (extra ``plot``). No language model is called: this is a map of
+methods, not of models.
 """
 
 from __future__ import annotations
@@ -20,19 +21,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ranking import rankings
+
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.experiments.experiment import BASE_MODE, benchmark_library
 from aspectra.lab.simulation.oracle import Oracle
-from aspectra.papers.library.store import Store
-from aspectra.papers.sources.detection import read_papers
-from aspectra.search.query import Query
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.rerank.method import Method, fits
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
 from aspectra.search.rerank.sorters.protocol import SORTERS
-from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
 
 MEASURE = "NDCG%20"
@@ -44,22 +43,14 @@ SETTINGS: dict[str, dict[str, float]] = {
 }
 
 
-def first_stage(data: Path, benchmark: Benchmark) -> tuple[dict[str, list[str]], dict[str, str]]:
+def first_stage(benchmark: Benchmark) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Each topic's pool in BM25's order, and the text of every paper."""
-    library = Store.create(Path(tempfile.mkdtemp()) / "library")
-    with library.writing("add") as writer:
-        writer.add(read_papers(data / "abstracts-csfcube-preds.jsonl.zst"))
-    build_index(library, IndexSettings(encoders=(), lenses=()))
-    searcher = Searcher(library)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = IndexSettings(encoders=(), lenses=())
+        searcher = benchmark_library(benchmark, Path(folder) / "library", settings)
+        runs = rankings("bm25", benchmark, searcher, "pool")[BASE_MODE]
     texts = {paper.id: f"{paper.title}. {paper.abstract}" for paper in benchmark.papers()}
-    orders = {}
-    for topic in benchmark.topics:
-        query = Query(seeds=(topic.seed,), limit=len(searcher.index), evidence=0, versions="all")
-        ids = searcher.result(searcher.plan(query, "bm25")).ids
-        pool = set(benchmark.qrels["gold"][topic.id])
-        ranked = [paper_id for paper_id in ids if paper_id in pool]
-        orders[topic.id] = ranked + sorted(pool.difference(ranked), reverse=True)
-    return orders, texts
+    return {topic: list(run) for topic, run in runs.items()}, texts
 
 
 def score(benchmark: Benchmark, orders: Mapping[str, list[str]]) -> float:
@@ -102,7 +93,7 @@ def main() -> None:
     parser.add_argument("--from", dest="made", type=Path, help="take values of an earlier run")
     options = parser.parse_args()
     benchmark = BENCHMARKS.get("csfcube")(options.data)
-    orders, texts = first_stage(options.data, benchmark)
+    orders, texts = first_stage(benchmark)
     ceiling = {
         topic: sorted(order[: options.depth], key=lambda doc, t=topic: -benchmark.qrels["gold"][t][doc])
         + order[options.depth :]
@@ -112,7 +103,7 @@ def main() -> None:
         rows = json.loads(options.made.read_text("utf-8"))
         write(rows, benchmark, orders, ceiling, options)
         return
-    # What asks no model does not err by a rate.
+    # Judges without a language model do not err by a rate.
     judges = [JUDGES.get(name)() for name in JUDGES if name not in ("cross-encoder", "transport")]
     sorters = [SORTERS.get(name)() for name in SORTERS]
     methods = [Method(judge, sorter) for judge in judges for sorter in sorters if fits(judge, sorter)]

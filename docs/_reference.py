@@ -1,37 +1,29 @@
 """Pages that MkDocs generates at each build: commands, members of every family, Python, files above docs/.
 
-Named as a hook in ``mkdocs.yml``; nothing of it is written into the source tree.
+Named in ``mkdocs.yml`` as a hook, and as an extension that makes Markdown of docstrings. Nothing of it is
+written into the source tree.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
+import griffe
 import typer
 from mkdocs.structure.files import File, Files
 
-# (title, module of the protocol, name of the registry, where members live)
-FAMILIES = (
-    ("Sources", "aspectra.papers.sources.protocol", "SOURCES"),
-    ("Writers", "aspectra.papers.export.protocol", "WRITERS"),
-    ("Encoders", "aspectra.views.encoders.protocol", "ENCODERS"),
-    ("Lenses", "aspectra.views.lenses.protocol", "LENSES"),
-    ("Planners", "aspectra.search.planning.planners.protocol", "PLANNERS"),
-    ("Attributes", "aspectra.search.conditions.attributes.protocol", "ATTRIBUTES"),
-    ("Stages", "aspectra.search.stages.protocol", "STAGES"),
-    ("Judges", "aspectra.search.rerank.judges.protocol", "JUDGES"),
-    ("Sorters", "aspectra.search.rerank.sorters.protocol", "SORTERS"),
-    ("Measures", "aspectra.lab.measures.protocol", "MEASURES"),
-    ("Benchmarks", "aspectra.lab.benchmarks.protocol", "BENCHMARKS"),
-)
 PUBLIC = ("aspectra", "aspectra.lab")
+_ROLE = re.compile(r":[a-z]+:`(~?)([^`]+)`")
+# From a prompt to the next empty line.
+_EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 # Files of the project that are pages too: page -> file.
 ABOVE = {
     "index.md": "README.md",
@@ -56,6 +48,20 @@ def on_files(files: Files, config: Any) -> Files:
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def _markdown(text: str) -> str:
+    text = _ROLE.sub(lambda role: f"`{role[2].rpartition('.')[2] if role[1] else role[2]}`", text)
+    return _EXAMPLE.sub(r"```pycon\n\g<0>\n```", text)
+
+
+class Examples(griffe.Extension):
+    """Makes Markdown of docstrings: examples (``>>> ...``) between fences, roles as code."""
+
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Change the docstring of one object."""
+        if obj.docstring:
+            obj.docstring.value = _markdown(obj.docstring.value)
 
 
 def _linked(text: str) -> str:
@@ -98,32 +104,38 @@ def _walk(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tupl
 
 
 def _row(parameter: click.Parameter) -> str:
+    from aspectra.app.terminal.panels import with_members
+
     names = " ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-    text = _cell(getattr(parameter, "help", "") or "")
+    text = _cell(with_members(getattr(parameter, "help", "") or ""))
     shown = "" if parameter.default in (None, False, ()) else _cell(f"`{parameter.default}`")
     return f"| {names} | {text} | {shown} |"
 
 
 def members() -> Iterator[str]:
     """One table a family: name and first line of the documentation."""
+    from aspectra.app.terminal.panels import FAMILIES
+
     yield "# Members of every family\n"
     yield "Each is one file; [how to add one](../contributing.md). Generated from the registries.\n"
-    for title, module, name in FAMILIES:
-        registry = getattr(import_module(module), name)
-        yield f"## {title}\n\n| name | what it is |\n|---|---|"
+    for family, module in FAMILIES.items():
+        registry = getattr(import_module(module), family.upper())
+        yield f"## {family.capitalize()}\n\n| name | what it is |\n|---|---|"
         for member in registry:
             yield f"| `{member}` | {_cell(_about(registry.get(member)))} |"
         yield ""
 
 
 def _about(member: Any) -> str:
-    """What a member declares of itself, else the first line of its documentation."""
-    declared = getattr(member, "description", "")
-    if declared:
-        return str(declared)
+    """What a member declares of itself, else the first line of its documentation or of its module's."""
+    for field in ("description", "summary", "about", "help"):
+        declared = getattr(member, field, "")
+        if isinstance(declared, str) and declared:
+            return _markdown(declared.partition("\n")[0])
     own = member if inspect.isclass(member) or inspect.isfunction(member) else type(member)
-    text = inspect.getdoc(own) or inspect.getdoc(inspect.getmodule(own)) or ""
-    return text.partition("\n")[0]
+    texts = (inspect.getdoc(own), inspect.getdoc(inspect.getmodule(own)))
+    known = (text.partition("\n")[0] for text in texts if text and not text.startswith("See "))
+    return _markdown(next(known, ""))
 
 
 def settings() -> Iterator[str]:
@@ -157,7 +169,8 @@ def json_documents() -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """One line, with the bars escaped that are not in code."""
+    return re.sub(r"(`+).+?\1|\|", lambda found: found[0] if found[1] else r"\|", " ".join(text.split()))
 
 
 def python() -> Iterator[str]:
@@ -165,14 +178,15 @@ def python() -> Iterator[str]:
     yield "# Python\n"
     for name in PUBLIC:
         module = import_module(name)
-        yield f"## `{name}`\n\n{inspect.getdoc(module) or ''}\n"
+        yield f"## `{name}`\n\n{_markdown(inspect.getdoc(module) or '')}\n"
         for public in module.__all__:
             if public.startswith("__"):
                 continue
             value = getattr(module, public)
-            where = getattr(value, "__module__", name)
-            what = getattr(value, "__qualname__", public)
-            if inspect.isclass(value) or inspect.isfunction(value):
-                yield f"::: {where}.{what}\n    options:\n      heading_level: 3\n"
+            if inspect.ismethod(value):
+                yield f"### `{public}`\n"
+                yield f"::: {value.__module__}.{value.__qualname__}\n    options:\n      heading_level: 4\n"
+            elif inspect.isclass(value) or inspect.isfunction(value) or get_args(value):
+                yield f"::: {name}.{public}\n    options:\n      heading_level: 3\n"
             else:
-                yield f"### `{public}`\n\n{(inspect.getdoc(value) or '').partition(chr(10))[0]}\n"
+                yield f"### `{public}`\n\n{_markdown(inspect.getdoc(value) or '')}\n"

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.evaluation.judged import order_ids
 from aspectra.lab.evaluation.means import nested_mean
 from aspectra.lab.measures.pmrr import rank_change
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.measures.wise import wise_score
+from aspectra.lab.runs.judged import order_ids
 from aspectra.lab.statistics.significance import paired_t
 
 HERE = Path(__file__).parent / "measures"

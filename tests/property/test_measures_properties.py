@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.evaluation.judged import judge, order_ids
 from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.measures._hull import convex_hull_volume
 from aspectra.lab.measures.pmrr import pair_up, rank_change
 from aspectra.lab.measures.protocol import Arity, parse
 from aspectra.lab.measures.wise import wise_score
+from aspectra.lab.runs.judged import judge, order_ids
 from measure_variants import spelled
 
 DOCS = [f"d{i}" for i in range(12)] + ["D", "é", "10", "9"]

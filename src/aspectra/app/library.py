@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from aspectra.app.preferences import Preferences, make_query
-from aspectra.app.settings import EXPORT_FORMATS
+from aspectra.app.settings import export_formats
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
@@ -329,7 +329,7 @@ class Library:
 
         Args:
             papers: a ranking, papers, or their ids; None for all papers of the library.
-            format: one of :data:`~aspectra.app.settings.EXPORT_FORMATS`; ``trec`` is for rankings.
+            format: name of a writer, as ``bibtex``, or ``trec`` for rankings.
 
         Raises:
             UsageError: there is no such format, or it does not fit.
@@ -341,7 +341,7 @@ class Library:
         from aspectra.papers.export.protocol import WRITERS
         from aspectra.search.ranking import Ranking
 
-        check_choice(format, EXPORT_FORMATS, "export format")
+        check_choice(format, export_formats(), "export format")
         if isinstance(papers, Ranking):
             if format == "trec":
                 return papers.to_trec()

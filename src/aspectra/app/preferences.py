@@ -45,6 +45,10 @@ class Preferences(TypedDict, total=False):
         evidence: sentences quoted per paper.
         versions: ``best`` shows one version of a work, ``all`` ranks each by itself.
         lenses: lenses to search, for recipes that do.
+
+    >>> wanted: Preferences = {"since": "2020", "conditions": ["avoid kind=survey"]}
+    >>> library.search("owls at night", **wanted).ids
+    ['mice']
     """
 
     since: int | str | None

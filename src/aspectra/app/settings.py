@@ -5,29 +5,32 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 from aspectra.base.config import Config, find_project_file, setting
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 
 __all__ = [
-    "EXPORT_FORMATS",
-    "FORMATS",
     "RUN_FORMATS",
     "TABLE_FORMATS",
     "Settings",
     "default_library",
+    "export_formats",
     "load_config",
     "state_file",
     "user_file",
 ]
 
-Format = Literal["table", "json", "jsonl", "bibtex", "ris", "csl-json", "csv", "trec"]
-FORMATS: tuple[str, ...] = get_args(Format)
-EXPORT_FORMATS = FORMATS[2:]
 TABLE_FORMATS = ("markdown", "latex", "csv", "json")  # of the lab's tables
 RUN_FORMATS = ("trec", "beir", "jsonl")  # of a run that is exported
+
+
+def export_formats() -> tuple[str, ...]:
+    """Formats of ``aspectra export``: those of the writers, and TREC runs."""
+    from aspectra.papers.export.protocol import WRITERS
+
+    return (*WRITERS, "trec")
 
 
 class SearchSettings(Value, frozen=True):
@@ -38,7 +41,7 @@ class SearchSettings(Value, frozen=True):
     )
     limit: Annotated[int, setting("papers shown", ge=0)] = 10
     evidence: Annotated[int, setting("sentences quoted per paper", ge=0)] = 1
-    format: Annotated[Format, setting("how results are written: " + ", ".join(FORMATS))] = "table"
+    format: Annotated[str, setting("how results are written: table, json, or a format of export")] = "table"
 
 
 class ModelProfile(Value, frozen=True):

@@ -28,6 +28,9 @@ class AspectraError(Exception):
         what: what went wrong, one sentence without a trailing full stop.
         why: the reason, or "" when ``what`` already says it.
         hint: the next command or step, or "".
+
+    >>> print(AspectraError("no library here", hint="aspectra init").hint)
+    aspectra init
     """
 
     code: ClassVar[str] = "runtime"

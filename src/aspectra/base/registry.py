@@ -23,7 +23,7 @@ class Registry(Generic[T]):
     A member is one module in the family's package (or in a sub-package of it) that registers itself; nothing
     else names it.
     Modules whose names begin with ``_`` are never members. Third parties register members with the
-    decorator, or with an entry point in the group ``aspectra.<family>``.
+    decorator, and name the module (or the member) in an entry point of the group ``aspectra.<family>``.
 
     Args:
         family: singular noun used in messages and in the entry point group, such as ``"source"``.

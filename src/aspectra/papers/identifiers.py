@@ -1,11 +1,20 @@
-"""Identifiers of papers: recognise, normalise, and look like what people paste."""
+"""Identifiers of papers: recognised and normalised, also as people paste them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-__all__ = ["ARXIV_DOI", "identifiers_in", "normalise", "parse_identifier"]
+__all__ = [
+    "ARXIV_DOI",
+    "SCHEMES",
+    "identifiers_in",
+    "named_identifiers",
+    "normalise",
+    "parse_identifier",
+    "scheme_of",
+]
 
 ARXIV_DOI = "10.48550/arxiv."
 """How the DOIs of arXiv begin, in lower case."""
@@ -14,6 +23,7 @@ _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]+(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
 _ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
+_HOSTS = {"arxiv": "arxiv.org/", "acl": "aclanthology.org/", "openalex": "openalex.org/"}
 _SHAPES = {
     "acl": _ACL,
     "openalex": re.compile(r"[Ww]\d+"),
@@ -21,17 +31,31 @@ _SHAPES = {
     "pmcid": re.compile(r"PMC\d+|^\d+$", re.I),
 }
 
-_PREFIXES = {
-    "doi": "doi",
-    "arxiv": "arxiv",
-    "acl": "acl",
-    "s2": "s2",
-    "corpusid": "s2",
-    "openalex": "openalex",
-    "pmid": "pmid",
-    "pmcid": "pmcid",
-    "isbn": "isbn",
+SCHEMES = ("doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid", "isbn")
+# Names of fields and prefixes, in lower case without underscores -> scheme.
+_SCHEME_OF = {name: name for name in SCHEMES} | {
+    **dict.fromkeys(("corpusid", "s2id"), "s2"),
+    **dict.fromkeys(("openalexid", "semopenalexid"), "openalex"),
+    **dict.fromkeys(("pubmed", "pubmedid"), "pmid"),
+    **dict.fromkeys(("pmc", "pubmedcentral"), "pmcid"),
+    **{"arxivid": "arxiv", "aclid": "acl"},
 }
+
+
+def scheme_of(name: str) -> str:
+    """The scheme that a field or prefix of this name states, or "".
+
+    >>> scheme_of("arXiv_id"), scheme_of("PubMed"), scheme_of("url")
+    ('arxiv', 'pmid', '')
+    """
+    return _SCHEME_OF.get(name.casefold().replace("_", ""), "")
+
+
+def named_identifiers(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """(scheme, raw value) of the fields that are named after a scheme; of a list every value."""
+    for name, value in values.items():
+        if scheme := scheme_of(name):
+            yield from ((scheme, one) for one in (value if isinstance(value, list) else [value]))
 
 
 def normalise(scheme: str, value: object) -> str:
@@ -77,20 +101,14 @@ def parse_identifier(text: str) -> tuple[str, str] | None:
     """
     text = text.strip()
     prefix, _, rest = text.partition(":")
-    scheme = _PREFIXES.get(prefix.casefold())
-    if scheme and rest:
+    if rest and (scheme := scheme_of(prefix)):
         value = normalise(scheme, rest)
         return (scheme, value) if value else None
     lowered = text.casefold()
-    if "arxiv.org/" in lowered:
-        value = normalise("arxiv", text.split("arxiv.org/", 1)[-1])
-        return ("arxiv", value) if value else None
-    if "aclanthology.org/" in lowered:
-        value = normalise("acl", text.split("aclanthology.org/", 1)[-1])
-        return ("acl", value) if value else None
-    if "openalex.org/" in lowered:
-        value = normalise("openalex", text)
-        return ("openalex", value) if value else None
+    for scheme, host in _HOSTS.items():
+        if host in lowered:
+            value = normalise(scheme, text[lowered.index(host) + len(host) :])
+            return (scheme, value) if value else None
     if (found := _DOI.search(text)) and (found.start() == 0 or "doi.org/" in lowered):
         return ("doi", normalise("doi", text))
     if found := _ARXIV_NEW.fullmatch(text) or _ARXIV_OLD.fullmatch(text):

@@ -7,7 +7,7 @@ from itertools import count
 
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.remark import Remark
 from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["choose_id", "distinct_ids", "numbered"]

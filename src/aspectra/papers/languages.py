@@ -1,4 +1,4 @@
-"""Codes of languages, out of however a record states them."""
+"""Codes of languages, however a record states the language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of persons: out of what files hold, and taken apart again for formats that want the parts."""
+"""Names of persons: read from files, and split into parts for formats that need them."""
 
 from __future__ import annotations
 

@@ -78,6 +78,13 @@ class Unit:
     end: int
 
 
+_JSON_ORDER = (
+    *("id", "title", "abstract", "venue", "url", "language", "year", "authors", "identifiers"),
+    *("sections", "references", "sentences", "metadata"),
+)
+_EMPTY: tuple[Any, ...] = ("", None, (), [], {})
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper as the library keeps it.
@@ -90,6 +97,9 @@ class Paper:
         language: BCP 47 primary tag (``en``, ``zh``) where the source states it, else "".
         sentences: the abstract's own sentence boundaries and roles where the source brings them.
         metadata: every other field of the record, losslessly, JSON values only.
+
+    >>> Paper("owl", "Owls hunt at night", year=2019).to_dict()
+    {'id': 'owl', 'title': 'Owls hunt at night', 'year': 2019}
     """
 
     id: str
@@ -122,19 +132,14 @@ class Paper:
 
     def to_dict(self, *, with_id: bool = True) -> dict[str, Any]:
         """JSON form (our own JSONL format); empty fields are left out. ``from_dict`` reads it back."""
-        out: dict[str, Any] = {"id": self.id} if with_id else {}
-        for name in ("title", "abstract", "venue", "url", "language", "year"):
-            if (value := getattr(self, name)) not in ("", None):
-                out[name] = value
-        several: dict[str, Any] = {
-            "authors": list(self.authors),
-            "identifiers": dict(self.identifiers),
-            "sections": [{"heading": s.heading, "text": s.text} for s in self.sections],
-            "references": [_reference_dict(r) for r in self.references],
-            "sentences": [list(s) for s in self.sentences],
-            "metadata": dict(self.metadata),
+        whole = msgspec.to_builtins(self)  # without the fields that `from_dict` left at their defaults
+        whole["sentences"] = [list(sentence) for sentence in self.sentences]
+        whole["references"] = [{k: v for k, v in r.items() if v} for r in whole.get("references", ())]
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name in _JSON_ORDER
+            if (value := whole.get(name)) not in _EMPTY and (with_id or name != "id")
         }
-        return out | {name: value for name, value in several.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Paper:
@@ -144,12 +149,6 @@ class Paper:
             msgspec.ValidationError: a field has the wrong type or ``id`` is missing; the message names it.
         """
         return msgspec.convert(data, cls)
-
-
-def _reference_dict(reference: Reference) -> dict[str, Any]:
-    out = {name: getattr(reference, name) for name in ("raw", "key", "title")}
-    out["identifiers"] = dict(reference.identifiers)
-    return {name: value for name, value in out.items() if value}
 
 
 def field_text(paper: Paper, name: str) -> str:

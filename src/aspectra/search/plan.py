@@ -96,6 +96,10 @@ class Plan(Value, frozen=True):
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
         unread: words of the question that look like constraints and were not understood.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
+
+    >>> plan = library.plan("owls at night", recipe="bm25 | top(20)")
+    >>> plan.stages, Plan.loads(plan.to_json()) == plan
+    (('top(20)',), True)
     """
 
     steps: tuple[Search | str, ...]

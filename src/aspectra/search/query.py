@@ -39,6 +39,9 @@ class Query(Value, frozen=True):
 
     Raises:
         UsageError: nothing is asked, or a field has an impossible value.
+
+    >>> Query("owls", limit=3).with_limit(5).limit
+    5
     """
 
     text: str = ""

@@ -204,6 +204,10 @@ class Ranking(Sequence[Hit]):
         seconds: how long it took.
         generation: the index generation that answered.
         steps: what each stage of the plan did, and what it cost.
+
+    >>> ranking = library.search("owls at night")
+    >>> ranking.ids[0], ranking[0].paper.title
+    ('owl', 'Owls hunt at night')
     """
 
     plan: Plan

@@ -61,6 +61,10 @@ class Searcher:
         load: makes an encoder from its specification.
         model: the language model that stages ask; None for those that need none.
         lanes: calls to it under way at once.
+
+    >>> with Searcher(library.store) as searcher:
+    ...     searcher.search("owls at night", limit=1).ids
+    ['owl']
     """
 
     def __init__(

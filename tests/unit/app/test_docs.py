@@ -23,6 +23,14 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_exist(page):
+    named = re.findall(r"`((?:[\w-]+/)+[\w.]*)`", (ROOT / page).read_text("utf-8"))
+    assert named
+    places = (ROOT / "src" / "aspectra", ROOT / "tests" / "unit", ROOT)
+    assert [n for n in named if "NAME" not in n and not any((p / n).exists() for p in places)] == []
+
+
 def test_commands_and_flags_exist():
     helps: dict[str, str] = {}
     for page in PAGES:
@@ -41,34 +49,28 @@ def test_commands_and_flags_exist():
                     assert flag in helps[verb], f"{page.name}: aspectra {verb} has no {flag}"
 
 
-def test_the_source_in_contributing_works(tmp_path):
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    code = re.search(r"```python\n(# src/aspectra/papers/sources/endnote.*?)```", text, re.S)
-    assert code
-    from aspectra.papers.sources.detection import read_papers
-    from aspectra.papers.sources.protocol import SOURCES
+def test_rows_of_planners_in_the_guide_are_what_planners_say():
+    from aspectra.search.planning.planners.protocol import PLANNERS
 
-    exec(compile(code.group(1), "endnote", "exec"), {})
-    try:
-        file = tmp_path / "x.enw"
-        file.write_text("%0 Journal Article\n%T A title\n")
-        assert [p.title for p in read_papers(file)] == ["A title"]
-    finally:
-        SOURCES._members.pop("endnote")
+    table = (ROOT / "docs" / "guide.md").read_text("utf-8").partition("| planner |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \|", table, re.M)
+    assert len(rows) >= 9
+    for name, summary in rows:
+        assert PLANNERS.get(name).summary == f"{summary}."
 
 
-def _code(first_line: str) -> str:
-    text = (ROOT / "docs" / "lab.md").read_text("utf-8")
+def _code(first_line: str, page: str = "docs/lab.md") -> str:
+    text = (ROOT / page).read_text("utf-8")
     found = re.search(rf"```python\n({re.escape(first_line)}.*?)```", text, re.S)
     assert found
     return found.group(1)
 
 
-def test_the_measure_in_the_lab_page_works():
+def test_the_measure_in_contributing_works():
     from aspectra.lab.evaluation.calculate import evaluate
     from aspectra.lab.measures.protocol import MEASURES, parse
 
-    exec(compile(_code("# src/aspectra/lab/measures/rbp.py"), "rbp", "exec"), {})
+    exec(compile(_code("# src/aspectra/lab/measures/rbp.py", "CONTRIBUTING.md"), "rbp", "exec"), {})
     try:
         found = evaluate(["RBP(p=0.5)"], {"q": {"a": 1, "b": 1}}, {"q": {"a": 3.0, "c": 2.0, "b": 1.0}})
         assert found["RBP(p=0.5)"].mean == 0.5 * (1 + 0.25)
@@ -77,7 +79,7 @@ def test_the_measure_in_the_lab_page_works():
         MEASURES._members.pop("RBP")
 
 
-def test_the_benchmark_in_the_lab_page_works(tmp_path, capsys):
+def test_the_benchmark_in_contributing_works(tmp_path, capsys):
     from aspectra.app.main import main
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
     from benchmark_fixtures import lines
@@ -85,7 +87,7 @@ def test_the_benchmark_in_the_lab_page_works(tmp_path, capsys):
     lines(tmp_path / "papers.jsonl", [{"_id": f"p{n}", "title": f"Owl {n}"} for n in range(3)])
     question = {"_id": "q", "question": "owl 1", "answers": ["p1", "p9"], "level": "easy"}
     lines(tmp_path / "questions.jsonl", [question])
-    exec(compile(_code("# src/aspectra/lab/benchmarks/quiz.py"), "quiz", "exec"), {})
+    exec(compile(_code("# src/aspectra/lab/benchmarks/quiz.py", "CONTRIBUTING.md"), "quiz", "exec"), {})
     try:
         loaded = BENCHMARKS.get("quiz")(tmp_path)
         assert loaded.topics[0].labels == {"level": "easy"}

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.lab.benchmarks._modes import instruction_negatives
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
-from aspectra.lab.benchmarks.infosearch import instruction_negatives
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.benchmarks.scifullbench import document_id
 from aspectra.papers.paper import Reference

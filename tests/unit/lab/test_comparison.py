@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from aspectra.lab.evaluation.means import Score
+from aspectra.lab.experiments.recipe_tables import _marks
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.comparison import System, comparison_tables
-from aspectra.lab.reports.recipe_tables import _marks
 from aspectra.lab.reports.tables import Number
 from aspectra.lab.statistics.significance import bonferroni, bootstrap, holm, paired_t
 
@@ -78,5 +78,5 @@ def test_marks_say_which_way():
         name: Score(parse("nDCG@10"), "", values, 0.0)
         for name, values in (("base", BASE), ("better", BETTER), ("worse", WORSE), ("same", BASE))
     }
-    assert _marks(scores, "base", "t", "none") == {"better": "+", "worse": "-"}
-    assert _marks({**scores, "base": None}, "base", "t", "none") == {}
+    assert _marks(scores, "base") == {"better": "+", "worse": "-"}
+    assert _marks({**scores, "base": None}, "base") == {}

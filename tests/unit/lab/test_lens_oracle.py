@@ -27,12 +27,12 @@ def near(count, total, rate):
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.7, 1.0])
 def test_it_is_wrong_at_the_rate(noise):
     oracle = LensOracle(TRUTH, noise=noise)
-    assert near(sum(oracle.sees(paper) != value for paper, value in TRUTH.items()), len(TRUTH), noise)
+    assert near(sum(oracle.value_of(paper) != value for paper, value in TRUTH.items()), len(TRUTH), noise)
 
 
 def test_who_is_wrong_stays_wrong_as_noise_grows():
     wrong = [
-        {paper for paper, value in TRUTH.items() if LensOracle(TRUTH, noise=noise).sees(paper) != value}
+        {paper for paper, value in TRUTH.items() if LensOracle(TRUTH, noise=noise).value_of(paper) != value}
         for noise in (0.1, 0.3, 0.8)
     ]
     assert wrong[0] < wrong[1] < wrong[2]
@@ -41,8 +41,8 @@ def test_who_is_wrong_stays_wrong_as_noise_grows():
 def test_replies_depend_on_the_paper_and_the_seed_alone():
     oracle = LensOracle(TRUTH, noise=0.5)
     assert ask(oracle, "p1", number=1).text == ask(oracle, "p1", number=2).text
-    said = [oracle.sees(paper) for paper in TRUTH]
-    assert said != [LensOracle(TRUTH, noise=0.5, seed=1).sees(paper) for paper in TRUTH]
+    said = [oracle.value_of(paper) for paper in TRUTH]
+    assert said != [LensOracle(TRUTH, noise=0.5, seed=1).value_of(paper) for paper in TRUTH]
 
 
 def test_malformed_replies_come_at_the_rate_and_not_for_ever():

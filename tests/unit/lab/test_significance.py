@@ -132,7 +132,7 @@ def test_edges(test: str) -> None:
         run({"a": 1.0}, {"b": 1.0}, "two-sided")
     with pytest.raises(BadInput, match="NaN or infinite"):
         run({"a": math.nan}, {"a": 1.0}, "two-sided")
-    with pytest.raises(UsageError, match="unknown alternative"):
+    with pytest.raises(UsageError, match="there is no alternative"):
         run(same, same, "sideways")  # type: ignore[arg-type]
     a, b = (keyed(x) for x in made(8, 20))
     one, other = run(a, b, "two-sided"), run(b, a, "two-sided")
@@ -172,9 +172,9 @@ def test_compare() -> None:
     assert not outcomes["same"].significant()
     plain = compare(base, {"better": better}, test="wilcoxon")
     assert plain["better"].adjusted is None
-    with pytest.raises(UsageError, match="unknown test"):
+    with pytest.raises(UsageError, match="there is no test"):
         compare(base, {}, test="z")
-    with pytest.raises(UsageError, match="unknown correction"):
+    with pytest.raises(UsageError, match="there is no correction"):
         compare(base, {}, correction="sidak")
 
 

@@ -10,9 +10,9 @@ import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
+from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
-from aspectra.lab.reports.recipe_tables import main_tables
 from aspectra.papers.library.lock import WriterLock
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
@@ -64,7 +64,7 @@ def test_it_survives_json(folder):
         ({"sources": ()}, "no benchmark"),
         ({"recipes": ()}, "no recipe"),
         ({"recipes": (BM25, BM25)}, "two recipes are called 'bm25'"),
-        ({"protocol": "all"}, "unknown protocol 'all'"),
+        ({"protocol": "all"}, "there is no protocol 'all'"),
         ({"depth": 0}, "depth must be 1"),
         ({"repeats": 0}, "repeats must be 1"),
         ({"preset": "mine"}, "no preset called 'mine'"),
@@ -215,12 +215,12 @@ def test_comparison(folder, tmp_path):
         systems_of({"x": {"cells": [{}]}})
 
 
-def test_measures_are_asked_for_as_the_preset_spells_them(folder, tmp_path):
+def test_measures_are_chosen_as_the_preset_spells_them(folder, tmp_path):
     run(study_of(folder, BM25, HYBRID, preset="csfcube", measures=("P@2", "R@2")), tmp_path / "one")
     systems = systems_of({"one": open_study(tmp_path / "one").results()})
     (table,) = comparison_tables(systems, "bm25", measures=["P@2"])
     assert {row[0] for row in table.rows} == {"P(rel=2)@2"}
-    with pytest.raises(UsageError, match="measures asked for: nDCG@3"):
+    with pytest.raises(UsageError, match="measures wanted: nDCG@3"):
         comparison_tables(systems, "bm25", measures=["nDCG@3"])
 
 

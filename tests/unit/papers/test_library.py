@@ -16,6 +16,7 @@ from aspectra.base.errors import (
     NoSuchPaper,
     UsageError,
 )
+from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import Remark
@@ -99,9 +100,22 @@ def test_what_was_read_before_a_failure_is_kept(library):
         yield Paper("kept", "Kept")
         raise AspectraError("the file broke off")
 
+    report = AddReport()
     with pytest.raises(AspectraError, match="broke off"), library.writing("add") as writer:
-        writer.add(stream())
+        writer.add(stream(), report=report)
     assert "kept" in library
+    assert report.added == 1
+
+
+def test_many_ids_are_read_at_once(library):
+    papers = [Paper(f"n{number}", f"A paper of number {number}") for number in range(2000)]
+    add(library, *papers)
+    ids = [paper.id for paper in reversed(papers)]
+    assert list(library.get_many(["nowhere", *ids])) == ids
+    assert list(library.papers_at(range(3000, 0, -1))) == [
+        row[0] for row in library.rows("SELECT pos FROM papers ORDER BY pos")
+    ]
+    assert library.versions([*ids, "nowhere"]) == {}
 
 
 @pytest.mark.parametrize(

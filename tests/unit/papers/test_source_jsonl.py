@@ -192,3 +192,11 @@ def test_keys_of_a_cut_record() -> None:
 )
 def test_confidence(tmp_path: Path, text: str, least: float, most: float) -> None:
     assert least <= SOURCES.get("jsonl").sniff(tmp_path / "x", text.encode()) <= most
+
+
+def test_identifiers_are_recognised_however_their_field_is_spelt(tmp_path: Path) -> None:
+    paper = one(
+        tmp_path,
+        {"key": "k", "title": "T", "ISBN": "978-3-540-46859-2", "Doi": "10.1000/Q", "PubMed_ID": ["7"]},
+    )
+    assert paper.identifiers == {"doi": "10.1000/q", "pmid": "7", "isbn": "9783540468592"}

@@ -26,7 +26,7 @@ from aspectra.search.rerank.showing import Shelf
 from aspectra.search.rerank.sorters.single import Single
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.
-MODELLED = [name for name in JUDGES if name not in ("cross-encoder", "transport")]
+MODELLED = [name for name in JUDGES if JUDGES.get(name).needs_model]
 QUESTION = Question("owls at night", "only field studies", ("avoid language=zh",))
 PAPERS = [
     Candidate("owl", "Owls hunt at night."),

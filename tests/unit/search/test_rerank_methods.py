@@ -35,17 +35,17 @@ FITS = {
 }
 
 
-LOCAL = {"cross-encoder", "transport"}  # judges without prompts; one of them needs a model's name
+LISTED = sorted(set().union(*FITS.values()))
 
 
 def test_what_fits():
-    assert set(FITS) == set(JUDGES) - LOCAL
+    assert set(FITS) == {name for name in JUDGES if JUDGES.get(name).needs_model}
     for judge, sorters in FITS.items():
-        assert {s for s in SORTERS if fits(JUDGES.get(judge)(), SORTERS.get(s)())} == sorters
+        assert {s for s in LISTED if fits(JUDGES.get(judge)(), SORTERS.get(s)())} == sorters
 
 
 @pytest.mark.parametrize("judge", FITS)
-@pytest.mark.parametrize("sorter", list(SORTERS))
+@pytest.mark.parametrize("sorter", LISTED)
 def test_a_misfit_is_refused_with_what_fits(judge, sorter):
     spelling = f"{judge}+{sorter}"
     if sorter in FITS[judge]:
@@ -149,7 +149,7 @@ def test_the_page_on_reranking_holds():
     page = (Path(__file__).parents[3] / "docs" / "reranking.md").read_text("utf-8")
     code = re.search(r"```python\n(.*?)```", page, re.S)
     exec(compile(code[1], "reranking.md", "exec"), {})
-    for name in (*JUDGES, *SORTERS, *criteria()):
+    for name in (*FITS, *LISTED, *criteria()):
         assert f"`{name}" in page
     stated = {}
     for line in page.splitlines():

@@ -28,7 +28,7 @@ def add(
         list[Path], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)
     ],
     as_: Annotated[
-        str | None, option("--as", metavar="NAME", about="The format, where it is not recognised.")
+        str | None, option("--as", metavar="NAME", about="The format, where it is not recognised{; sources}.")
     ] = None,
     again: Annotated[bool, option("--again", about="Read files even if they have not changed.")] = False,
     strict: Annotated[bool, option("--strict", about="Exit with 4 when anything was skipped.")] = False,

@@ -121,7 +121,10 @@ def run(
         list[str] | None, argument("A benchmark and its files; see bench list.", metavar="NAME=FOLDER")
     ] = None,
     recipe: Annotated[
-        list[str] | None, choice("bm25, 'bm25 | top(200) | dense' or FILE", "--recipe", "-r", metavar="SPEC")
+        list[str] | None,
+        choice(
+            "bm25, 'bm25 | top(200) | dense' or FILE{; planners}{; stages}", "--recipe", "-r", metavar="SPEC"
+        ),
     ] = None,
     protocol: Annotated[str | None, choice("pool, collection, both [the benchmark's].")] = None,
     depth: Annotated[int | None, choice("Papers kept of a ranking [1000].", metavar="N")] = None,
@@ -129,7 +132,9 @@ def run(
     measure: Measures = None,
     preset: Preset = None,
     repeats: Annotated[int | None, choice("Runs of what varies [1].", metavar="N")] = None,
-    encoder: Annotated[list[str] | None, choice("An encoder; again for several.", metavar="SPEC")] = None,
+    encoder: Annotated[
+        list[str] | None, choice("An encoder; again for several{; encoders}.", metavar="SPEC")
+    ] = None,
     no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
     option: LoaderOption = None,
     oracle: OracleRates = None,
@@ -150,7 +155,7 @@ def run(
     """
     from aspectra.app.output.experiments import library_home, sources_of, study_of
     from aspectra.lab.experiments.execute import run_study
-    from aspectra.lab.reports.recipe_tables import main_tables
+    from aspectra.lab.experiments.recipe_tables import main_tables
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
@@ -208,7 +213,7 @@ def evaluate(
     """
     from aspectra.lab.experiments.directory import open_study
     from aspectra.lab.experiments.execute import score_study
-    from aspectra.lab.reports.recipe_tables import breakdown_tables, main_tables
+    from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_tables
 
     opened = open_study(directory)
     outcomes = score_study(opened, preset=preset or "", measures=measure or (), incomplete=incomplete)
@@ -309,6 +314,6 @@ def export_run(
     if format not in RUN_FORMATS:
         raise UsageError(f"there is no format {format!r} for runs", why="known: " + ", ".join(RUN_FORMATS))
     opened = open_study(directory)
-    asked = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
-    made = recorded_run(opened, cell_of(opened, asked), mode=mode, repeat=repeat)
+    wanted = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
+    made = recorded_run(opened, cell_of(opened, wanted), mode=mode, repeat=repeat)
     write_run(session, made, format, output)

@@ -9,34 +9,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aspectra.app.session import Session, common
-from aspectra.app.settings import EXPORT_FORMATS
+from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 
 __all__ = ["export", "show"]
 
-_SUFFIXES = {
-    ".bib": "bibtex",
-    ".ris": "ris",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".json": "csl-json",
-    ".trec": "trec",
-    ".run": "trec",
-}
 _KEYS = re.compile(r"^@\w+\{([^,\n]*),$", re.M)
 _LISTED = 20  # citing and cited papers shown
 
 
-FormatName = Annotated[
-    str | None, option("--format", metavar="NAME", about=", ".join(EXPORT_FORMATS) + ".", panel=OUTPUT)
-]
+FormatName = Annotated[str | None, option("--format", metavar="NAME", about="{writers}, trec.", panel=OUTPUT)]
 
 
 @common
@@ -150,8 +141,8 @@ def export(
 
     Example:  aspectra export last --format ris -o picks.ris
     """
-    chosen = format or (_SUFFIXES.get(output.suffix.lower(), "") if output else "") or "bibtex"
-    check_choice(chosen, EXPORT_FORMATS, "export format")
+    chosen = format or _format_of(output) or "bibtex"
+    check_choice(chosen, export_formats(), "export format")
     if everything == bool(ids):
         raise UsageError("say which papers", hint="aspectra export last, aspectra export ID..., or --all")
     if ids == ["last"]:
@@ -166,6 +157,14 @@ def export(
         changed = sum(a != b for a, b in zip(keys, found, strict=False))
         kept = f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged"
         session.screen.note(f"Wrote {count(len(found), 'record')} to {output} ({chosen}, {kept}).")
+
+
+def _format_of(output: Path | None) -> str:
+    """The format that the ending of a file's name stands for, or ""."""
+    from aspectra.papers.export.protocol import WRITERS
+
+    endings = {WRITERS.get(name).suffix: name for name in WRITERS} | {".trec": "trec", ".run": "trec"}
+    return endings.get(output.suffix.lower(), "") if output else ""
 
 
 def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, list[str]]:

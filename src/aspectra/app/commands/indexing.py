@@ -22,7 +22,8 @@ _TEXTS, _WORDS = "Full texts", "BM25"
 def index(
     session: Session,
     encoder: Annotated[
-        list[str] | None, option(metavar="SPEC", about="An encoder, as minilm; again for several.")
+        list[str] | None,
+        option(metavar="SPEC", about="An encoder, as minilm; again for several{; encoders}."),
     ] = None,
     no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
     sentences: Annotated[

@@ -66,8 +66,8 @@ def measure(
     from aspectra.lab.runs.run import Qrels
 
     chosen = get_preset(preset or "paper")
-    asked = list(measures or chosen.measures)
-    for text in asked:
+    wanted = list(measures or chosen.measures)
+    for text in wanted:
         chosen.parse(text)
     run_files = _by_mode(run, mode, "--mode")
     qrels_files = _by_mode(qrels, judged, "--judged")
@@ -88,7 +88,7 @@ def measure(
                 hint="name a file with --labels",
             )
     found = evaluate(
-        asked,
+        wanted,
         {m: q.data for m, q in sets.items()}
         if len(sets) > 1 or len(runs) > 1
         else sets[next(iter(sets))].data,
@@ -171,10 +171,10 @@ def _means(found: Evaluation, notes: Sequence[str]) -> Table:
         if modes:
             cells.append(score.mode)
         rows.append((*cells, score.mean, score.units, len(score.missing), len(score.undefined)))
-    said = [f"preset {found.preset}"]
+    remarks = [f"preset {found.preset}"]
     if found.average:
-        said.append("means of the means by " + ", ".join(found.average))
-    return Table("", tuple(header), tuple(rows), (*said, *found.remarks, *notes), 4)
+        remarks.append("means of the means by " + ", ".join(found.average))
+    return Table("", tuple(header), tuple(rows), (*remarks, *found.remarks, *notes), 4)
 
 
 def _per_query(found: Evaluation) -> Table:

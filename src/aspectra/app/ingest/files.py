@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from aspectra.base.errors import AspectraError, BadInput
 from aspectra.base.version import __version__
+from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
 from aspectra.papers.sources.files import InputFile
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from aspectra.papers.library.mutations import Writer
     from aspectra.papers.library.store import Store
 
-__all__ = ["Adding", "FileReport", "expand"]
+__all__ = ["Adding", "FileReport"]
 
-# Files that describe a folder rather than belong to it; named one by one they are read all the same.
+# Files that describe a folder; they are read only where they are named one by one.
 _ABOUT = ("readme", "license", "licence", "changelog", "contributing", "copying", "makefile")
 _MOST_REMEMBERED = 20_000  # papers per file; a larger file is simply read again
 
 
 @dataclass
-class FileReport:
+class FileReport(AddReport):
     """What became of one file.
 
     Attributes:
@@ -37,30 +38,18 @@ class FileReport:
         source: the format it was read as, or "" when it was not read.
         error: why nothing could be read, or None.
         known: True when it was added before and had not changed, so that it was not read again.
-        passed_over: why a file of a folder was left alone, or "".
+        passed_over: why a file of a folder was not read, or "".
     """
 
-    path: Path
+    path: Path = field(kw_only=True)
     source: str = ""
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    skipped: int = 0
-    with_abstract: int = 0
-    with_full_text: int = 0
-    remarks: list[Remark] = field(default_factory=list)
     error: AspectraError | None = None
     named: bool = True
     known: bool = False
     passed_over: str = ""
 
-    @property
-    def papers(self) -> int:
-        """Papers read, whatever became of them."""
-        return self.added + self.updated + self.unchanged
 
-
-def expand(paths: Iterable[Path]) -> Iterator[Found]:
+def _expand(paths: Iterable[Path]) -> Iterator[Found]:
     """The files of all paths: of folders all that :func:`walk` gives, less what only describes the folder."""
     for path in paths:
         if not path.is_dir():
@@ -99,7 +88,7 @@ class Adding:
         as_: format to read everything as; detected where None.
         options: limits for the sources.
         again: read files even when they are known.
-        progress: called with (what is read, records so far, 0: nobody knows how many there are).
+        progress: called with (what is read, records so far, 0); the total is not known.
     """
 
     def __init__(
@@ -118,19 +107,19 @@ class Adding:
         self._options = options or ReadOptions()
         self._again = again
         self._progress = progress or (lambda step, done, total: None)
-        self._held: set[str] | None = None
+        self._stored: set[str] | None = None
 
     def run(self, paths: Iterable[Path], tell: Callable[[FileReport], None]) -> list[FileReport]:
         """Add everything; ``tell`` is called after each file."""
         reports = []
-        for found in expand(paths):
+        for found in _expand(paths):
             report = self._one(found)
             reports.append(report)
             tell(report)
         return reports
 
     def _one(self, found: Found) -> FileReport:
-        report = FileReport(found.path, named=found.named)
+        report = FileReport(path=found.path, named=found.named)
         if found.problem and found.named:
             self._failed(report, BadInput(f"{found.path} {found.problem}"))
             return report
@@ -152,12 +141,12 @@ class Adding:
         return report
 
     def _failed(self, report: FileReport, error: BadInput) -> None:
-        """A file of which nothing could be read: said now, and kept for ``status --skips``."""
+        """Report a file that could not be read, and store the remark for ``status --skips``."""
         report.error = error
         remark = Remark("file", f"{error.what}{': ' + error.why if error.why else ''}")
         report.remarks.append(remark)
         report.skipped += 1
-        if os.path.lexists(report.path):  # a name that was mistyped is nothing to remember
+        if os.path.lexists(report.path):  # nothing is stored of a mistyped name
             self._writer.add([remark], path=_absolute(report.path), source=report.source)
 
     def _read(self, path: Path, report: FileReport) -> None:
@@ -183,12 +172,9 @@ class Adding:
                     hashes.append(record.content_hash)
                 yield record
 
-        done = self._writer.add(noted(), path=_absolute(path), source=report.source)
-        report.added, report.updated, report.unchanged = done.added, done.updated, done.unchanged
-        report.with_abstract, report.with_full_text = done.with_abstract, done.with_full_text
-        report.remarks, report.skipped = done.remarks, done.skipped
-        if self._held is not None:
-            self._held.update(hashes)
+        self._writer.add(noted(), path=_absolute(path), source=report.source, report=report)
+        if self._stored is not None:
+            self._stored.update(hashes)
         if content and hashes and len(hashes) <= _MOST_REMEMBERED:
             self._remember(content, report, hashes)
 
@@ -213,9 +199,9 @@ class Adding:
         same = known["extractor"] == _extractor(known["source"]) and known["options"] == str(self._options)
         if not same or self._as not in (None, known["source"]):
             return False
-        if self._held is None:
-            self._held = {row[0] for row in self._library.rows("SELECT content_hash FROM papers")}
-        if not self._held.issuperset(known["papers"]):
+        if self._stored is None:
+            self._stored = {row[0] for row in self._library.rows("SELECT content_hash FROM papers")}
+        if not self._stored.issuperset(known["papers"]):
             return False
         report.source, report.known = known["source"], True
         report.unchanged, report.skipped = len(known["papers"]), known["skipped"]

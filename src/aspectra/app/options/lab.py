@@ -39,7 +39,7 @@ def argument(about: str, metavar: str) -> Any:
 LoaderOption = Annotated[
     list[str] | None, choice("Option of a loader; see bench list.", "--option", metavar="K=V")
 ]
-Measures = Annotated[list[str] | None, choice("As nDCG@10; again for more.", "--measure", "-m")]
+Measures = Annotated[list[str] | None, choice("As nDCG@10; again for more{; measures}.", "--measure", "-m")]
 Preset = Annotated[str | None, choice("Which reference implementation to follow [paper].", "--preset")]
 Incomplete = Annotated[bool, option("--incomplete", about="Average although topics are missing.")]
 Format = Annotated[str, choice(", ".join(TABLE_FORMATS) + ".", "--format")]

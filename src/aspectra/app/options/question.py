@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from aspectra.app.settings import FORMATS
+from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class QuestionOptions:
             "--condition",
             "-c",
             metavar="TEXT",
-            about="As: avoid source=blog, require language=de.",
+            about="As: avoid source=blog, require language=de{; attributes}.",
             panel=PREFERENCES,
         ),
     ] = None
@@ -62,15 +63,19 @@ class QuestionOptions:
             "--recipe",
             "-r",
             metavar="STEPS",
-            about="As guided, bm25, 'bm25 | top(200) | dense' or FILE.",
+            about="As guided, bm25, 'bm25 | top(200) | dense' or FILE{; planners}.",
             panel=SEARCH,
         ),
     ] = None
     stage: Annotated[
-        Names, option(metavar="STEP", about="A further step, as 'citations(seeds=10)'.", panel=SEARCH)
+        Names,
+        option(metavar="STEP", about="A further step, as 'citations(seeds=10)'{; stages}.", panel=SEARCH),
     ] = None
     rerank: Annotated[
-        str | None, option(metavar="METHOD", about="Last step, as listwise+tournament.", panel=SEARCH)
+        str | None,
+        option(
+            metavar="METHOD", about="Last step, as listwise+tournament{; judges}{; sorters}.", panel=SEARCH
+        ),
     ] = None
     lens: Annotated[Names, option(metavar="NAME", about="Search this lens.", rare=True, panel=SEARCH)] = None
     all_versions: Annotated[
@@ -147,7 +152,10 @@ class QuestionOptions:
 class ResultOptions:
     """What is written of a ranking, and where."""
 
-    format: Annotated[str | None, option(metavar="NAME", about=", ".join(FORMATS) + ".", panel=OUTPUT)] = None
+    format: Annotated[
+        str | None,
+        option(metavar="NAME", about="table, json or one of export{; writers}.", panel=OUTPUT),
+    ] = None
     json: Annotated[
         bool, option("--json", about="One JSON document (aspectra schema search).", rare=True, panel=OUTPUT)
     ] = False
@@ -178,7 +186,10 @@ class ResultOptions:
         if len(chosen) > 1:
             raise UsageError(f"two formats at once: {' and '.join(chosen)}")
         session.override(search__format=chosen[0] if chosen else None)
-        return session.settings.search.format
+        style = session.settings.search.format
+        if style in ("table", "json"):
+            return style
+        return check_choice(style, ("table", "json", *export_formats()), "format")
 
 
 def _split(given: Sequence[str] | None) -> tuple[str, ...]:

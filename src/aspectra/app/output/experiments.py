@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,10 +115,7 @@ def described() -> list[dict[str, Any]]:
             "name": one.name,
             "about": one.about,
             "files": one.files,
-            "options": [
-                {"name": o.name, "help": o.help, "values": list(o.values), "default": o.default}
-                for o in one.options
-            ],
+            "options": [{**asdict(option), "values": list(option.values)} for option in one.options],
             "licence": one.licence,
             "source": one.source,
             "measures": list(one.measures),
@@ -180,23 +178,23 @@ def benchmarks_of(session: Session, opened: Iterable[Opened]) -> list[Benchmark 
     return list(out.values())
 
 
-def cell_of(opened: Opened, asked: dict[str, str | None]) -> dict[str, str]:
+def cell_of(opened: Opened, wanted: dict[str, str | None]) -> dict[str, str]:
     """The one cell of an experiment that fits.
 
     Args:
         opened: the experiment.
-        asked: recipe, benchmark and protocol, None where any will do.
+        wanted: recipe, benchmark and protocol, None where any will do.
 
     Raises:
         UsageError: none fits, or several do.
     """
     from aspectra.search.recipe import Recipe
 
-    recipe = asked["recipe"]
+    recipe = wanted["recipe"]
     if recipe is not None and recipe not in {c["recipe"] for c in opened.about.cells}:
-        asked = {**asked, "recipe": Recipe.parse(recipe).name}  # another spelling of the same steps
+        wanted = {**wanted, "recipe": Recipe.parse(recipe).name}  # another spelling of the same steps
     fits = [
-        dict(c) for c in opened.about.cells if all(v is None or c[name] == v for name, v in asked.items())
+        dict(c) for c in opened.about.cells if all(v is None or c[name] == v for name, v in wanted.items())
     ]
     if len(fits) == 1:
         return fits[0]

@@ -125,7 +125,7 @@ def write_ranking(
         screen: where to.
         library: that was searched.
         ranking: what.
-        style: one of :data:`~aspectra.app.settings.FORMATS`.
+        style: ``table``, ``json`` or a format of ``aspectra export``.
         output: a file, or None.
         explain: also what each view gave.
 

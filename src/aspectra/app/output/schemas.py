@@ -1,58 +1,371 @@
 """The JSON documents of ``--json``, as types: ``aspectra schema NAME`` prints their JSON schemas.
 
-``schemas.toml`` declares them. Each document names its schema in the field ``schema``, as in
-``aspectra.search/1``. The number grows when a field is removed or changes its meaning; new fields may come
-without notice. A field with a default may be absent. A test converts the real output of every command
-strictly into these types.
+Each document names its schema in the field ``schema``, as in ``aspectra.search/1``. The number grows when a
+field is removed or changes its meaning; new fields may come without notice. A field with a default may be
+absent. A test converts the real output of every command strictly into these types.
 """
 
 from __future__ import annotations
 
-import ast
-import tomllib
-from importlib import resources
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
 from aspectra.app.checkup import Check
 from aspectra.base.checking import check_choice
-from aspectra.lab.benchmarks.protocol import Option
 from aspectra.views.prompted.running import LensEstimate, RunReport
 
 __all__ = ["DOCUMENTS", "json_schema"]
 
-_CLASSES = {one.__name__: one for one in (Check, LensEstimate, Option, RunReport)}
-_GRADE = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Grade = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-def _documents() -> dict[str, type[msgspec.Struct]]:
-    """Name of a schema -> the type of its document."""
-    declared = tomllib.loads((resources.files(__package__) / "schemas.toml").read_text("utf-8"))
-    top = declared.pop("DOCUMENTS")
-    known: dict[str, Any] = {"Any": Any, "Grade": _GRADE, **_CLASSES}
-    for name, fields in declared.items():
-        about, closed = fields.pop("ABOUT"), not fields.pop("OPEN", False)
-        like = get_type_hints(_CLASSES[fields.pop("LIKE")]) if "LIKE" in fields else {}
-        defaults = {}
-        for field, text in fields.items():
-            fields[field], absent, default = text.partition(" = ")
-            if absent:
-                defaults[field] = ast.literal_eval(default)
-        holder = type(name, (), {"__annotations__": fields})
-        own = get_type_hints(holder, localns=known, include_extras=True)
-        kinds = own | like | own  # its own fields come first, and its own types count
-        members = [
-            (field, kind, defaults[field]) if field in defaults else (field, kind)
-            for field, kind in kinds.items()
-        ]
-        made = msgspec.defstruct(name, members, frozen=True, forbid_unknown_fields=closed)
-        made.__doc__ = about
-        known[name] = made
-    return {name: known[kind] for name, kind in top.items()}
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON object with exactly these fields."""
 
 
-DOCUMENTS = _documents()
+class Document(_Part, frozen=True):
+    """Base of the documents."""
+
+    schema: str
+
+
+class Quote(_Part, frozen=True):
+    """A sentence that supports a hit: ``quote`` is the text of ``field`` from ``start`` to ``end``."""
+
+    quote: str
+    field: str
+    start: int
+    end: int
+    aspect: str
+    seed: str = ""
+    seed_quote: str = ""
+
+
+class ConditionMet(_Part, frozen=True):
+    """What one condition found in a paper; ``moved`` is what it added to the score."""
+
+    condition: str
+    met: bool
+    grade: Grade | None
+    moved: float
+    quote: str
+
+
+class ProbeScore(_Part, frozen=True):
+    """What one view gave for a paper (with ``--explain``)."""
+
+    view: str
+    aspect: str
+    weight: float
+    score: float | None
+    standardised: float | None
+    rank: int | None
+
+
+class Move(_Part, frozen=True, rename={"before": "from", "after": "to"}):
+    """How one step moved a paper; ``from`` is null where the step brought it."""
+
+    stage: str
+    before: int | None
+    after: int
+
+
+class Hit(_Part, frozen=True):
+    """A paper at its place; a line of ``--jsonl``."""
+
+    id: str
+    rank: int
+    title: str
+    authors: list[str]
+    year: int | None
+    venue: str
+    score: float
+    evidence: list[Quote]
+    versions: list[str] = []
+    conditions: list[ConditionMet] = []
+    moves: list[Move] = []
+    probes: list[ProbeScore] = []
+
+
+class Search(Document, frozen=True):
+    """``search``, ``similar``: a ranking. ``plan`` can be run again with ``--plan-file``."""
+
+    plan: dict[str, Any]
+    hits: list[Hit]
+    warnings: list[str]
+    seconds: float
+    steps: list[dict[str, Any]] = []
+    simulated: bool = False
+
+
+class Section(_Part, frozen=True):
+    """A section of a full text."""
+
+    heading: str
+    text: str
+
+
+class Links(_Part, frozen=True):
+    """Ids of papers in the same library."""
+
+    versions: list[str]
+    cites: list[str]
+    cited_by: list[str]
+
+
+class Span(_Part, frozen=True):
+    """A sentence (with ``--sentences``); ``field`` is absent for the abstract."""
+
+    start: int
+    end: int
+    role: str
+    text: str
+    field: str = "abstract"
+
+
+class Paper(Document, frozen=True):
+    """``show``: one paper; what is empty is absent."""
+
+    id: str
+    links: Links
+    title: str = ""
+    abstract: str = ""
+    venue: str = ""
+    url: str = ""
+    language: str = ""
+    year: int | None = None
+    authors: list[str] = []
+    identifiers: dict[str, str] = {}
+    sections: list[Section] = []
+    references: list[dict[str, Any]] = []
+    sentences: list[tuple[int, int, str]] = []
+    metadata: dict[str, Any] = {}
+    sentence_spans: list[Span] = []
+
+
+class View(_Part, frozen=True):
+    """A view of the index; ``truncated`` counts texts that the encoder cut."""
+
+    kind: str
+    encoder: str
+    fingerprint: str
+    truncated: int | None
+
+
+class Index(_Part, frozen=True):
+    """The index in use; ``waiting``, ``changed`` and ``gone`` count papers that it does not know yet."""
+
+    generation: str
+    created: str
+    papers: int
+    encoders: list[str]
+    chunks: list[str]
+    bm25: dict[str, float | str]
+    views: dict[str, View]
+    waiting: int
+    changed: int
+    gone: int
+
+
+class Remark(_Part, frozen=True):
+    """A record that was skipped or noted while adding."""
+
+    file: str
+    source: str
+    place: str
+    reason: str
+    skipped: bool
+
+
+class Status(Document, frozen=True):
+    """``status``: what a library holds."""
+
+    folder: str
+    revision: int
+    papers: int
+    with_abstract: int
+    with_full_text: int
+    title_only: int
+    version_groups: int
+    papers_in_groups: int
+    citations: int
+    citations_resolved: int
+    records_skipped: int
+    records_noted: int
+    bytes: int
+    index: Index | None
+    remarks: list[Remark] = []
+
+
+class Doctor(Document, frozen=True):
+    """``doctor``: whether installation and library are sound."""
+
+    ok: bool
+    checks: list[Check]
+
+
+class Origin(_Part, frozen=True):
+    """A setting's value and the layer that set it."""
+
+    value: str | int | float | bool
+    origin: str
+
+
+class ConfigValues(Document, frozen=True):
+    """``config show``: setting -> value."""
+
+    settings: dict[str, Origin]
+
+
+class SettingFacts(_Part, frozen=True):
+    """What is declared about a setting."""
+
+    about: str
+    values: str
+    default: str | int | float | bool
+    variable: str
+
+
+class ConfigList(Document, frozen=True):
+    """``config list``: setting -> what it is."""
+
+    settings: dict[str, SettingFacts]
+
+
+class LensFacts(_Part, frozen=True):
+    """A lens of the library, or one that can be added."""
+
+    lens: str
+    gives: str
+    state: str
+    about: str
+
+
+class LensList(Document, frozen=True):
+    """``lens list``."""
+
+    lenses: list[LensFacts]
+
+
+class LensStatus(Document, frozen=True):
+    """``lens status``: facts of each prompted lens."""
+
+    lenses: list[dict[str, Any]]
+
+
+def _document_of(name: str, about: str, kind: type, **more: type) -> type[msgspec.Struct]:
+    """A document with the fields of a dataclass; ``more`` adds fields, or gives one another type."""
+    given = {"schema": str, **get_type_hints(kind), **more}
+    made = msgspec.defstruct(name, list(given.items()), frozen=True, forbid_unknown_fields=True)
+    made.__doc__ = about
+    return made
+
+
+class LoaderOption(_Part, frozen=True):
+    """An option of a benchmark's loader; without ``values`` it takes any text."""
+
+    name: str
+    help: str
+    values: list[str]
+    default: str
+
+
+class BenchmarkFacts(_Part, frozen=True):
+    """A benchmark that can be loaded."""
+
+    name: str
+    about: str
+    files: str
+    options: list[LoaderOption]
+    licence: str
+    measures: list[str]
+    source: str
+    preset: str
+    hub: list[Any]
+
+
+class BenchList(Document, frozen=True):
+    """``bench list``."""
+
+    benchmarks: list[BenchmarkFacts]
+
+
+class BenchAudit(Document, frozen=True):
+    """``bench audit``: what a benchmark's files hold; ``judged`` counts judgements by mode."""
+
+    name: str
+    revision: str
+    licence: str
+    source: str
+    documents: int
+    topics: int
+    judged: dict[str, int]
+    modes: list[str]
+    protocol: str
+    labels: list[str]
+    measures: list[str]
+    checksums: dict[str, str]
+    problems: list[str]
+
+
+class BenchManifest(msgspec.Struct, frozen=True):
+    """``bench show``: the manifest of an experiment; it has more fields than these."""
+
+    schema: str
+    created: str
+    versions: dict[str, str]
+    benchmarks: dict[str, dict[str, Any]]
+
+
+class MeasureScore(_Part, frozen=True):
+    """A measure's mean and its values by topic; ``units`` is how many the mean is over."""
+
+    measure: str
+    mode: str
+    mean: float | None
+    units: int
+    undefined: int
+    missing: int
+    preset: str
+    values: dict[str, float] = {}
+
+
+class Measured(Document, frozen=True):
+    """``measure``: scores of a run."""
+
+    preset: str
+    average: list[str]
+    counts: dict[str, dict[str, int]]
+    scores: list[MeasureScore]
+    remarks: list[str]
+    checks: list[str]
+
+
+DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+    "search": Search,
+    "hit": Hit,
+    "paper": Paper,
+    "status": Status,
+    "doctor": Doctor,
+    "config": ConfigValues,
+    "config-list": ConfigList,
+    "lens-list": LensList,
+    "lens-status": LensStatus,
+    "lens-estimate": _document_of(
+        "LensEstimate", "``lens estimate``: what the missing values will cost.", LensEstimate, lens=str
+    ),
+    "lens-run": _document_of(
+        "LensRun",
+        "``lens run``: what was computed; ``stopped`` is an error's code or empty.",
+        RunReport,
+        stopped=str,
+    ),
+    "bench-list": BenchList,
+    "bench-audit": BenchAudit,
+    "bench-manifest": BenchManifest,
+    "measure": Measured,
+}
 
 
 def json_schema(name: str) -> dict[str, Any]:

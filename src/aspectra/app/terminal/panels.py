@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -12,6 +14,7 @@ from typer.core import TyperCommand, TyperOption
 __all__ = [
     "ARGUMENTS",
     "COMMON",
+    "FAMILIES",
     "FILTERS",
     "OUTPUT",
     "PREFERENCES",
@@ -22,10 +25,28 @@ __all__ = [
     "PanelCommand",
     "option",
     "show_all_help",
+    "with_members",
 ]
 
 ARGUMENTS, FILTERS, PREFERENCES = "Arguments", "Filters", "Preferences"
 SEARCH, OUTPUT, COMMON = "How to search", "Output", "Common"
+
+# Families of members -> module of the registry, which is called like the family, in capitals.
+FAMILIES = {
+    "sources": "aspectra.papers.sources.protocol",
+    "writers": "aspectra.papers.export.protocol",
+    "encoders": "aspectra.views.encoders.protocol",
+    "lenses": "aspectra.views.lenses.protocol",
+    "planners": "aspectra.search.planning.planners.protocol",
+    "attributes": "aspectra.search.conditions.attributes.protocol",
+    "stages": "aspectra.search.stages.protocol",
+    "judges": "aspectra.search.rerank.judges.protocol",
+    "sorters": "aspectra.search.rerank.sorters.protocol",
+    "measures": "aspectra.lab.measures.protocol",
+    "benchmarks": "aspectra.lab.benchmarks.protocol",
+}
+_MEMBERS = re.compile(r"\{(; )?(\w+)\}")
+_FULL = "aspectra.help_all"  # key in the context of a command whose full help is shown
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -50,7 +71,7 @@ def option(*names: str, about: str, panel: str = "", rare: bool = False, **more:
 
     Args:
         names: as in ``--limit``, ``-n``.
-        about: its line in the help.
+        about: its line in the help, see :func:`with_members`.
         panel: the heading it is listed under.
         rare: list it in ``--help-all`` alone.
         more: whatever :func:`typer.Option` takes.
@@ -66,6 +87,28 @@ OutputFile = Annotated[
 ]
 
 
+def with_members(text: str, *, full: bool = True) -> str:
+    """A line of help with the names of a family's members, which are loaded only when help is shown.
+
+    Args:
+        text: ``{planners}`` becomes their names; ``{; planners}`` becomes "; planners: ", then their names,
+            and that in the full help only.
+        full: whether it is for ``--help-all``.
+
+    >>> with_members("table, {writers}."), with_members("As rewrite{; stages}.", full=False)
+    ('table, bibtex, csl-json, csv, jsonl, ris.', 'As rewrite.')
+    """
+
+    def names(found: re.Match[str]) -> str:
+        extra, family = found.groups()
+        if extra and not full:
+            return ""
+        registry = getattr(import_module(FAMILIES[family]), family.upper())
+        return (f"; {family}: " if extra else "") + ", ".join(registry)
+
+    return _MEMBERS.sub(names, text)
+
+
 class PanelCommand(TyperCommand):
     """A command that lists its options under the headings of their panels, as plain text."""
 
@@ -77,7 +120,9 @@ class PanelCommand(TyperCommand):
             if record is not None:
                 usual = COMMON if isinstance(parameter, TyperOption) else ARGUMENTS
                 panel = getattr(parameter, "rich_help_panel", None) or usual
-                panels.setdefault(panel, []).append(record)
+                name, text = record
+                row = (name, with_members(text, full=ctx.meta.get(_FULL, False)))
+                panels.setdefault(panel, []).append(row)
         width = max(len(name) for rows in panels.values() for name, _ in rows)
         for title, rows in panels.items():
             if rows:
@@ -124,6 +169,7 @@ class CommandGroup(typer.Typer):
 def show_all_help(context: typer.Context, wanted: bool) -> None:
     """Print the help with every option, and leave."""
     if wanted:
+        context.meta[_FULL] = True
         for parameter in context.command.params:
             if isinstance(parameter, TyperOption):
                 parameter.hidden = False

@@ -1,1 +1,1 @@
-"""Members of the family, one file each."""
+"""Loaders of benchmarks, one file each."""

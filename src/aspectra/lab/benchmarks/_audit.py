@@ -1,4 +1,4 @@
-"""What every loader does alike: the corpus as a stream, and counting what is wrong with a benchmark."""
+"""Shared by all loaders: the corpus as a stream, and counts of what is wrong with a benchmark."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hashlib import blake2b
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Audit, Topic
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, first_of
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.json.generic import papers_in_record
 from aspectra.papers.sources.protocol import ReadOptions
 
-__all__ = ["Corpus", "Scan", "audit", "counted", "keep_judged", "own_id", "paper_of"]
+__all__ = ["Corpus", "Problems", "Scan", "audit", "keep_judged", "own_id", "paper_of"]
 
 _IDS = ("_id", "paper_id", "corpusid", "corpus_id", "id", "docid", "doc_id")
 _TEXTS = ("title", "abstract", "text", "contents", "content", "full_paper", "sections")
@@ -24,7 +24,7 @@ _OPTIONS = ReadOptions()
 
 
 def own_id(row: Row) -> str:
-    """The id a record brings, as judgements spell it, or ""."""
+    """The id in a record, as judgements spell it, or ""."""
     return first_of(row, _IDS)
 
 
@@ -91,7 +91,7 @@ class Corpus:
         self._scan: Scan | None = None
 
     def scan(self) -> Scan:
-        """Read all once, without keeping more than ids and short hashes of texts.
+        """What one pass over all documents finds; only ids and short hashes of texts stay in memory.
 
         Raises:
             BadInput: a document has no id, or a file cannot be used.
@@ -142,31 +142,39 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
+class Problems(list[str]):
+    """What is wrong with a benchmark, each one sentence."""
+
+    def add(self, number: int, one: str, many: str, rest: str) -> None:
+        """Add a sentence that begins with a number and the right form of its noun, unless it is 0."""
+        if number:
+            self.append(f"{counted(number, one, many)} {rest}")
+
+
 def keep_judged(
     topics: Sequence[Topic], qrels: Mapping[str, Grades], by: str
-) -> tuple[tuple[Topic, ...], dict[str, Grades], list[str]]:
+) -> tuple[tuple[Topic, ...], dict[str, Grades], Problems]:
     """Topics that the judgement set ``by`` covers, and judgements of those topics only.
 
     Returns:
         Topics, judgement sets, and one sentence for each kind of thing left out.
     """
-    problems = []
+    problems = Problems()
     counts = Counter(topic.id for topic in topics)
-    if again := sum(count - 1 for count in counts.values()):
-        problems.append(f"{counted(again, 'query repeats', 'queries repeat')} the id of another, left out")
+    again = sum(count - 1 for count in counts.values())
+    problems.add(again, "query repeats", "queries repeat", "the id of another, left out")
     first = {topic.id: topic for topic in reversed(topics)}
     kept = tuple(first[name] for name in counts if name in qrels[by])
-    if unjudged := len(counts) - len(kept):
-        problems.append(f"{counted(unjudged, 'query', 'queries')} without judgements in {by!r}, left out")
+    unjudged = len(counts) - len(kept)
+    problems.add(unjudged, "query", "queries", f"without judgements in {by!r}, left out")
     names = {topic.id for topic in kept}
     out: dict[str, Grades] = {}
     for name, grades in qrels.items():
         out[name] = {query: of_query for query, of_query in grades.items() if query in names}
-        if unknown := len(grades) - len(out[name]):
-            what = "judged query is" if unknown == 1 else "judged queries are"
-            problems.append(f"{unknown} {what} not among the topics (judgements {name!r}), left out")
-        if missing := len(names) - len(out[name]):
-            problems.append(f"{counted(missing, 'topic has', 'topics have')} no judgements in {name!r}")
+        rest = f"not among the topics (judgements {name!r}), left out"
+        problems.add(len(grades) - len(out[name]), "judged query is", "judged queries are", rest)
+        missing = len(names) - len(out[name])
+        problems.add(missing, "topic has", "topics have", f"no judgements in {name!r}")
     return kept, out, problems
 
 
@@ -180,7 +188,7 @@ def audit(
     excluded: Mapping[str, Iterable[str]] | None = None,
     problems: Iterable[str] = (),
 ) -> Audit:
-    """Count what is wrong, and put it together with what a loader found itself.
+    """The audit of a benchmark: what is wrong, counted, behind what its loader found itself.
 
     Args:
         folder: whose checksums and notes are reported.
@@ -191,24 +199,20 @@ def audit(
         excluded: documents dropped from rankings by topic.
         problems: the loader's own findings.
     """
-    found = [*problems, *scan.problems()]
-    if empty := sum(not topic.text.strip() and not topic.seed for topic in topics):
-        found.append(f"{counted(empty, 'query is', 'queries are')} empty")
+    found = Problems((*problems, *scan.problems()))
+    empty = sum(not topic.text.strip() and not topic.seed for topic in topics)
+    found.add(empty, "query is", "queries are", "empty")
     for name, grades in qrels.items():
         pairs = [(query, document) for query, of_query in grades.items() for document in of_query]
         lost = [document for _, document in pairs if document not in scan.ids]
-        if lost:
-            found.append(
-                f"{counted(len(set(lost)), 'judged document is', 'judged documents are')} not in the corpus"
-                f" ({counted(len(lost), 'judgement', 'judgements')} of {name!r})"
-            )
-        if bare := sum(not any(grade > 0 for grade in of_query.values()) for of_query in grades.values()):
-            found.append(f"{counted(bare, 'topic has', 'topics have')} nothing relevant in {name!r}")
+        rest = f"not in the corpus ({counted(len(lost), 'judgement', 'judgements')} of {name!r})"
+        found.add(len(set(lost)), "judged document is", "judged documents are", rest)
+        bare = sum(not any(grade > 0 for grade in of_query.values()) for of_query in grades.values())
+        found.add(bare, "topic has", "topics have", f"nothing relevant in {name!r}")
     if pools is not None:
         groups = {id(pool): pool for pool in pools.values()}
         lost_pool = {document for pool in groups.values() for document in pool} - scan.ids
-        if lost_pool:
-            found.append(f"{counted(len(lost_pool), 'document', 'documents')} of the pools not in the corpus")
+        found.add(len(lost_pool), "document", "documents", "of the pools not in the corpus")
     clash = {
         (query, document)
         for query, documents in (excluded or {}).items()
@@ -216,8 +220,7 @@ def audit(
         for grades in qrels.values()
         if grades.get(query, {}).get(document, 0) > 0
     }
-    if clash:
-        found.append(f"{counted(len(clash), 'relevant document is', 'relevant documents are')} excluded")
+    found.add(len(clash), "relevant document is", "relevant documents are", "excluded")
     return Audit(
         checksums=dict(folder.checksums),
         documents=len(scan.ids),

@@ -10,7 +10,7 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.lab.runs.files import DUPLICATES, QRELS, read_table
 from aspectra.lab.runs.rows import Row, bad_line, read_rows
-from aspectra.papers.sources.files import DAMAGE, InputFile, read_text
+from aspectra.papers.sources.files import InputFile, read_text
 
 __all__ = ["Folder"]
 
@@ -58,7 +58,7 @@ class Folder:
         return None
 
     def need(self, *names: str) -> Path:
-        """As :meth:`find`.
+        """The first of the files ``names`` that exists, as :meth:`find` returns it.
 
         Raises:
             BadInput: none of them is there.
@@ -73,7 +73,7 @@ class Folder:
         return path
 
     def check(self, path: Path) -> Path:
-        """Hash a file, once, and compare it with its pinned checksum; ``path`` again.
+        """``path`` itself, after its hash (computed once) was compared with its pinned checksum.
 
         Raises:
             BadInput: it cannot be read, was cut short, or is not the pinned one.
@@ -114,7 +114,7 @@ class Folder:
             raise BadInput(f"{path} is not valid JSON", why=str(error), hint="fetch it again") from error
 
     def object(self, path: Path) -> dict[str, Any]:
-        """As :meth:`json`, for a file that holds one JSON object.
+        """The JSON object of a whole file; see :meth:`json`.
 
         Raises:
             BadInput: as there, or it is another kind of value.
@@ -188,14 +188,9 @@ def _pins(given: object) -> dict[str, str]:
 
 
 def _sha256(path: Path) -> str:
-    """SHA-256 of the bytes on disk; the file is unpacked, to see that it is whole."""
-    with InputFile(path) as file:
-        try:
-            stream = file.stream()
-            while stream.read(_BLOCK):
-                pass
-            return file.digest()
-        except EOFError as error:
-            raise BadInput(f"{path} was cut short", why=str(error), hint="fetch it again") from error
-        except DAMAGE as error:
-            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch it again") from error
+    """SHA-256 of the bytes on disk; the file is unpacked, because only that shows whether it is whole."""
+    with InputFile(path) as file, file.damage():
+        stream = file.stream()
+        while stream.read(_BLOCK):
+            pass
+        return file.digest()

@@ -14,7 +14,7 @@ __all__ = ["fetch"]
 
 
 def fetch(sets: Sequence[HubSet], folder: Path) -> Path:
-    """Download data sets into ``folder``, which then is what a loader reads; ``folder`` again.
+    """Download data sets into ``folder``, from which a loader reads them; returns ``folder``.
 
     Raises:
         MissingExtra: the hub's client is not installed.

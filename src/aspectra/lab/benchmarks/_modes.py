@@ -1,4 +1,4 @@
-"""Benchmarks that ask one query under several instructions: the layout of InfoSearch and FollowIR.
+"""Benchmarks with one query under several instructions: the layout of InfoSearch and FollowIR.
 
 ``queries.jsonl`` holds for each query the plain text and the instructions; there is one set of judgements for
 each mode. The un-instructed mode is *original*, the instruction to follow *instructed*, its opposite
@@ -16,7 +16,7 @@ from aspectra.base.hashing import digest_texts
 from aspectra.lab.benchmarks._audit import own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Topic
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
 __all__ = ["MODES", "Part", "group_of", "instruction_negatives", "mode_topics", "read_part"]
@@ -62,7 +62,7 @@ def instruction_negatives(original: Grades, instructed: Grades) -> dict[str, fro
 
 
 def mode_topics(rows: Iterator[Row], modes: tuple[str, ...], labels: Mapping[str, str]) -> Iterator[Topic]:
-    """The queries of one file, ungrouped instructions left out where they are empty."""
+    """The queries of one file, without empty instructions."""
     dimension = labels.get("dimension", "")
     for row in rows:
         text = text_of(row.get("text"))

@@ -10,52 +10,19 @@ Source: Thakur et al., BEIR, NeurIPS Datasets and Benchmarks 2021; BIRCO's pools
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
 __all__ = ["load"]
 
 _YES_NO = ("yes", "no")
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What is known about a collection that its files do not say."""
-
-    name: str
-    licence: str
-    source: str
-    measures: tuple[str, ...]
-
-
-_BIRCO = _Known(
-    "birco",
-    "CC BY-NC 4.0 (non-commercial use, with attribution)",
-    "github.com/BIRCO-benchmark/BIRCO. Cite: Wang et al., BIRCO: A Benchmark of Information Retrieval Tasks"
-    " with Complex Objectives, 2024, and the set's own source",
-    ("nDCG@10", "R@5"),
-)
-_ACL = _Known(
-    "acl-fulltext",
-    "CC BY-NC-SA 3.0 for papers before 2016 (non-commercial use, with attribution); links without a licence",
-    "ACL Anthology; github.com/WING-NUS/scisumm-corpus. Cite: Chandrasekaran et al., CL-SciSumm; Yasunaga et"
-    " al., ScisummNet, AAAI 2019; Radev et al., The ACL Anthology Network, 2013",
-    ("R@100", "R@200", "R@300", "MRR@50", "nDCG@10"),
-)
-_LITQUERY = _Known(
-    "litquery",
-    "MIT (questions of SPAR), Apache-2.0 (AutoScholarQuery); abstracts belong to their authors",
-    "github.com/xiaofengShi/SPAR, github.com/bytedance/pasa. Cite: Shi et al., SPAR, 2025; He"
-    " et al., PaSa, 2025",
-    ("R@5", "R@20", "nDCG@10"),
-)
 
 
 @benchmark(
@@ -91,34 +58,28 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
-    as_seed = (options["seed"] or ("yes" if known is _ACL else "no")) == "yes"
+    as_seed = (options["seed"] or ("yes" if known.name == "acl-fulltext" else "no")) == "yes"
     topics = [_topic(row, as_seed and own_id(row) in scan.ids) for row in folder.rows(*queries)]
     given = folder.qrels(judgements)
     own = sum(grades.pop(query, None) is not None for query, grades in given.items())
     kept, qrels, problems = keep_judged(topics, {"gold": given}, "gold")
-    if own:
-        problems.append(f"{counted(own, 'query is', 'queries are')} judged against themselves, left out")
+    problems.add(own, "query is", "queries are", "judged against themselves, left out")
     excluded = {topic.id: frozenset([topic.id]) for topic in kept if topic.id in scan.ids}
-    if same := sum(not topic.seed for topic in kept if topic.id in excluded):
-        problems.append(
-            f"{counted(same, 'document has', 'documents have')} the id of a query: excluded for it"
-        )
+    same = sum(not topic.seed for topic in kept if topic.id in excluded)
+    problems.add(same, "document has", "documents have", "the id of a query: excluded for it")
     pools = _pools(kept, qrels["gold"]) if _pooled(options["pools"], kept, qrels["gold"]) else None
     return Benchmark(
         name=options["name"] or _name(folder.root, known, which),
-        licence=options["licence"] or (known.licence if known else _UNSTATED),
-        source=options["source"] or (known.source if known else _UNSTATED),
+        licence=options["licence"] or known.licence,
+        source=options["source"] or known.source,
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
         pools=pools,
         excluded=excluded,
-        measures=known.measures if known else (),
+        measures=known.measures,
         audit=audit(folder, scan, kept, qrels, pools=pools, problems=problems),
     )
-
-
-_UNSTATED = "not stated in the folder"
 
 
 def _documents(folder: Folder, given: str) -> list[Path]:
@@ -158,19 +119,20 @@ def _judgements(folder: Folder, which: str) -> tuple[str, Path]:
     return "", folder.need("qrels.tsv", "qrels/test.tsv")
 
 
-def _known(path: Path, which: str) -> _Known | None:
+def _known(path: Path, which: str) -> Collection:
     folders = [part.casefold() for part in path.resolve().parts[-3:]]
-    if "birco" in folders:
-        return _BIRCO
-    if "litquery" in folders:
-        return _LITQUERY
-    return _ACL if which in ("cited", "citing") or folders[-1] == _ACL.name else None
+    for name in ("birco", "litquery"):
+        if name in folders:
+            return collection(name)
+    if which in ("cited", "citing") or folders[-1] == "acl-fulltext":
+        return collection("acl-fulltext")
+    return Collection("beir", "not stated in the folder", "not stated in the folder")
 
 
-def _name(path: Path, known: _Known | None, which: str) -> str:
+def _name(path: Path, known: Collection, which: str) -> str:
     folder = path.resolve()
     own = folder.parent.name if folder.name in ("dev", "test", "train") else folder.name
-    parts = [known.name if known else "beir", own, which]
+    parts = [known.name, own, which]
     return "/".join(part for number, part in enumerate(parts) if part and part not in parts[:number])
 
 

@@ -15,8 +15,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.checking import unknown_name
+from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._audit import Corpus, audit, paper_of
+from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
@@ -29,46 +31,6 @@ _ROLES = {"background": ("background", "objective"), "method": ("method",), "res
 _RATINGS = ("adju", "max", "min", "ann1", "ann2")
 _FOLDS = ("fold1_dev", "fold2_dev", "fold1_test", "fold2_test")
 
-_BASE = {
-    "background": "Find papers that work on a similar problem, against a similar background.",
-    "method": "Find papers that use a similar method.",
-    "result": "Find papers that arrive at similar findings.",
-}
-_GENERIC = "Find papers that are similar to this one."
-_DEFINITION = {
-    "background": (
-        "Find papers that resemble this one in what motivates the work. The background of a paper is the"
-        " problem it sets out to solve, why that problem matters, the task or question it states, and the"
-        " earlier work it builds on. How the problem is solved, and what came out, should not count."
-    ),
-    "method": (
-        "Find papers that resemble this one in what was done. The method of a paper is the procedure it"
-        " proposes or applies: models, algorithms, study designs, ways of collecting data, and the steps"
-        " they consist of. The problem it serves and the outcome may differ."
-    ),
-    "result": (
-        "Find papers that resemble this one in what came out. The result of a paper is what it finds or"
-        " concludes: measured outcomes, comparisons, properties shown, and what the authors learn from them."
-        " The problem and the procedure may differ."
-    ),
-}
-_PARAPHRASES = {
-    "background": (
-        "Which papers start out from much the same problem and motivation?",
-        "Retrieve work whose research question and context are close to those of this paper.",
-        "I am looking for papers that address the issue this one addresses.",
-    ),
-    "method": (
-        "Which papers go about their work in much the same way?",
-        "Retrieve work whose techniques and procedure are close to those of this paper.",
-        "I am looking for papers whose approach is like the one taken here.",
-    ),
-    "result": (
-        "Which papers come to much the same conclusions?",
-        "Retrieve work whose outcomes and findings are close to those of this paper.",
-        "I am looking for papers that report results like the ones reported here.",
-    ),
-}
 VARIANTS = ("base", "generic", "definition", "paraphrase-1", "paraphrase-2", "paraphrase-3", "aspect-subset")
 
 
@@ -88,16 +50,15 @@ def facet_instruction(facet: str, variant: str = "base") -> str:
     'Find papers that are similar to this one.'
     """
     if facet not in FACETS:
-        raise UsageError(f"there is no facet {facet!r}", why="known: " + ", ".join(FACETS))
+        raise unknown_name(f"there is no facet {facet!r}", facet, FACETS)
     if variant not in VARIANTS:
-        raise UsageError(f"there is no instruction {variant!r}", why="known: " + ", ".join(VARIANTS))
+        raise unknown_name(f"there is no instruction {variant!r}", variant, VARIANTS)
+    wording = read_data("csfcube.toml")
     if variant == "generic":
-        return _GENERIC
-    if variant == "definition":
-        return _DEFINITION[facet]
-    if variant.startswith("paraphrase-"):
-        return _PARAPHRASES[facet][int(variant[-1]) - 1]
-    return _BASE[facet]
+        text: str = wording["generic"]
+    else:
+        text = wording["base" if variant == "aspect-subset" else variant][facet]
+    return text
 
 
 def aspect_text(paper: Paper, facet: str) -> str:
@@ -116,7 +77,9 @@ def aspect_text(paper: Paper, facet: str) -> str:
     ),
     options=(
         Option(
-            "instruction", "ask for the facet by this wording; without it the facet is only named", VARIANTS
+            "instruction",
+            "the wording that names the facet; without it the facet is passed as an aspect",
+            VARIANTS,
         ),
         Option(
             "ratings",

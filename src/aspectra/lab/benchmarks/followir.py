@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
+from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, benchmark
@@ -45,16 +45,15 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     scan = corpus.scan()
     kept, qrels, problems = keep_judged(part.topics, part.qrels, "original")
     for mode in _MODES:
-        if without := sum(mode not in topic.instructions for topic in kept):
-            problems.append(f"{counted(without, 'topic has', 'topics have')} no {mode} instruction")
+        without = sum(mode not in topic.instructions for topic in kept)
+        problems.add(without, "topic has", "topics have", f"no {mode} instruction")
     negatives = instruction_negatives(qrels["original"], qrels["instructed"])
-    if none := sum(not documents for documents in negatives.values()):
-        problems.append(f"{counted(none, 'topic has', 'topics have')} no document that loses relevance")
+    none = sum(not documents for documents in negatives.values())
+    problems.add(none, "topic has", "topics have", "no document that loses relevance")
     pools = _top_ranked(folder) if options["pools"] == "yes" else None
     if pools is not None:
         pools = {topic.id: pools[topic.id] for topic in kept if topic.id in pools}
-        if without := len(kept) - len(pools):
-            problems.append(f"{counted(without, 'topic has', 'topics have')} no documents to re-rank")
+        problems.add(len(kept) - len(pools), "topic has", "topics have", "no documents to re-rank")
     name = folder.root.resolve().name.casefold().removesuffix("-instructions")
     return Benchmark(
         name=f"followir/{name}",

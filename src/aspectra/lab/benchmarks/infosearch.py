@@ -15,14 +15,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row
 
-__all__ = ["dimension_of", "instruction_negatives", "load"]
+__all__ = ["dimension_of", "load"]
 
 # The hub shows one hash for both Language and Length, so Length is not pinned.
 _HUB = tuple(
@@ -90,19 +91,21 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         for mode in MODES
     }
     kept, qrels, problems = keep_judged(topics, merged, "original")
-    problems += _instructions(kept, qrels)
+    _count_instructions(kept, qrels, problems)
     pools = None
     if apart:
         of_dimension = {
             name: tuple(sorted(i for i in scan.ids if i.startswith(f"{name}/"))) for name in parts
         }
         pools = {topic.id: of_dimension[topic.labels["dimension"]] for topic in kept}
-    ours = folder.find("corpus_meta.jsonl", "../corpus_meta.jsonl") is not None
+    held = collection("attribute-docs")
+    if not folder.find(held.file, f"../{held.file}"):
+        held = Collection("infosearch", "", "")
     only = next(iter(parts)) if len(parts) == 1 else ""
     return Benchmark(
-        name="/".join(filter(None, ["attribute-docs" if ours else "infosearch", only])),
-        licence=_OURS_LICENCE if ours else "",
-        source=_OURS_SOURCE if ours else "",
+        name="/".join(filter(None, [held.name, only])),
+        licence=held.licence,
+        source=held.source,
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
@@ -110,12 +113,6 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         pools=pools,
         audit=audit(folder, scan, kept, qrels, problems=problems),
     )
-
-
-_OURS_LICENCE = (
-    "by source: tldr-pages CC BY 4.0, linux-command MIT, cheat CC0 1.0, Learn X in Y minutes CC BY-SA 3.0"
-)
-_OURS_SOURCE = "tldr-pages, linux-command, cheat and Learn X in Y minutes, and their contributors"
 
 
 def _dimensions(folder: Folder) -> dict[str, str]:
@@ -165,19 +162,16 @@ def _corpus(folder: Folder, parts: Mapping[str, Part], apart: bool) -> Corpus:
     return Corpus(rows)
 
 
-def _instructions(topics: tuple[Topic, ...], qrels: Mapping[str, Grades]) -> list[str]:
-    problems = []
+def _count_instructions(topics: tuple[Topic, ...], qrels: Mapping[str, Grades], problems: Problems) -> None:
     for mode in MODES[1:]:
-        if without := sum(mode not in topic.instructions for topic in topics):
-            problems.append(f"{counted(without, 'topic has', 'topics have')} no {mode} instruction")
+        without = sum(mode not in topic.instructions for topic in topics)
+        problems.add(without, "topic has", "topics have", f"no {mode} instruction")
     outside = sum(
         grade > 0 and qrels["original"].get(query, {}).get(document, 0) <= 0
         for query, of_query in qrels["instructed"].items()
         for document, grade in of_query.items()
     )
-    if outside:
-        problems.append(f"{counted(outside, 'judgement', 'judgements')} relevant under the instruction only")
+    problems.add(outside, "judgement", "judgements", "relevant under the instruction only")
     negatives = instruction_negatives(qrels["original"], qrels["instructed"])
-    if none := sum(not documents for documents in negatives.values()):
-        problems.append(f"{counted(none, 'topic has', 'topics have')} no instruction negative")
-    return problems
+    none = sum(not documents for documents in negatives.values())
+    problems.add(none, "topic has", "topics have", "no instruction negative")

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import group_of
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Topic, benchmark
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import first_of, text_of
 
 __all__ = ["load"]
@@ -48,8 +48,8 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     scan = corpus.scan()
     given: dict[str, Grades] = {"original": grades, "instructed": grades}
     kept, qrels, problems = keep_judged(list(_topics(folder)), given, "instructed")
-    if bare := sum(not topic.instructions for topic in kept):
-        problems.append(f"{counted(bare, 'topic has', 'topics have')} no instruction")
+    bare = sum(not topic.instructions for topic in kept)
+    problems.add(bare, "topic has", "topics have", "no instruction")
     return Benchmark(
         name="instructir",
         papers=corpus.papers,

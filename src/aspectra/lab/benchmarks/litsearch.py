@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aspectra.base.errors import BadInput
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, paper_of
+from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, paper_of
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
@@ -64,8 +64,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
             gold[topic.id] = dict.fromkeys(answers, 1.0)
             again += len(answers) - len(gold[topic.id])
     kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
-    if again:
-        problems.append(f"{counted(again, 'answer is', 'answers are')} listed twice")
+    problems.add(again, "answer is", "answers are", "listed twice")
     return Benchmark(
         name="litsearch",
         papers=corpus.papers,

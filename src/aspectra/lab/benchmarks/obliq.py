@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import text_of
 
 __all__ = ["TASKS", "load"]
@@ -29,21 +30,7 @@ TASKS = {
     "wildchat": "descriptive/wildchat",
     "congress": "tip-of-tongue/congress",
 }
-# Collections of our own making in the same layout: told by a file of theirs.
-_KIN = {
-    "groups.jsonl": (
-        "theorem-analogue",
-        "MIT",
-        "github.com/TIGER-AI-Lab/TheoremQA. Cite: Chen et al., TheoremQA: A Theorem-driven Question Answering"
-        " Dataset, EMNLP 2023",
-    ),
-    "authors.jsonl": (
-        "style-authorship",
-        "texts in the public domain in most countries; the collection carries no licence file",
-        "github.com/computationalstylistics/100_english_novels. Cite: Computational Stylistics Group, 100"
-        " English Novels, ver. 1.4",
-    ),
-}
+_KIN = ("theorem-analogue", "style-authorship")  # collections of our own making, told by a file of theirs
 
 
 @benchmark(
@@ -64,26 +51,28 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     at = "queries+qrels/"
     queries = folder.need(f"{at}queries.jsonl", "queries.jsonl")
     given: dict[str, Grades] = {"gold": folder.qrels(folder.need(f"{at}qrels.tsv", "qrels.tsv"))}
-    problems = []
+    problems = Problems()
     if pool := folder.find(f"{at}qrels_pool.tsv", "qrels_pool.tsv"):
         given["pooled"] = folder.qrels(pool)
-        problems += _not_pooled(given)
+        lost = sum(
+            grade > 0 and given["pooled"].get(query, {}).get(document, 0) <= 0
+            for query, grades in given["gold"].items()
+            for document, grade in grades.items()
+        )
+        problems.add(lost, "gold judgement is", "gold judgements are", "not in the pooled set")
     topics = [Topic(own_id(row), text_of(row.get("text"))) for row in folder.rows(queries)]
     kept, qrels, left_out = keep_judged(topics, given, "gold")
     excluded, unknown = _excluded(folder, at, {topic.id for topic in kept})
-    if unknown:
-        problems.append(f"{counted(unknown, 'query', 'queries')} with excluded ids not among the topics")
+    problems.add(unknown, "query", "queries", "with excluded ids not among the topics")
 
     corpus = Corpus(lambda: folder.rows(documents))
     scan = corpus.scan()
-    licence = source = ""
-    for file, (kin, its_licence, its_source) in _KIN.items():
-        if folder.find(file):
-            name, licence, source = kin, its_licence, its_source
+    plain = Collection(name, "", "")
+    held = next((kin for kin in map(collection, _KIN) if folder.find(kin.file)), plain)
     return Benchmark(
-        name=name,
-        licence=licence,
-        source=source,
+        name=held.name,
+        licence=held.licence,
+        source=held.source,
         papers=corpus.papers,
         topics=kept,
         qrels=qrels,
@@ -103,17 +92,6 @@ def _task(path: Path, task: str) -> tuple[str, Path]:
     folder = path.resolve()
     known = next((name for name, under in TASKS.items() if folder.as_posix().endswith(under)), "")
     return f"obliq/{task or known or folder.name}", path
-
-
-def _not_pooled(given: dict[str, Grades]) -> list[str]:
-    lost = sum(
-        grade > 0 and given["pooled"].get(query, {}).get(document, 0) <= 0
-        for query, grades in given["gold"].items()
-        for document, grade in grades.items()
-    )
-    return (
-        [f"{counted(lost, 'gold judgement is', 'gold judgements are')} not in the pooled set"] if lost else []
-    )
 
 
 def _excluded(folder: Folder, at: str, topics: set[str]) -> tuple[dict[str, frozenset[str]], int]:

@@ -1,10 +1,10 @@
 """Benchmarks: what one declares, and what loading it gives.
 
 To add a benchmark, write one module in ``lab/benchmarks`` with a function ``load(folder, options) ->
-Benchmark`` decorated with ``@benchmark(name, ...)``; third parties use the entry point group
-``aspectra.benchmark``. ``bench list``, ``bench audit`` and ``bench fetch`` show and check what it declares.
-With a made-up folder in ``tests/benchmark_fixtures.py`` it inherits
-``tests/unit/lab/test_benchmark_conformance.py``.
+Benchmark`` decorated with ``@benchmark(name, ...)``; a third party names the module in an entry point of the
+group ``aspectra.benchmark``. ``bench list``, ``bench audit`` and ``bench fetch`` show and check what it
+declares. ``tests/unit/lab/test_benchmark_conformance.py`` tests every member on a made-up folder of
+``tests/benchmark_fixtures.py``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.evaluation.judged import Grades
 from aspectra.lab.runs.files import DUPLICATES
+from aspectra.lab.runs.judged import Grades
 from aspectra.papers.paper import Paper
 
 __all__ = [
@@ -144,7 +144,7 @@ class Loader(Protocol):
     """Reads a benchmark from a local folder in its published layout."""
 
     def __call__(self, folder: Folder, options: Mapping[str, str], /) -> Benchmark:
-        """Load and audit.
+        """The benchmark, loaded and audited.
 
         Args:
             folder: its files.
@@ -173,7 +173,7 @@ class Option:
     default: str = ""
 
     def __str__(self) -> str:
-        """For help: ``text=title-abstract|full [title-abstract]: what is indexed``."""
+        """The option as help prints it: ``text=title-abstract|full [title-abstract]: what is indexed``."""
         values = "|".join(self.values) or "TEXT"
         return f"{self.name}={values}{f' [{self.default}]' if self.default else ''}: {self.help}"
 

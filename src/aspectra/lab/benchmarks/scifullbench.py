@@ -18,7 +18,7 @@ from typing import Any
 
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest_texts
-from aspectra.lab.benchmarks._audit import Corpus, audit, counted, keep_judged
+from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row
@@ -104,16 +104,11 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         topics.append(_topic(query, scan.ids))
         untold += _full_text(root, query.file) is None
     kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
-    if twice:
-        problems.append(f"{counted(twice, 'relevant paper is', 'relevant papers are')} listed twice")
-    if untold:
-        problems.append(f"{counted(untold, 'query paper has', 'query papers have')} no full text (.mmd)")
+    problems.add(twice, "relevant paper is", "relevant papers are", "listed twice")
+    problems.add(untold, "query paper has", "query papers have", "no full text (.mmd)")
     excluded = {topic.id: frozenset([topic.seed]) for topic in kept if topic.seed}
-    if inside := len(excluded):
-        problems.append(
-            f"{counted(inside, 'query paper is', 'query papers are')} in the corpus: excluded for itself,"
-            " though the tool ranks it"
-        )
+    rest = "in the corpus: excluded for itself, though the tool ranks it"
+    problems.add(len(excluded), "query paper is", "query papers are", rest)
     return Benchmark(
         name="scifullbench",
         papers=corpus.papers,

@@ -1,4 +1,4 @@
-"""Scores runs: values by topic first, then means; whatever is left out is reported."""
+"""Scoring runs: values by topic, then means; what is left out is reported."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.inputs import Inputs, by_mode, some
-from aspectra.lab.evaluation.judged import Array, Grades, Judged
 from aspectra.lab.evaluation.means import Evaluation, Labels, Score, nested_mean
 from aspectra.lab.evaluation.presets import Preset, get_preset
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.protocol import Arity, Family, Measure
+from aspectra.lab.runs.judged import Array, Grades, Judged
 
 __all__ = ["evaluate"]
 
@@ -53,7 +53,7 @@ def evaluate(
         pools: runs of retrievers and verifiers, for the gap.
 
     Returns:
-        Scores in the order asked for; measures of one ranking once per mode.
+        Scores in the order of the measures given; measures of one ranking once per mode.
 
     >>> from aspectra.lab import R, nDCG
     >>> found = evaluate([nDCG@10, "R@1"], {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "c": 1.0}})
@@ -69,8 +69,8 @@ def evaluate(
     if missing not in ("declared", "skip"):
         raise UsageError(f"missing must be declared or skip, not {missing!r}")
     given = [one() if isinstance(one, Family) else one for one in measures]
-    asked = {str(one): chosen.parse(one) if isinstance(one, str) else one.complete() for one in given}
-    wanted = list(dict.fromkeys(asked.values()))
+    spellings = {str(one): chosen.parse(one) if isinstance(one, str) else one.complete() for one in given}
+    wanted = list(dict.fromkeys(spellings.values()))
     if not wanted:
         raise UsageError("no measure is named", hint="for example " + " ".join(chosen.measures))
     job = Inputs(
@@ -120,7 +120,7 @@ def evaluate(
         counts=job.counts(),
         average=keys,
         labels=known_labels,
-        asked=asked,
+        spellings=spellings,
         remarks=tuple(job.remarks),
     )
 
@@ -237,8 +237,8 @@ def _score_modes(measures: Sequence[Measure], job: Inputs, out: Values) -> None:
     uneven = 0
     for topic in topics:
         dropped = job.excluded.get(topic, ())
-        seen = dict.fromkeys(doc for mode in _JUDGED_MODES for doc in job.judged_by(mode)[topic])
-        docs = [doc for doc in seen if doc not in dropped]
+        judged_docs = dict.fromkeys(doc for mode in _JUDGED_MODES for doc in job.judged_by(mode)[topic])
+        docs = [doc for doc in judged_docs if doc not in dropped]
         places = {mode: job.judged_topic(mode, topic, docs) for mode in modes}
         uneven += len({place.length for place in places.values()}) > 1
         for measure in measures:
@@ -277,6 +277,6 @@ def _pooled(measure: Measure, pools: Pools, job: Inputs, labels: Labels | None, 
             if mean is not None:
                 means.setdefault(role, {})[name] = mean
             job.remarks += [
-                f"{role[:-1] if role != 'lower' else role} {name}: {said}" for said in found.remarks
+                f"{role[:-1] if role != 'lower' else role} {name}: {remark}" for remark in found.remarks
             ]
     return Score(measure, "", {}, measure.score(means), systems=means, over=len(units))

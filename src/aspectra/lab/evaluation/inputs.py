@@ -1,4 +1,4 @@
-"""The inputs of an evaluation, by mode: checked, and what they lack is reported."""
+"""The inputs of an evaluation, by mode: checks, and remarks on what they lack."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import cast
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Array, Grades, Judged, judge
 from aspectra.lab.evaluation.means import Counts
 from aspectra.lab.evaluation.presets import Preset
+from aspectra.lab.runs.judged import Array, Grades, Judged, judge
 
 __all__ = ["Inputs", "by_mode", "some"]
 
@@ -78,7 +78,7 @@ class Inputs:
         return self.qrels[mode] if mode in self.qrels else self.qrels.get("", {})
 
     def check_coverage(self, incomplete: bool) -> None:
-        """Runs and judgements are there, meet, and modes cover the same topics."""
+        """Check that runs and judgements share topics, and that all modes cover the same ones."""
         for mode in self.runs:
             name = f" of mode {mode!r}" if mode else ""
             if mode not in self.qrels and "" not in self.qrels:
@@ -128,7 +128,7 @@ class Inputs:
         )
 
     def counts(self) -> dict[str, Counts]:
-        """Per mode, what was scored and what was not; adds remarks for what was not."""
+        """Mode -> counts of what was scored; adds a remark on each kind of thing that was not."""
         out = {}
         for mode, run in self.runs.items():
             judged = {topic for topic, docs in self.judged_by(mode).items() if docs}

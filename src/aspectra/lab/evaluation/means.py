@@ -1,4 +1,4 @@
-"""What scoring a run gives: values by topic, their means, breakdowns, and counts of what was left out."""
+"""The results of scoring a run: values by topic, means, breakdowns, counts of what was left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.lab.measures.protocol import Measure
+from aspectra.lab.measures.protocol import Family, Measure
 
 __all__ = ["Counts", "Evaluation", "Labels", "Score", "nested_mean"]
 
@@ -48,6 +48,11 @@ class Score:
         missing: units without a ranking.
         systems: role -> system -> mean, for a measure over several systems.
         over: topics judged, for such a measure.
+
+    >>> from aspectra.lab import AP, evaluate
+    >>> score = evaluate([AP], {"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}})[AP]
+    >>> score.mean, score.values
+    (0.5, {'q': 0.5})
     """
 
     measure: Measure
@@ -78,7 +83,7 @@ class Score:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Exactly rounded, so that the order of topics never shows."""
+    """The mean, exactly rounded, so that it does not depend on the order of topics."""
     return math.fsum(values) / len(values)
 
 
@@ -119,7 +124,7 @@ class Evaluation:
         counts: mode -> what the means are taken over.
         average: labels that means were taken within first.
         labels: unit -> labels.
-        asked: spelling given -> complete measure.
+        spellings: spelling given -> complete measure.
         remarks: what the reader should know, each one sentence.
 
     >>> from aspectra.lab import P, evaluate
@@ -133,28 +138,29 @@ class Evaluation:
     counts: Mapping[str, Counts]
     average: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
-    asked: Mapping[str, Measure] = field(default_factory=dict)
+    spellings: Mapping[str, Measure] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
-    def __getitem__(self, asked: str | Measure) -> Score:
-        return self.get(asked)
+    def __getitem__(self, wanted: str | Measure | Family) -> Score:
+        return self.get(wanted)
 
-    def get(self, asked: str | Measure, mode: str | None = None) -> Score:
+    def get(self, wanted: str | Measure | Family, mode: str | None = None) -> Score:
         """The score of a measure, by the spelling it was given with or its complete one.
 
         Raises:
             UsageError: it was not evaluated, or there are several modes and none is named.
         """
-        measure = self.asked.get(asked, asked) if isinstance(asked, str) else asked
+        wanted = wanted() if isinstance(wanted, Family) else wanted
+        measure = self.spellings.get(wanted, wanted) if isinstance(wanted, str) else wanted
         found = [s for s in self.scores if str(s.measure) == str(measure) and mode in (None, s.mode)]
         if len(found) == 1:
             return found[0]
         if not found:
             raise UsageError(
-                f"{asked} was not evaluated" + (f" in mode {mode!r}" if mode else ""),
+                f"{wanted} was not evaluated" + (f" in mode {mode!r}" if mode else ""),
                 why="there are " + ", ".join(dict.fromkeys(str(s.measure) for s in self.scores)),
             )
-        raise UsageError(f"{asked} was evaluated in {len(found)} modes", hint="name one of them: mode=...")
+        raise UsageError(f"{wanted} was evaluated in {len(found)} modes", hint="name one of them: mode=...")
 
     @property
     def means(self) -> dict[str, float | None]:
@@ -177,7 +183,7 @@ class Evaluation:
         ]
 
     def to_dict(self, *, per_unit: bool = True) -> dict[str, Any]:
-        """JSON form, with the values of every unit unless told not to."""
+        """JSON form; ``per_unit`` adds the values of every unit."""
         rows = self.rows()
         for row, score in zip(rows, self.scores, strict=True):
             if per_unit:

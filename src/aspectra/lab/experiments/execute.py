@@ -1,4 +1,4 @@
-"""Running a study in its directory, and scoring what lies there again."""
+"""Running a study in its directory, and scoring its recorded rankings again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ from aspectra.base.errors import BadInput, LibraryBusy, UsageError
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.directory import FILES, Opened, save_study
-from aspectra.lab.experiments.experiment import Models, Progress, benchmark_library, library_state, run_cells
+from aspectra.lab.experiments.experiment import (
+    Models,
+    Progress,
+    benchmark_library,
+    library_state,
+    quiet,
+    run_cells,
+)
 from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
+from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
 from aspectra.lab.experiments.study import Study, library_folder, read_oracle
-from aspectra.lab.reports.recipe_tables import main_tables
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel
@@ -30,7 +37,7 @@ __all__ = ["Finished", "recorded_run", "results", "run_study", "score_study"]
 
 @dataclass(frozen=True)
 class Finished:
-    """What one run of a study made.
+    """The result of one run of a study.
 
     Attributes:
         outcomes: scores of every cell.
@@ -45,17 +52,13 @@ class Finished:
     failures: tuple[str, ...]
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    """No progress shown."""
-
-
 def run_study(
     study: Study,
     folder: Path,
     libraries: Path,
     *,
     incomplete: bool = False,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
     load: Callable[[str], Encoder] = load_encoder,
     model: ChatModel | None = None,
 ) -> Finished:

@@ -37,13 +37,14 @@ __all__ = [
     "needs_full_text",
     "needs_style",
     "needs_vectors",
+    "quiet",
     "run_cells",
     "topic_query",
 ]
 
 Protocol = Literal["collection", "pool"]
 Progress = Callable[[str, int, int], None]
-# The language model that stages ask for a topic of a benchmark in a mode.
+# The language model that stages call for a topic of a benchmark in a mode.
 Models = Callable[[Benchmark, Topic, str], ChatModel]
 BASE_MODE = "original"
 
@@ -54,13 +55,13 @@ class Cell:
 
     Attributes:
         recipe: how to search.
-        benchmark: what is asked.
+        benchmark: the topics.
         protocol: ``collection`` ranks the whole collection, ``pool`` each topic's pool.
         depth: papers kept of a collection ranking; pools are kept whole.
         state: of the library searched: generation and encoder fingerprints.
-        repeats: runs asked for; a deterministic recipe is run once whatever this says.
+        repeats: runs wanted; a deterministic recipe is run once all the same.
         deterministic: whether every run gives the same ranking.
-        model: name of the language model that its stages ask, or "".
+        model: name of the language model that its stages call, or "".
     """
 
     recipe: Recipe
@@ -74,10 +75,10 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Changes with whatever a ranking depends on; options may change what is asked of the same files."""
+        """A hash of whatever a ranking depends on, topics included: options may change those."""
         parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol]
-        asked = [self.depth, self.state, _asked(self.benchmark, self.protocol)]
-        return digest([*parts, *asked, *([self.model] if self.model else [])])[:16]
+        searched = [self.depth, self.state, _topics_hash(self.benchmark, self.protocol)]
+        return digest([*parts, *searched, *([self.model] if self.model else [])])[:16]
 
     @property
     def runs(self) -> int:
@@ -86,13 +87,13 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """For people: recipe, benchmark and protocol."""
+        """Recipe, benchmark and protocol, for messages."""
         pool = " (pools)" if self.protocol == "pool" else ""
         return f"{self.recipe.name} on {self.benchmark.name}{pool}"
 
 
-def _asked(benchmark: Benchmark, protocol: Protocol) -> str:
-    """Hash of the questions, and of what may be ranked for them."""
+def _topics_hash(benchmark: Benchmark, protocol: Protocol) -> str:
+    """Hash of the topics, and of what may be ranked for them."""
     rows = []
     for topic in benchmark.topics:
         row: list[object] = [
@@ -148,7 +149,7 @@ def _some_search(recipe: Recipe, view: Callable[[str], bool], planner: Callable[
     )
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
+def quiet(stage: str, done: int, total: int) -> None:
     """No progress shown."""
 
 
@@ -157,7 +158,7 @@ def benchmark_library(
     folder: Path,
     settings: IndexSettings | None = None,
     *,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
     load: Callable[[str], Encoder] = load_encoder,
 ) -> Searcher:
     """A searcher over the benchmark's corpus; the library is made once and used again.
@@ -195,7 +196,7 @@ def benchmark_library(
 
 
 def library_state(searcher: Searcher) -> str:
-    """What rankings depend on beside recipe and topic: texts and encoders."""
+    """A hash of what rankings depend on besides recipe and topic: texts and encoders."""
     return str(searcher.index.manifest["state"])
 
 
@@ -205,7 +206,7 @@ def run_cells(
     records: Records,
     *,
     modes: Iterable[str] | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
     failures: list[str] | None = None,
     model: Models | None = None,
 ) -> int:
@@ -221,13 +222,13 @@ def run_cells(
         modes: modes to run; default: all of the benchmark.
         progress: called with (step, done, total).
         failures: takes one sentence for each topic that could not be ranked; None lets the error through.
-        model: gives the language model that stages ask for a topic in a mode, or None.
+        model: gives the language model that stages call for a topic in a mode, or None.
 
     Raises:
-        ModelError: one that no other call can mend (budget, quota, key): the ranking in hand is not recorded.
+        ModelError: one that would recur in every call (budget, quota, key); this ranking is not recorded.
         UsageError: a mode that a benchmark does not have, or a protocol that needs pools it does not have.
         NoSuchPaper: a seed is not in the corpus, and ``failures`` is None.
-        BadInput: a topic asks nothing, and ``failures`` is None.
+        BadInput: a topic gives no query, and ``failures`` is None.
     """
     made = 0
     for cell in cells:
@@ -272,7 +273,7 @@ def _known_modes(benchmark: Benchmark, wanted: Iterable[str] | None) -> tuple[st
 
 
 def modes_of(topic: Topic, modes: Iterable[str]) -> list[str]:
-    """Those of ``modes`` that can be asked of a topic: without an instruction there is only the original."""
+    """Those of ``modes`` that a topic has; without an instruction, only the original."""
     return [mode for mode in modes if mode == BASE_MODE or mode in topic.instructions]
 
 
@@ -297,13 +298,13 @@ def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, 
     if cell.protocol == "pool":
         held = (benchmark.pools or {}).get(topic.id, ())
         pool = tuple(i for i in held if i not in dropped and i != topic.seed)
-        if not pool:  # nothing to rank, so nothing to ask
+        if not pool:  # nothing to rank
             return Record(cell.key, topic.id, mode, repeat, (), (), 0.0)
     clock = perf_counter()
     try:
         query = topic_query(topic, mode, cell.depth if pool is None else len(pool))
     except UsageError as error:
-        raise BadInput(f"topic {topic.id} cannot be asked: {error.what}", why=error.why) from error
+        raise BadInput(f"topic {topic.id} gives no query: {error.what}", why=error.why) from error
     plan = searcher.plan(query, cell.recipe)
     hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
     plan = replace(plan, exclude=hidden, within=pool)

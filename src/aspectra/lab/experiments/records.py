@@ -24,7 +24,7 @@ class Record(Value, frozen=True):
         topic, mode, repeat: which one.
         ids, scores: best first, tie-free order.
         seconds: time of this ranking.
-        tally: what its stages asked of a model, and what that cost.
+        tally: the calls of its stages to a model, and what they cost.
         missing: judged or pooled documents that the recipe did not rank, appended or not.
     """
 

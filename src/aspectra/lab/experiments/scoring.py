@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def cost(self) -> dict[str, float]:
-        """What making the rankings takes: calls, tokens, money; empty where no model was asked.
+        """What making the rankings takes: calls, tokens, money; empty where no model was called.
 
         An answer from a journal was paid for once, so it counts too; money is what was paid now.
         """
@@ -76,24 +76,6 @@ class Outcome:
     def scores(self) -> list[tuple[str, Score]]:
         """(judgement set, score), in order."""
         return [(name, s) for name, evaluation in self.evaluations.items() for s in evaluation.scores]
-
-    def score(self, measure: str, mode: str | None = None, judgements: str | None = None) -> Score:
-        """The one score of a measure.
-
-        Raises:
-            UsageError: there is none, or more than one.
-        """
-        found = [
-            s
-            for name, s in self.scores()
-            if measure == str(s.measure) and mode in (None, s.mode) and judgements in (None, name)
-        ]
-        if len(found) != 1:
-            raise UsageError(
-                f"{len(found)} scores of {measure} on {self.cell.label}",
-                why="there are " + ", ".join(dict.fromkeys(str(s.measure) for _, s in self.scores())),
-            )
-        return found[0]
 
 
 def runs_of(records: Sequence[Record]) -> dict[str, dict[str, dict[str, float]]]:
@@ -143,10 +125,12 @@ def score_cell(
             hint="run the experiment again (finished rankings are reused), or use --incomplete",
         )
     chosen = get_preset(preset)
-    asked, notes = _asked(cell, [chosen.parse(text) for text in measures or benchmark.measures], wanted_modes)
+    scorable, notes = _scorable(
+        cell, [chosen.parse(text) for text in measures or benchmark.measures], wanted_modes
+    )
     if made < total:
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
-    scored = [_score_run(benchmark, run, asked, chosen, incomplete=incomplete) for run in runs if run]
+    scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs if run]
     evaluations, deviations = _over_runs(scored, cell.repeats)
     return Outcome(
         cell=cell,
@@ -167,15 +151,17 @@ def _degraded(held: Sequence[Record]) -> list[str]:
     if not bad:
         return []
     total = sum((r.tally for r in held), Tally())
-    said = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
-    return [f"{bad:,} of {len(held):,} rankings are degraded: {said}"]
+    why = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
+    return [f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
 
 
-def _asked(cell: Cell, measures: Sequence[Measure], modes: Sequence[str]) -> tuple[list[Measure], list[str]]:
+def _scorable(
+    cell: Cell, measures: Sequence[Measure], modes: Sequence[str]
+) -> tuple[list[Measure], list[str]]:
     """The measures that this cell can be scored by, and a note on each of the others."""
     benchmark = cell.benchmark
     several = len(benchmark.modes) > 1
-    asked, notes = [], []
+    scorable, notes = [], []
     for measure in measures:
         lacking = [m for m in dict.fromkeys(measure.modes) if m not in modes] if several else []
         if measure.arity in (Arity.VECTORS, Arity.POOLS):
@@ -192,16 +178,16 @@ def _asked(cell: Cell, measures: Sequence[Measure], modes: Sequence[str]) -> tup
         elif measure.arity is Arity.GROUP and not any(t.group for t in benchmark.topics):
             notes.append(f"{measure} needs variants of one query, which {benchmark.name} does not have")
         else:
-            asked.append(measure)
-    if not asked:
+            scorable.append(measure)
+    if not scorable:
         raise UsageError(f"{cell.label}: no measure is left", why="; ".join(notes), hint="--measure nDCG@10")
-    return asked, notes
+    return scorable, notes
 
 
 def _score_run(
     benchmark: Benchmark,
     held: Sequence[Record],
-    asked: Sequence[Measure],
+    measures: Sequence[Measure],
     preset: Preset,
     *,
     incomplete: bool,
@@ -221,18 +207,18 @@ def _score_run(
     out: dict[str, Evaluation] = {}
     if len(benchmark.modes) > 1:
         by_mode = {m: runs[m] for m in benchmark.modes if m in runs}
-        wanted = [measure for measure in asked if set(measure.modes) <= set(by_mode)]
+        wanted = [measure for measure in measures if set(measure.modes) <= set(by_mode)]
         needed = {m for measure in wanted for m in measure.modes} | set(by_mode)
         qrels = {m: q for m, q in benchmark.qrels.items() if m in needed}
         if wanted and by_mode:
             out["modes"] = evaluate(wanted, qrels, by_mode, **topics)
         return out
     run = runs.get(BASE_MODE, {})
-    single = [measure for measure in asked if measure.arity is not Arity.MODES]
+    single = [measure for measure in measures if measure.arity is not Arity.MODES]
     for name, grades in benchmark.qrels.items():
         if single and run:
             out[name] = evaluate(single, grades, run, **topics)
-    across = [measure for measure in asked if measure.arity is Arity.MODES]
+    across = [measure for measure in measures if measure.arity is Arity.MODES]
     if across and run:
         aspects = {t.id: t.aspect for t in benchmark.topics if t.aspect}
         pairs = pair_up(run, benchmark.qrels["gold"], _pairs_of(benchmark), aspects)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.values import Value
@@ -18,7 +19,7 @@ from aspectra.search.spelling import read_member
 from aspectra.search.stages.protocol import needs_model
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Source", "Study", "asks_model", "library_folder", "protocols_of", "read_oracle"]
+__all__ = ["Source", "Study", "library_folder", "protocols_of", "read_oracle"]
 
 Protocols = Literal["auto", "pool", "collection", "both"]
 
@@ -90,10 +91,7 @@ class Study(Value, frozen=True):
             raise UsageError(
                 f"two recipes are called {twice[0]!r}", hint="give one another name in its TOML file"
             )
-        if self.protocol not in get_args(Protocols):
-            raise UsageError(
-                f"unknown protocol {self.protocol!r}", why="known: " + ", ".join(get_args(Protocols))
-            )
+        check_choice(self.protocol, get_args(Protocols), "protocol")
         for what, number in (("depth", self.depth), ("repeats", self.repeats)):
             if number < 1:
                 raise UsageError(f"{what} must be 1 or more, not {number}")
@@ -134,7 +132,7 @@ class Study(Value, frozen=True):
     @property
     def needs_model(self) -> bool:
         """Whether any recipe calls a language model, or an oracle in its place."""
-        return any(map(asks_model, self.recipes))
+        return any(needs_model(recipe.stages) for recipe in self.recipes)
 
     def cells(
         self,
@@ -163,22 +161,13 @@ class Study(Value, frozen=True):
                 depth=self.depth,
                 state=states[name],
                 repeats=self.repeats,
-                deterministic=not (remote and needs_vectors(recipe)) and not asks_model(recipe),
-                model=model if asks_model(recipe) else "",
+                deterministic=not (remote and needs_vectors(recipe)) and not needs_model(recipe.stages),
+                model=model if needs_model(recipe.stages) else "",
             )
             for name, benchmark in benchmarks.items()
             for protocol in protocols_of(self.protocol, benchmark)
             for recipe in self.recipes
         ]
-
-
-def asks_model(recipe: Recipe) -> bool:
-    """Whether a step of the recipe calls a language model.
-
-    >>> asks_model(Recipe.parse("bm25|rerank")), asks_model(Recipe.parse("bm25|citations"))
-    (True, False)
-    """
-    return needs_model(recipe.stages)
 
 
 def read_oracle(rates: str) -> Oracle:
@@ -200,14 +189,11 @@ def protocols_of(wanted: str, benchmark: Benchmark) -> tuple[Protocol, ...]:
     Raises:
         UsageError: pools are wanted and it has none.
     """
-    pools = benchmark.pools is not None
-    if wanted == "pool" and not pools:
+    if benchmark.pools is None and wanted == "pool":
         raise UsageError(f"{benchmark.name} has no pools", hint="--protocol collection")
-    if wanted == "both":
-        return ("pool", "collection") if pools else ("collection",)
-    if wanted == "auto":
-        return ("pool",) if pools else ("collection",)
-    return ("pool",) if wanted == "pool" else ("collection",)
+    if benchmark.pools is None or wanted == "collection":
+        return ("collection",)
+    return ("pool", "collection") if wanted == "both" else ("pool",)
 
 
 def library_folder(libraries: Path, benchmark: Benchmark, settings: IndexSettings) -> Path:

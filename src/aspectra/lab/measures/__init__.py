@@ -1,1 +1,1 @@
-"""Members of the family, one file each."""
+"""Families of measures, one file each."""

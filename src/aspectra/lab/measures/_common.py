@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures.protocol import Measure, Param
+from aspectra.lab.runs.judged import Array, Judged
 
 __all__ = ["DOCUMENT_MISSING", "REL", "UNJUDGED", "WIDEST", "discounts", "topic_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array
+from aspectra.lab.runs.judged import Array
 
 __all__ = ["convex_hull_volume"]
 
@@ -14,8 +14,8 @@ _TOLERANCE = 1e-12
 def convex_hull_volume(points: Array) -> float:
     """Volume of the convex hull of (n, 3) points; 0 for fewer than four of them, or flat ones.
 
-    Points are added one by one, farthest from the centre first: faces that see the point go, and the rim they
-    leave is joined to it. O(n x faces), made for hundreds of points.
+    Points are added one by one, farthest from the centre first: faces visible from the point are removed, and
+    the edges around the hole are joined to it. O(n x faces), made for hundreds of points.
 
     >>> corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)], float)
     >>> round(convex_hull_volume(corners), 9)
@@ -44,8 +44,8 @@ def convex_hull_volume(points: Array) -> float:
         visible = normals @ points[i] - offsets > _TOLERANCE
         if not visible.any():
             continue
-        seen = {tuple(edge) for face in faces[visible].tolist() for edge in _edges(face)}
-        rim = sorted(edge for edge in seen if edge[::-1] not in seen)
+        edges = {tuple(edge) for face in faces[visible].tolist() for edge in _edges(face)}
+        rim = sorted(edge for edge in edges if edge[::-1] not in edges)
         added = np.array([(first, second, i) for first, second in rim])
         fresh = _normals(points, added)
         faces = np.concatenate((faces[~visible], added))
@@ -72,7 +72,7 @@ def _tetrahedron(points: Array) -> list[int] | None:
 
 
 def _outward(points: Array, face: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The face turned so that its normal looks away from the origin."""
+    """The face turned so that its normal points away from the origin."""
     x, y, z = (points[i] for i in face)
     return face if float(np.cross(y - x, z - x) @ x) > 0 else (face[0], face[2], face[1])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import REL, WIDEST
 from aspectra.lab.measures.protocol import Measure, measure
+from aspectra.lab.runs.judged import Array, Judged
 
 __all__ = ["csfcube_ndcg", "csfcube_r_precision", "dcg", "f1", "ndcg_percent"]
 

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Array
 from aspectra.lab.measures._hull import convex_hull_volume
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
+from aspectra.lab.runs.judged import Array
 
 __all__ = ["centroid_distance", "cosine_distance", "hull_volume"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import REL, WIDEST
 from aspectra.lab.measures.protocol import Measure, measure
+from aspectra.lab.runs.judged import Judged
 
 __all__ = ["litsearch_ndcg"]
 

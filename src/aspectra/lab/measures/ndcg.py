@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import UNJUDGED, WIDEST, discounts, topic_of
 from aspectra.lab.measures.protocol import Measure, Param, measure
+from aspectra.lab.runs.judged import Array, Judged
 
 __all__ = ["gains", "ndcg"]
 

@@ -8,27 +8,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import DOCUMENT_MISSING, REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
+from aspectra.lab.runs.judged import Array, Judged
 
 __all__ = ["Pairs", "p_mrr", "pair_up", "rank_change"]
 
 
-def rank_change(original: float, new: float) -> float:
-    """Score of one document that should fall from place ``original`` to place ``new``.
+def rank_change(original: Array, new: Array) -> Array:
+    """Scores of documents that should fall from their places in ``original`` to those in ``new``.
 
     Range (-1, 1): 1 - original/new when it falls, new/original - 1 when it rises, 0 when it stays. Swapping
     the places changes the sign only. Source: FollowIR (Weller et al. 2024), equation 1; InfoSearch,
     equation 9.
 
-    >>> rank_change(5, 10), rank_change(10, 5), rank_change(3, 3)
-    (0.5, -0.5, 0.0)
+    >>> rank_change(np.array([5, 10, 3]), np.array([10, 5, 3])).tolist()
+    [0.5, -0.5, 0.0]
     """
-    return new / original - 1.0 if original > new else 1.0 - original / new
-
-
-def _changes(original: Array, new: Array) -> Array:
     return np.where(original > new, new / original - 1.0, 1.0 - original / new)
 
 
@@ -64,7 +60,7 @@ def p_mrr(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
         chosen, first, second = original.relevant(rel) & ~instructed.relevant(rel), original, instructed
     if measure["missing"] == "skip":
         chosen = chosen & original.ranked & instructed.ranked
-    changes = _changes(first.ranks[chosen], second.ranks[chosen])
+    changes = rank_change(first.ranks[chosen], second.ranks[chosen])
     return math.fsum(changes.tolist()) / len(changes) if len(changes) else None
 
 

@@ -2,8 +2,8 @@
 
 ``nDCG@10``, ``nDCG(gain=exp)@10``, ``R-precision``, ``NDCG%20``, ``p-MRR``, ``WISE(rule=fork)@20``: a name,
 the parameters that differ from their defaults, and a cut. To add a measure, write one module in
-``lab/measures`` with a function decorated with ``@measure(...)``; third parties use the entry point group
-``aspectra.measure``. It inherits ``tests/unit/lab/test_measure_parsing.py``.
+``lab/measures`` with a function decorated with ``@measure(...)``; a third party names the module in an entry
+point of the group ``aspectra.measure``. ``tests/unit/lab/test_measure_parsing.py`` tests every member.
 """
 
 from __future__ import annotations

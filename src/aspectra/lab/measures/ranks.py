@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from aspectra.lab.evaluation.judged import Array, Judged
 from aspectra.lab.measures._common import DOCUMENT_MISSING, REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
+from aspectra.lab.runs.judged import Array, Judged
 
 __all__ = ["gold_rank", "negative_rank", "rank_gap"]
 

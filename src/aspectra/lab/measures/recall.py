@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import REL, UNJUDGED, WIDEST, topic_of
 from aspectra.lab.measures.protocol import Measure, Param, measure
+from aspectra.lab.runs.judged import Judged
 
 __all__ = ["recall"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import REL, UNJUDGED, WIDEST, topic_of
 from aspectra.lab.measures.protocol import Measure, measure
+from aspectra.lab.runs.judged import Judged
 
 __all__ = ["reciprocal_rank"]
 

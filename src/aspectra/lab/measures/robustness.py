@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import UNJUDGED
 from aspectra.lab.measures.ndcg import ndcg
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
+from aspectra.lab.runs.judged import Judged
 
 __all__ = ["robustness"]
 

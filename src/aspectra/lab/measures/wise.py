@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Judged
 from aspectra.lab.measures._common import REL
 from aspectra.lab.measures.protocol import Arity, Measure, Param, measure
+from aspectra.lab.runs.judged import Judged
 
 __all__ = ["per", "wise", "wise_ideal", "wise_score"]
 

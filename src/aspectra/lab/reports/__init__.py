@@ -1,1 +1,1 @@
-"""Outcomes as tables, comparisons, published results."""
+"""Tables, comparisons, published results."""

@@ -1,4 +1,4 @@
-"""Results beside results, and beside the papers' numbers: differences, intervals, tests, wins and losses."""
+"""Comparisons of results with each other and with published ones: differences, intervals, tests."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
         for where, held in results.items()
         for cell in held.get("cells") or ()
     ]
-    seen: dict[tuple[str, str], tuple[str, System]] = {}
+    firsts: dict[tuple[str, str], tuple[str, System]] = {}
     names: dict[tuple[str, str, str], int] = {}
     for where, system in read:
         place = (system.benchmark, system.protocol)
-        first_where, first = seen.setdefault(place, (where, system))
+        first_where, first = firsts.setdefault(place, (where, system))
         for what in ("revision", "preset"):
             one, other = getattr(first, what), getattr(system, what)
             if one != other:
@@ -175,7 +175,7 @@ def comparison_tables(
             raise UsageError(f"no system is called {baseline!r}", why=f"there are {names}")
         raise UsageError(
             f"there is nothing to compare with {baseline}",
-            why=f"systems: {names}" + (f"; measures asked for: {', '.join(measures)}" if measures else ""),
+            why=f"systems: {names}" + (f"; measures wanted: {', '.join(measures)}" if measures else ""),
         )
     return out
 

@@ -1,4 +1,4 @@
-"""The result tables of the papers, as data: what others measured, and whether it can be held beside a run.
+"""The result tables of the papers, as data: what others measured, and whether a run is comparable with it.
 
 A published number is comparable with a run only where collection, judgements and protocol are the same. Where
 they are not, the row gives the reason, to be printed beside it. Nothing here is a target for a test:
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -18,30 +18,8 @@ from typing import Any
 
 from aspectra.lab.benchmarks.protocol import Benchmark
 
-__all__ = ["PAPERS", "Published", "tables"]
+__all__ = ["Published", "tables"]
 
-PAPERS = ("000", "001", "002", "003", "004")
-
-# Collections in the layout of a published benchmark: name -> (benchmark, its part, what is different).
-_KIN = {
-    "attribute-docs": (
-        "infosearch",
-        "",
-        "other collection and other questions, made in the layout of InfoSearch",
-    ),
-    "theorem-analogue": (
-        "obliq",
-        "math",
-        "other collection: theorem problems in the layout of OBLIQ-Bench's math",
-    ),
-    "style-authorship": (
-        "obliq",
-        "writing",
-        "other collection: novels in the layout of OBLIQ-Bench's writing",
-    ),
-    "acl-fulltext": ("scifullbench", "", "other collection: ACL papers, searched as SciFullBench is"),
-    "litquery": ("litsearch", "", "other collection and other questions, in the shape of LitSearch"),
-}
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -87,10 +65,17 @@ class Published:
 
 
 @cache
-def _data(paper: str) -> Mapping[str, Any]:
-    file = resources.files("aspectra.lab.reports").joinpath("data", f"published-{paper}.json")
-    loaded: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return loaded
+def _papers() -> tuple[Mapping[str, Any], ...]:
+    """The data files, by the papers' numbers.
+
+    Besides the tables, a file holds: ``part``, the label by which the benchmark's name is divided (the word
+    after ``/``); ``topics_by``, the labels by which the paper counts topics; ``why_not``, why none of its
+    numbers is comparable; ``other_setups``, beginning of a setup -> why that one is not; ``kin``, collections
+    of our own in the layout of the benchmark -> the part they are like, and what is different.
+    """
+    folder = resources.files("aspectra.lab.reports") / "data"
+    files = sorted((f for f in folder.iterdir() if f.name.startswith("published-")), key=lambda f: f.name)
+    return tuple(json.loads(file.read_text(encoding="utf-8")) for file in files)
 
 
 def tables(benchmark: str | Benchmark) -> tuple[Published, ...]:
@@ -105,27 +90,23 @@ def tables(benchmark: str | Benchmark) -> tuple[Published, ...]:
         published benchmark gets that benchmark's rows, none of them comparable.
     """
     name = benchmark if isinstance(benchmark, str) else benchmark.name
-    first, _, part = name.partition("/")
-    family, kin_part, other = _KIN.get(first, (first, part, ""))
-    part = kin_part or (part if first in ("infosearch", "obliq", "attribute-docs") else "")
+    family, _, given = name.partition("/")
     out: list[Published] = []
-    for paper in PAPERS:
-        data = _data(paper)
-        if data["benchmark"] != family:
+    for paper in _papers():
+        kin = paper.get("kin", {}).get(family)
+        if kin is None and family != paper["benchmark"]:
             continue
-        reasons = [other] if other else []
-        if not isinstance(benchmark, str) and not other:
-            reasons += _differences(benchmark, data, part)
-        if family == "csfcube" and not other:
-            here = "" if isinstance(benchmark, str) else f", here {benchmark.audit.documents:,}"
-            whole = data["counts"]["documents"]
-            reasons.insert(0, f"other collection: {whole:,} papers, of which 200 are re-ranked{here}")
-            reasons.append("other judgements: papers outside the pools count as not relevant")
-        out += _rows(data, part, tuple(reasons))
+        part = (kin or {}).get("part") or (given if "part" in paper else "")
+        if kin is not None:
+            reasons = [kin["why_not"]]
+        else:
+            reasons = list(paper.get("why_not", ()))
+            reasons += [] if isinstance(benchmark, str) else _differences(benchmark, paper, part)
+        out += _rows(paper, part, reasons)
     return tuple(out)
 
 
-def _rows(data: Mapping[str, Any], part: str, reasons: tuple[str, ...]) -> Iterator[Published]:
+def _rows(data: Mapping[str, Any], part: str, reasons: Sequence[str]) -> Iterator[Published]:
     for table in data["tables"]:
         scale = table["scale"]
         for row in table["rows"]:
@@ -137,7 +118,10 @@ def _rows(data: Mapping[str, Any], part: str, reasons: tuple[str, ...]) -> Itera
                 printed, deviation = row["values"][number], spread[number]
                 doubt = row.get("doubtful", {}).get(str(number), "")
                 setup = row.get("setup", "")
-                found = [*reasons, table.get("why_not", ""), _protocol(data["benchmark"], setup)]
+                found = [*reasons, table.get("why_not", "")]
+                found += [
+                    why for start, why in data.get("other_setups", {}).items() if setup.startswith(start)
+                ]
                 found += [f"doubtful: {doubt}"] if doubt else []
                 found += ["the cell is empty or lost"] if printed is None else []
                 why_not = "; ".join(filter(None, found))
@@ -161,42 +145,25 @@ def _rows(data: Mapping[str, Any], part: str, reasons: tuple[str, ...]) -> Itera
                 )
 
 
-def _protocol(benchmark: str, setup: str) -> str:
-    if benchmark == "infosearch" and setup.startswith(("pointwise", "listwise")):
-        return "other protocol: re-ranks the first 100 of E5-Mistral"
-    return ""
-
-
 def _differences(benchmark: Benchmark, data: Mapping[str, Any], part: str) -> list[str]:
     """What of the loaded benchmark is not as published: numbers of topics and of documents."""
-    counts = data["counts"]
+    topics, documents = (_counts(data["counts"][what], part) for what in ("topics", "documents"))
+    by = data.get("topics_by", ())
+    here = Counter("/".join(topic.labels.get(name, "") for name in by) or part for topic in benchmark.topics)
     out = []
-    wanted = counts["topics"]
-    if isinstance(wanted, dict):
-        label = "dimension" if data["benchmark"] == "infosearch" else ""
-        if data["benchmark"] == "obliq":
-            here = {part: len(benchmark.topics)}
-        elif label:
-            here = dict(Counter(topic.labels.get(label, "") for topic in benchmark.topics))
-        else:
-            here = dict(
-                Counter(
-                    f"{t.labels.get('venue', '')}/{t.labels.get('direction', '')}" for t in benchmark.topics
-                )
-            )
-        chosen = {key: number for key, number in wanted.items() if key == part or not part}
-        for key, number in chosen.items():
-            if here.get(key, 0) != number:
-                out.append(f"other topics: {here.get(key, 0):,} of {key}, the paper has {number:,}")
-    elif len(benchmark.topics) != wanted:
-        half = "half of the topics, " if len(benchmark.topics) * 2 in range(wanted - 2, wanted + 3) else ""
-        out.append(f"other topics: {half}{len(benchmark.topics):,}, the paper has {wanted:,}")
-    documents = counts["documents"]
-    if data["benchmark"] == "csfcube":
-        return out
-    if isinstance(documents, dict):
-        keys = [part] if part else list(documents)
-        documents = sum(documents.get(key, 0) for key in keys)
-    if benchmark.audit.documents != documents:
-        out.append(f"other collection: {benchmark.audit.documents:,} documents, the paper has {documents:,}")
+    for key, wanted in topics.items():
+        found = here[key]
+        if found != wanted:
+            half = "half of the topics, " if abs(2 * found - wanted) <= 2 else ""
+            of = f" of {key}" if key else ""
+            out.append(f"other topics: {half}{found:,}{of}, the paper has {wanted:,}")
+    held, whole = benchmark.audit.documents, sum(documents.values())
+    if held != whole:
+        out.append(f"other collection: {held:,} documents, the paper has {whole:,}")
     return out
+
+
+def _counts(given: int | Mapping[str, int], part: str) -> dict[str, int]:
+    """Part -> number, of one part or of all; "" for a benchmark without parts."""
+    known = {"": given} if isinstance(given, int) else given
+    return {key: number for key, number in known.items() if not part or key == part}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aspectra.base.errors import UsageError
+from aspectra.base.checking import check_choice
 from aspectra.lab.statistics.significance import Interval
 
 __all__ = ["FORMATS", "Cell", "Number", "Table", "render", "to_dict"]
@@ -215,6 +215,4 @@ def render(table: Table, how: str) -> str:
     Raises:
         UsageError: no such format.
     """
-    if how not in FORMATS:
-        raise UsageError(f"there is no table format {how!r}", why="known: " + ", ".join(FORMATS))
-    return FORMATS[how](table)
+    return FORMATS[check_choice(how, FORMATS, "table format")](table)

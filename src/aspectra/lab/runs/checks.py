@@ -1,11 +1,11 @@
-"""What is odd about a run or a set of judgements: counted, with examples, never repaired in silence."""
+"""Counts, with examples, of what is odd about a run or a set of judgements; nothing is repaired."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from aspectra.lab.evaluation.judged import Grades
+from aspectra.lab.runs.judged import Grades
 
 __all__ = ["Checks", "check_run"]
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Order, order_ids
 from aspectra.lab.runs.checks import Checks
+from aspectra.lab.runs.judged import Order, order_ids
 from aspectra.lab.runs.rows import Row, read_rows, text_of
-from aspectra.papers.sources.files import DAMAGE, open_bytes, zstd
+from aspectra.papers.sources.files import InputFile, zstd
 from aspectra.search.trec import trec_lines, trec_token
 
 __all__ = [
@@ -146,19 +146,17 @@ def read_table(
         BadInput: the file cannot be read as this kind, or holds nothing.
     """
     filling = _Filling(path, kind, duplicates, {} if data is None else data)
-    with open_bytes(path) as stream:
-        try:
-            head = stream.read(4096)
-            start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-            blocks = _blocks(stream, head)
-            if path.suffix == ".parquet" or _header(start.split(b"\n")[0].decode("utf-8", "replace")):
-                _read_rows(filling)
-            elif start.startswith(b"{"):
-                _read_json(b"".join(blocks), filling)
-            else:
-                _read_trec(blocks, filling)
-        except DAMAGE as error:
-            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch or export it again") from error
+    with InputFile(path) as file, file.damage():
+        stream = file.stream()
+        head = stream.read(4096)
+        start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        blocks = _blocks(stream, head)
+        if path.suffix == ".parquet" or _header(start.split(b"\n")[0].decode("utf-8", "replace")):
+            _read_rows(filling)
+        elif start.startswith(b"{"):
+            _read_json(b"".join(blocks), filling)
+        else:
+            _read_trec(blocks, filling)
     return filling.done()
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, MissingExtra
-from aspectra.papers.sources.files import DAMAGE, open_bytes, read_head, read_lines
+from aspectra.papers.sources.files import InputFile, read_head, read_lines
 from aspectra.papers.text.cleaning import clean
 
 __all__ = ["Row", "array_items", "bad_line", "first_of", "parquet_rows", "read_rows", "text_of"]
@@ -168,7 +168,7 @@ def array_items(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _grow(text: str, at: int, blocks: Iterator[str]) -> tuple[str, int, bool]:
-    """What is left of ``text`` and as much again, so that a large element is tried few times."""
+    """The rest of ``text`` and as much again, 0 as the place to go on, and whether there may be more."""
     parts, size = [text[at:]], 0
     while size <= len(parts[0]):
         block = next(blocks, None)
@@ -181,13 +181,14 @@ def _grow(text: str, at: int, blocks: Iterator[str]) -> tuple[str, int, bool]:
 
 def _blocks(path: Path) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    with open_bytes(path) as stream:
+    with InputFile(path) as file, file.damage():
+        stream = file.stream()
         try:
             while raw := stream.read(_BLOCK):
                 yield decoder.decode(raw)
             yield decoder.decode(b"", final=True)
-        except (*DAMAGE, UnicodeDecodeError) as error:
-            raise BadInput(f"{path} is damaged", why=str(error), hint="fetch it again") from error
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{path} is not UTF-8", why=str(error), hint="fetch it again") from error
 
 
 def parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:

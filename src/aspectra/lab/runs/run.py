@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Order, order_ids
+from aspectra.base.errors import BadInput
 from aspectra.lab.runs import files as run_files
-from aspectra.lab.runs.checks import Checks, check_run
+from aspectra.lab.runs.checks import Checks
 from aspectra.lab.runs.files import DUPLICATES
+from aspectra.lab.runs.judged import Order, order_ids
 
-__all__ = ["Checks", "Qrels", "Run", "check_run"]
+__all__ = ["Qrels", "Run"]
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,8 @@ class _Table(Mapping[str, Mapping[str, float]]):
     def __len__(self) -> int:
         return len(self.data)
 
-    def __contains__(self, topic: object) -> bool:
-        return topic in self.data
-
     def __hash__(self) -> int:
         return id(self)
-
-    @property
-    def pairs(self) -> int:
-        """Documents over all topics."""
-        return sum(len(docs) for docs in self.data.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +96,6 @@ class Run(_Table):
         """Documents of a topic, best first; equal scores by ``order``."""
         return order_ids(self.data.get(topic, {}), order)
 
-    def top(self, k: int, order: Order = "id-descending") -> Run:
-        """The first k documents of every topic."""
-        if k < 1:
-            raise UsageError(f"a run cannot be cut at {k}")
-        data = {t: {doc: docs[doc] for doc in order_ids(docs, order)[:k]} for t, docs in self.data.items()}
-        return Run(data, self.name, self.checks)
-
     def write(
         self,
         path: Path | str,
@@ -137,8 +122,8 @@ class Qrels(_Table):
     """Relevance judgements: topic -> document -> grade. Negative grades gain nothing.
 
     >>> qrels = Qrels({"q": {"a": 2, "b": 0}})
-    >>> len(qrels), qrels.pairs, qrels["q"]["a"]
-    (1, 2, 2)
+    >>> len(qrels), qrels["q"]["a"]
+    (1, 2)
 
     Attributes:
         data: the grades.

@@ -28,10 +28,10 @@ class LensOracle:
     of calls changes it. The papers that are wrong at one noise are wrong at every greater one.
 
     Attributes:
-        truth: paper id -> what the lens should see in it; of papers that are not in it there is nothing to
-        see. noise: the chance that it answers with another value than the true one, 0 to 1.
-        malformed: the chance that a reply cannot be read, 0 to 1; drawn anew for each reply. seed: of all
-        chances.
+        truth: paper id -> the lens's true value, "" for papers that are not in it.
+        noise: the chance that it answers with another value than the true one, 0 to 1.
+        malformed: the chance that a reply cannot be read, 0 to 1; drawn anew for each reply.
+        seed: of all chances.
     """
 
     truth: Mapping[str, str] = field(repr=False)
@@ -53,7 +53,7 @@ class LensOracle:
     def _values(self) -> list[str]:
         return sorted(set(self.truth.values()))
 
-    def sees(self, paper: str) -> str:
+    def value_of(self, paper: str) -> str:
         """Its answer about a paper, before the reply is made unreadable."""
         draw = random.Random(digest([self.seed, paper]))  # noqa: S311 (no secret)
         right = self.truth.get(paper, "")
@@ -68,8 +68,8 @@ class LensOracle:
             UsageError: it is not about one paper.
         """
         if len(request.subjects) != 1:
-            raise UsageError("a lens oracle is asked about one paper at a time")
-        text = json.dumps({"value": self.sees(request.subjects[0])}, ensure_ascii=False)
+            raise UsageError("a lens oracle answers about one paper at a time")
+        text = json.dumps({"value": self.value_of(request.subjects[0])}, ensure_ascii=False)
         form = random.Random(digest([self.seed, "form", request.key]))  # noqa: S311 (no secret)
         if form.random() < self.malformed:
             text = text[: len(text) // 2]

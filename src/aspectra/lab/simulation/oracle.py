@@ -194,7 +194,7 @@ _ANSWERS: dict[str, Callable[[Oracle, Request, random.Random], _Answer]] = {
 
 
 def _spoil(text: str, draw: random.Random) -> str:
-    """A reply as models give it on bad days; it may still hold part of the answer."""
+    """A malformed reply, of a kind that models give; it may still hold part of the answer."""
     kind = draw.randrange(7)
     if kind == 0:
         return ""

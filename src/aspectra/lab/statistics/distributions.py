@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from aspectra.lab.evaluation.judged import Array
+from aspectra.lab.runs.judged import Array
 
 __all__ = ["beta_regularised", "normal_sf", "signed_rank_counts", "student_sf"]
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.evaluation.judged import Array
+from aspectra.lab.runs.judged import Array
 from aspectra.lab.statistics.distributions import normal_sf, signed_rank_counts, student_sf
 
 __all__ = [
@@ -68,6 +69,10 @@ class Comparison:
         alternative: ``two-sided``, or that a is ``less`` or ``greater``.
         adjusted: p after correction for several comparisons, or None.
         correction: its name, or "".
+
+    >>> found = compare({"q1": 0.0, "q2": 0.5}, {"mine": {"q1": 1.0, "q2": 0.5}})["mine"]
+    >>> found.difference, found.units
+    (0.5, 2)
     """
 
     test: str
@@ -113,16 +118,9 @@ def _differences(a: Values, b: Values) -> Array:
 
 def _tail(greater: float, less: float, alternative: Alternative) -> float:
     """The p-value from both tails (each with the observed value in it)."""
-    if alternative == "greater":
-        return min(1.0, greater)
-    if alternative == "less":
-        return min(1.0, less)
-    if alternative == "two-sided":
-        return min(1.0, 2.0 * min(greater, less))
-    raise UsageError(
-        f"unknown alternative {alternative!r}",
-        why="known: two-sided, less, greater (the first than the second)",
-    )
+    check_choice(alternative, get_args(Alternative), "alternative")
+    tails = {"greater": greater, "less": less, "two-sided": 2.0 * min(greater, less)}
+    return min(1.0, tails[alternative])
 
 
 def _mean(values: Array) -> float:
@@ -291,11 +289,9 @@ def compare(
     >>> round(found.difference, 4), round(found.p, 4), found.significant()
     (0.2, 0.0742, False)
     """
-    if test not in TESTS:
-        raise UsageError(f"unknown test {test!r}", why="known: " + ", ".join(TESTS))
     corrections = {"none": None, "holm": holm, "bonferroni": bonferroni}
-    if correction not in corrections:
-        raise UsageError(f"unknown correction {correction!r}", why="known: " + ", ".join(corrections))
+    check_choice(test, TESTS, "test")
+    check_choice(correction, corrections, "correction")
     outcomes = {name: TESTS[test](values, baseline, alternative) for name, values in others.items()}
     adjust = corrections[correction]
     if adjust is None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
-from aspectra.papers.kinds import CSL_TO_BIBTEX, shared_list, shared_text
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.tagged.entry import FIELDS_OF, entry_paper, names_of
+from aspectra.papers.sources.tagged.entry import NAMES, entry_paper, names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
 __all__ = ["BibtexWriter"]
@@ -25,15 +25,6 @@ _KIND = re.compile(r"[A-Za-z]+")
 _ACRONYM = re.compile(r"(?<![\\\w{])[^\W\d_]*[A-Z][^\W_]*[A-Z][^\W_]*")
 _MEETING = re.compile(r"\b(?:proc|proceedings|conference|workshop|symposium|meeting)\b", re.I)
 _IN_A_BOOK = frozenset(("inproceedings", "conference", "incollection", "inbook", "inreference"))
-_SHARED_FIELDS = {
-    "volume": "volume",
-    "issue": "number",
-    "pages": "pages",
-    "publisher": "publisher",
-    "issn": "issn",
-    "note": "note",
-    "date": "date",
-}
 _ORDER = ("title", "author", "editor", "year", "date", "journal", "journaltitle", "booktitle")
 
 
@@ -82,8 +73,8 @@ def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
     if paper.abstract:
         fields.setdefault("abstract", text_to_latex(paper.abstract))
     back = ReadBack(paper, entry_paper(paper.id, kind, fields, "", NO_LIMIT))
-    for attribute in back.attributes(FIELDS_OF):
-        for name in FIELDS_OF[attribute]:
+    for attribute in back.attributes(NAMES.attributes):
+        for name in NAMES.attributes[attribute]:
             fields.pop(name, None)
         fields.update(_written(paper, attribute, kind))
     _add_identifiers(paper, back, fields)
@@ -92,7 +83,7 @@ def _fields(paper: Paper) -> tuple[str, dict[str, str]]:
 
 
 def _sound(value: str) -> str:
-    """A raw value as it stands if its braces balance for BibTeX and for readers that honour escapes."""
+    """The raw value unchanged if its braces balance for BibTeX and for readers that honour escapes."""
     enclosed = "{" + value + "}"
     for signs in (re.findall(r"[{}]", enclosed), re.findall(r"(?<!\\)[{}]", enclosed)):
         depth = 0
@@ -108,8 +99,8 @@ def _sound(value: str) -> str:
 
 def _guessed_kind(paper: Paper) -> str:
     known = shared_text(paper.metadata, "type")
-    if known in CSL_TO_BIBTEX:
-        return CSL_TO_BIBTEX[known]
+    if known in NAMES.written_types:
+        return NAMES.written_types[known]
     if not paper.venue:
         return "misc"
     return "inproceedings" if _MEETING.search(paper.venue) else "article"
@@ -169,11 +160,11 @@ def _add_shared(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
             fields["keywords"] = text_to_latex(", ".join(word.replace(",", " ") for word in words))
         elif name == "editors":
             fields["editor"] = _people(shared_list(paper.metadata, name))
-        elif name in _SHARED_FIELDS and (value := shared_text(paper.metadata, name)):
+        elif name in NAMES.shared and (value := shared_text(paper.metadata, name)):
             # A date that is not the year's own would change the year on reading.
             if name == "date" and str(paper.year) not in value:
                 continue
-            fields[_SHARED_FIELDS[name]] = text_to_latex(" ".join(value.split()))
+            fields[NAMES.shared[name][0]] = text_to_latex(" ".join(value.split()))
 
 
 WRITERS.register("bibtex")(BibtexWriter())

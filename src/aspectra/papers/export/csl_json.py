@@ -12,22 +12,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, tidy
-from aspectra.papers.kinds import shared_list, shared_text
 from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.json.csl_json import VARIABLES_OF, item_paper
+from aspectra.papers.sources.json.csl_json import NAMES, VARIABLES_OF, item_paper
 
 __all__ = ["CslJsonWriter"]
-
-_SHARED_VARIABLES = {
-    "volume": "volume",
-    "issue": "issue",
-    "pages": "page",
-    "publisher": "publisher",
-    "issn": "ISSN",
-    "note": "note",
-}
 
 
 class CslJsonWriter:
@@ -67,7 +58,7 @@ def _item(paper: Paper) -> dict[str, Any]:
 
 
 def _escaped(text: str, variable: str) -> str:
-    """Text as it stands, or with < and & escaped where a reader would take it for markup."""
+    """The text unchanged, or with < and & escaped where a reader would take it for markup."""
     attribute = next(name for name, names in VARIABLES_OF.items() if variable in names)
     plain = Paper("x", **{"title": "x", attribute: text})  # type: ignore[arg-type]
     back = ReadBack(plain, item_paper({"id": "x", "title": "x", variable: text}, "", NO_LIMIT))
@@ -101,8 +92,8 @@ def _add_shared(paper: Paper, back: ReadBack, item: dict[str, Any]) -> None:
             item["keyword"] = ", ".join(word.replace(",", " ") for word in words)
         elif name == "editors":
             item["editor"] = [_person(editor) for editor in shared_list(paper.metadata, name)]
-        elif name in _SHARED_VARIABLES:
-            item[_SHARED_VARIABLES[name]] = shared_text(paper.metadata, name)
+        elif name in NAMES.shared:
+            item[NAMES.shared[name][0]] = shared_text(paper.metadata, name)
 
 
 WRITERS.register("csl-json")(CslJsonWriter())

@@ -10,8 +10,8 @@ import csv
 import io
 from collections.abc import Iterable
 
+from aspectra.papers.bibliography import shared_list
 from aspectra.papers.export.protocol import WRITERS, tidy
-from aspectra.papers.kinds import shared_list
 from aspectra.papers.paper import Paper
 
 __all__ = ["COLUMNS", "CsvWriter"]

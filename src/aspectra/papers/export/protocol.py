@@ -1,7 +1,8 @@
 """The protocol of a writer: papers as one text in a format that other programs read.
 
-To add a writer, write one module in ``papers/export`` whose class has ``name``, ``suffix`` and ``write``, and
-register an instance of it (a third party uses the entry point group ``aspectra.writer``).
+To add a writer, write one module in ``papers/export`` that registers an object with the members of
+:class:`Writer`: ``WRITERS.register("name")(...)``; a third party names the module in an entry point of the
+group ``aspectra.writer``. ``tests/unit/papers/test_writers.py`` tests every member.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from aspectra.base.registry import Registry
-from aspectra.papers.kinds import SHARED
+from aspectra.papers.bibliography import SHARED
 from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions, Remark
@@ -25,7 +26,12 @@ NO_LIMIT = ReadOptions(max_text_chars=2**62)
 
 
 class Writer(Protocol):
-    """Writes papers in one format."""
+    """Writes papers in one format.
+
+    Attributes:
+        name: what ``aspectra export --format`` takes.
+        suffix: ending of file names that stands for the format, with the dot.
+    """
 
     name: str
     suffix: str
@@ -67,7 +73,7 @@ def raw_record(paper: Paper, name: str) -> tuple[str, Any] | None:
 
 
 class ReadBack:
-    """What the reader of a format makes of a written record, and what the record does not say.
+    """A written record read back, and what it lacks of the paper.
 
     Args:
         paper: what was written.
@@ -76,23 +82,23 @@ class ReadBack:
 
     def __init__(self, paper: Paper, items: Iterable[Paper | Remark]) -> None:
         self._paper = paper
-        self.said: Paper | None = None
+        self.read: Paper | None = None
         with contextlib.suppress(ValueError, TypeError, RecursionError):
-            self.said = next((item for item in items if isinstance(item, Paper)), None)
+            self.read = next((item for item in items if isinstance(item, Paper)), None)
 
     def attributes(self, names: Iterable[str]) -> list[str]:
         """Those of the attributes that are not as the paper has them."""
-        said = self.said
-        return [n for n in names if said is None or getattr(said, n) != getattr(self._paper, n)]
+        read = self.read
+        return [n for n in names if read is None or getattr(read, n) != getattr(self._paper, n)]
 
     def identifiers(self) -> dict[str, str]:
         """The identifiers that the record does not give."""
-        known = self.said.identifiers if self.said else {}
+        known = self.read.identifiers if self.read else {}
         return {scheme: v for scheme, v in self._paper.identifiers.items() if known.get(scheme) != v}
 
     def shared(self) -> list[str]:
         """Names of the shared metadata that the record does not give."""
-        known, wanted = self.said.metadata if self.said else {}, self._paper.metadata
+        known, wanted = self.read.metadata if self.read else {}, self._paper.metadata
         return [name for name in SHARED if wanted.get(name) and known.get(name) != wanted.get(name)]
 
 

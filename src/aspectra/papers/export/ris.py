@@ -2,7 +2,7 @@
 
 A paper that came from RIS is written with its own type and tags as long as they still say what the paper
 holds. Lost: sections, references, sentence spans, metadata outside the shared names, line ends inside
-abstracts, lines that stood after the end of a record, identifiers other than DOI, PMID, PMCID, ISBN and
+abstracts, lines after the end of a record, identifiers other than DOI, PMID, PMCID, ISBN and
 arXiv. The arXiv id is written as a link, which becomes the URL of a paper that has none.
 """
 
@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, inverted, raw_record, tidy
-from aspectra.papers.kinds import CSL_TO_RIS, shared_list, shared_text
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.tagged.records import TaggedRecord
-from aspectra.papers.sources.tagged.ris import TAGS_OF, ris_paper
+from aspectra.papers.sources.tagged.ris import NAMES, TAGS_OF, ris_paper
 from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["RisWriter"]
 
-_SHARED_TAGS = {"volume": "VL", "issue": "IS", "publisher": "PB", "issn": "SN", "date": "DA", "note": "N1"}
 _Tags = list[tuple[str, str]]
 
 
@@ -32,7 +31,7 @@ class RisWriter:
     suffix = ".ris"
 
     def write(self, papers: Iterable[Paper]) -> str:
-        """One record a paper, parted by blank lines; the id stands under ``ID``."""
+        """One record a paper, separated by blank lines; the id is under ``ID``."""
         return "\n".join(_record(paper) for paper in map(tidy, papers))
 
 
@@ -49,7 +48,7 @@ def _record(paper: Paper) -> str:
 def _tags(paper: Paper) -> tuple[str, _Tags]:
     raw = raw_record(paper, "ris")
     known = shared_text(paper.metadata, "type")
-    kind = CSL_TO_RIS.get(known, "JOUR" if paper.venue else "GEN")
+    kind = NAMES.written_types.get(known, "JOUR" if paper.venue else "GEN")
     tags: _Tags = []
     if raw and isinstance(raw[1], list):
         kind = raw[0] if raw[0].isalnum() else kind
@@ -117,8 +116,8 @@ def _shared(paper: Paper, back: ReadBack) -> _Tags:
         elif name == "pages":
             start, _, end = shared_text(paper.metadata, name).partition("-")
             out += [("SP", start.strip()), ("EP", end.strip("- "))]
-        elif name in _SHARED_TAGS:
-            out.append((_SHARED_TAGS[name], shared_text(paper.metadata, name)))
+        elif name in NAMES.shared:
+            out.append((NAMES.shared[name][0], shared_text(paper.metadata, name)))
     return [(tag, value) for tag, value in out if value]
 
 

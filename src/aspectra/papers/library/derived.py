@@ -148,7 +148,7 @@ class Derived:
         self.rows = rows
 
     def missing(self, *producers: Producer) -> list[Missing]:
-        """The papers for which one of these producers, who all read the same, has no value; by position."""
+        """The papers that lack a value of one of these producers, which read the same parts; by position."""
         first = producers[0]
         lacking = " OR ".join(
             f"NOT EXISTS (SELECT 1 FROM derived d WHERE d.producer IS {_PRODUCER} AND d.key = x.k)"

@@ -128,7 +128,7 @@ class Generations:
 
     @contextlib.contextmanager
     def build(self) -> Iterator[Path]:
-        """A temporary folder to write into; nothing of it is seen until :meth:`publish`."""
+        """A temporary folder to write into; readers do not see it before :meth:`publish`."""
         self.root.mkdir(parents=True, exist_ok=True)
         for left in self.root.glob(".building-*"):  # of a writer that was killed; we hold its lock now
             shutil.rmtree(left, ignore_errors=True)

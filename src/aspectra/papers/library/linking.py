@@ -14,13 +14,13 @@ __all__ = ["group_versions", "link_citations", "mark_unlinked", "regroup", "unli
 
 _YEARS_APART = 3  # a journal version follows its preprint within this
 _TITLE_WORDS = 3  # shorter titles ("Introduction") are shared by different works
-_START = 4  # words of a title by which it is looked for in printed references
-_MANY = 5000  # questions about beginnings of titles after which all titles are read at once
+_START = 4  # first words by which titles are found in printed references
+_MANY = 5000  # lookups in the index of titles after which all titles are loaded
 _PRINTED = "printed"  # the key of citations that only a title inside their printed text can link
 
 
 def version_keys(db: sqlite3.Connection, pos: int) -> tuple[Any, ...]:
-    """All that decides which works and citations the paper at ``pos`` belongs to."""
+    """Everything of the paper at ``pos`` that decides on its versions and on the citations of it."""
     row = db.execute("SELECT title_key, year FROM papers WHERE pos = ?", (pos,)).fetchone()
     named = db.execute("SELECT scheme, value FROM identifiers WHERE pos = ? ORDER BY 1, 2", (pos,)).fetchall()
     return (*row, tuple(named), tuple(sorted(_families(db, pos))))
@@ -63,7 +63,7 @@ def regroup(db: sqlite3.Connection, group: int | None, *positions: int) -> None:
 
 
 def _twins(db: sqlite3.Connection, pos: int) -> set[int]:
-    """Positions of the other versions of one paper, seen from it alone."""
+    """Positions of the papers that are versions of one paper."""
     rows = db.execute(
         "SELECT o.pos FROM identifiers i JOIN identifiers o USING (scheme, value) "
         "WHERE i.pos = ?1 AND i.scheme IN ('doi', 'arxiv') AND o.pos != ?1",
@@ -91,12 +91,12 @@ def _families(db: sqlite3.Connection, pos: int) -> set[str]:
 
 
 def mark_unlinked(db: sqlite3.Connection, pos: int) -> None:
-    """Have the next :func:`link_citations` look at what the paper cites and at who cites it."""
+    """Mark a paper, so that the next :func:`link_citations` links its citations and those of it."""
     db.execute("INSERT OR IGNORE INTO unlinked VALUES (?)", (pos,))
 
 
 def unlink(db: sqlite3.Connection, pos: int) -> None:
-    """Open the citations of a paper that changed or goes: they may mean another one."""
+    """Unlink the citations of a paper that changed or is removed: they may mean another one."""
     db.execute("INSERT OR IGNORE INTO unlinked SELECT DISTINCT pos FROM citations WHERE target = ?", (pos,))
     db.execute("UPDATE citations SET target = NULL WHERE target = ?", (pos,))
 
@@ -105,8 +105,8 @@ def link_citations(db: sqlite3.Connection) -> int:
     """Link open citations to papers of the library; returns how many were linked.
 
     By identifier first, then by title: the one the source states, else a title of four words or more that
-    stands inside the printed reference. Looked at are the citations of the papers marked as unlinked, and
-    other open citations that one of these papers could be meant by; each is compared with all papers.
+    occurs in the printed reference. This concerns the citations of the papers marked as unlinked, and other
+    open citations that may mean one of these papers; each is compared with all papers.
     """
     titles = _Titles(db)
     linked = []
@@ -135,7 +135,7 @@ def link_citations(db: sqlite3.Connection) -> int:
 
 
 def _keys(record: dict[str, Any]) -> set[str]:
-    """What a paper has that the citation means, one of them at least."""
+    """Keys of which the cited paper has at least one."""
     keys = {f"{scheme} {value}" for scheme, value in _identifiers(record)}
     if title := normalise_title(str(record.get("title", ""))):
         return {*keys, f"title {title}"}
@@ -184,20 +184,17 @@ def _by_start(titles: Iterable[tuple[str]]) -> dict[str, list[str]]:
 
 
 class _Titles:
-    """Titles of the library by their beginning.
-
-    A few questions go to the index of titles; many are answered from memory.
-    """
+    """Titles of the library by their beginning: from the index at first, from memory after many lookups."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._asked = 0
+        self._lookups = 0
         self._starts: dict[str, list[str]] | None = None
 
     def starting(self, words: str) -> list[str]:
         """The normalised titles that begin with these four words, the oldest paper's first."""
-        self._asked += 1
-        if self._starts is None and self._asked > _MANY:
+        self._lookups += 1
+        if self._starts is None and self._lookups > _MANY:
             self._starts = _by_start(self._db.execute("SELECT title_key FROM papers ORDER BY pos"))
         if self._starts is None:
             rows = self._db.execute(
@@ -229,7 +226,7 @@ def _target(db: sqlite3.Connection, record: dict[str, Any], titles: _Titles) -> 
 
 
 def _within(printed: str, starting: Callable[[str], list[str] | None]) -> str:
-    """The longest title of four words or more that stands in a printed reference, or ""."""
+    """The longest title of four words or more that occurs in a printed reference, or ""."""
     words = normalise_title(printed).split(" ")
     text = f" {' '.join(words)} "
     best = ""

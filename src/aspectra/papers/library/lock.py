@@ -37,7 +37,7 @@ def _take(descriptor: int) -> bool:
 
 
 class WriterLock:
-    """Held while a process writes to a library; a second writer fails at once, naming the first.
+    """The lock of the one writer of a library; a second writer fails at once with the name of the first.
 
     Args:
         folder: the library's directory.
@@ -74,7 +74,7 @@ class WriterLock:
             except (ValueError, KeyError, TypeError):
                 why = "another process holds its lock"
             raise LibraryBusy(
-                f"the library at {self._path.parent} is being written by somebody else",
+                f"the library at {self._path.parent} is being written by another writer",
                 why=why,
                 hint="wait until it has finished; searching works meanwhile",
             )

@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from aspectra.papers.library.rows import BLANK
-from aspectra.papers.library.schema import DERIVED_TABLES, LINKING_TABLES, run_script
+from aspectra.papers.library.schema import create_tables
 
 __all__ = ["MIGRATIONS", "upgrade"]
 
 _ROWS = 20_000  # rows moved at a time: the room of moved rows is used again
 
 
-def upgrade(db: sqlite3.Connection) -> list[str]:
-    """Run the migrations that the library has not gone through; returns their names."""
+def upgrade(db: sqlite3.Connection) -> None:
+    """Run the migrations that the library has not gone through."""
     (found,) = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    done = []
     for number, name, migrate in MIGRATIONS:
         if number <= int(found):
             continue
@@ -38,14 +37,12 @@ def upgrade(db: sqlite3.Connection) -> list[str]:
             db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
-        done.append(name)
-    return done
 
 
 def _derived(db: sqlite3.Connection) -> None:
     """Move the table ``vectors`` to ``derived``: one format of blobs, keyed by what was read, each once."""
     db.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)")
-    run_script(db, DERIVED_TABLES)
+    create_tables(db, "derived")
     kept_apart = "SELECT DISTINCT fingerprint FROM vectors WHERE kind LIKE 'sentences-apart/%'"
     apart = {row[0] for row in db.execute(kept_apart)}
     of_full_texts = _prompts_of_full_texts(db)
@@ -159,7 +156,7 @@ def _prompts_of_full_texts(db: sqlite3.Connection) -> set[str]:
 
 def _linking(db: sqlite3.Connection) -> None:
     """Tables for linking citations step by step; the next writer fills them."""
-    run_script(db, LINKING_TABLES)
+    create_tables(db, "linking")
     db.execute("INSERT INTO unlinked SELECT DISTINCT pos FROM citations WHERE target IS NULL")
     db.execute("DELETE FROM meta WHERE key = 'unlinked'")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from aspectra.base.errors import NoSuchPaper
@@ -18,7 +18,7 @@ from aspectra.papers.ids import numbered
 from aspectra.papers.library import linking
 from aspectra.papers.library.rows import author_keys, paper_columns, paper_from_row, paper_row
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.remark import Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.library.derived import DerivedWriter
@@ -43,16 +43,13 @@ class AddReport:
     added: int = 0
     updated: int = 0
     unchanged: int = 0
+    skipped: int = 0
     with_abstract: int = 0
     with_full_text: int = 0
     remarks: list[Remark] = field(default_factory=list)
 
     @property
-    def skipped(self) -> int:
-        return sum(remark.skipped for remark in self.remarks)
-
-    @property
-    def read(self) -> int:
+    def papers(self) -> int:
         """Papers read, whatever became of them."""
         return self.added + self.updated + self.unchanged
 
@@ -83,7 +80,14 @@ class Writer:
         """Store one value of the library's own small key-value table."""
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def add(self, records: Iterable[Paper | Remark], *, path: str = "", source: str = "") -> AddReport:
+    def add(
+        self,
+        records: Iterable[Paper | Remark],
+        *,
+        path: str = "",
+        source: str = "",
+        report: AddReport | None = None,
+    ) -> AddReport:
         """Add papers; idempotent by content hash, committed in batches.
 
         A record whose id the library already holds is left alone when its content is the same, replaces
@@ -94,8 +98,9 @@ class Writer:
             records: papers and remarks, as a source yields them.
             path: the file they came from, for ``status``.
             source: name of the source that read it.
+            report: what is counted in, and returned; a new one where None.
         """
-        report = AddReport()
+        report = AddReport() if report is None else report
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction():
             cursor = self._db.execute(
@@ -104,41 +109,35 @@ class Writer:
                 (path, source, now),
             )
             addition = cursor.lastrowid
-        seen: dict[str, str] = {}
-        batch: list[Paper | Remark] = []
-        stored = 0
-        iterator = iter(records)
-        while True:
-            batch.clear()
-            failure: BaseException | None = None
+        failures: list[BaseException] = []
+
+        def until_failure() -> Iterator[Paper | Remark]:
             try:
-                for record in iterator:
-                    batch.append(record)
-                    if len(batch) == _BATCH:
-                        break
+                yield from records
             except BaseException as error:  # what was read before the failure is kept
-                failure = error
-            if batch:
-                with self._transaction():
-                    changed = report.added + report.updated
-                    for record in batch:
-                        self._add_one(record, report, seen)
-                    for remark in report.remarks[stored:]:
-                        self._db.execute(
-                            "INSERT INTO remarks VALUES (?, ?, ?, ?)",
-                            (addition, remark.place, remark.reason, int(remark.skipped)),
-                        )
-                    stored = len(report.remarks)
-                    self._db.execute(
-                        "UPDATE additions SET added = ?, updated = ?, unchanged = ? WHERE id = ?",
-                        (report.added, report.updated, report.unchanged, addition),
-                    )
-                    if report.added + report.updated > changed:
-                        self._bump()
-            if failure is not None:
-                raise failure
-            if len(batch) < _BATCH:
-                break
+                failures.append(error)
+
+        readable = until_failure()
+        taken: set[str] = set()
+        stored = len(report.remarks)
+        while batch := list(islice(readable, _BATCH)):
+            with self._transaction():
+                changed = report.added + report.updated
+                for record in batch:
+                    self._add_one(record, report, taken)
+                self._db.executemany(
+                    "INSERT INTO remarks VALUES (?, ?, ?, ?)",
+                    [(addition, r.place, r.reason, int(r.skipped)) for r in report.remarks[stored:]],
+                )
+                stored = len(report.remarks)
+                self._db.execute(
+                    "UPDATE additions SET added = ?, updated = ?, unchanged = ? WHERE id = ?",
+                    (report.added, report.updated, report.unchanged, addition),
+                )
+                if report.added + report.updated > changed:
+                    self._bump()
+        if failures:
+            raise failures[0]
         return report
 
     def link(self) -> None:
@@ -158,14 +157,15 @@ class Writer:
 
         return DerivedWriter(self._db, self._transaction)
 
-    def _add_one(self, record: Paper | Remark, report: AddReport, seen: dict[str, str]) -> None:
+    def _add_one(self, record: Paper | Remark, report: AddReport, taken: set[str]) -> None:
         if isinstance(record, Remark):
             report.remarks.append(record)
+            report.skipped += record.skipped
             return
-        paper, note = self._place(record, seen)
+        paper, note = self._place(record, taken)
         if note:
             report.remarks.append(note)
-        seen[paper.id] = paper.content_hash
+        taken.add(paper.id)
         report.with_abstract += bool(paper.abstract)
         report.with_full_text += paper.has_full_text
         old = self._db.execute("SELECT pos, content_hash FROM papers WHERE id = ?", (paper.id,)).fetchone()
@@ -205,17 +205,16 @@ class Writer:
             kept.append("references")
         return paper, kept
 
-    def _place(self, paper: Paper, seen: dict[str, str]) -> tuple[Paper, Remark | None]:
+    def _place(self, paper: Paper, taken: set[str]) -> tuple[Paper, Remark | None]:
         """The paper under the id it is stored as, and a remark when that is not its own."""
         own = "".join(c for c in paper.id if c.isprintable()).strip()[:_LONGEST_ID] or "unnamed"
         for candidate in chain((own,), numbered(own)):
             row = self._db.execute(
                 "SELECT content_hash, title_key, pos FROM papers WHERE id = ?", (candidate,)
             ).fetchone()
-            here_already = candidate in seen
             if row is None or row[0] == paper.content_hash:
                 break
-            if not here_already and self._same_paper(paper, row[1], row[2]):
+            if candidate not in taken and self._same_paper(paper, row[1], row[2]):
                 break
         if candidate == paper.id:
             return paper, None

@@ -10,89 +10,10 @@ from typing import Any
 from aspectra.base.errors import AspectraError, LibraryCorrupt, LibraryNotFound
 from aspectra.base.hashing import digest_texts
 
-__all__ = ["DERIVED_TABLES", "FORMAT", "LINKING_TABLES", "connect", "create", "run_script", "translate"]
+__all__ = ["FORMAT", "connect", "create", "create_tables", "translate"]
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 3
-
-# By key: a hash of what the value was made from, and where that is not all, ":" and a hash of the rest.
-DERIVED_TABLES = """
-CREATE TABLE producers (
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, reads TEXT NOT NULL,
-  UNIQUE (name, version, reads)
-);
-CREATE TABLE derived (producer INTEGER NOT NULL, key TEXT NOT NULL, data BLOB NOT NULL);
-CREATE UNIQUE INDEX derived_key ON derived(producer, key);
-"""
-# What an open citation could be linked by, and the papers whose citations are not linked yet.
-LINKING_TABLES = """
-CREATE TABLE citation_keys (
-  key TEXT NOT NULL,
-  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  PRIMARY KEY (key, pos, ordinal)
-) WITHOUT ROWID;
-CREATE INDEX citation_keys_at ON citation_keys(pos, ordinal);
-CREATE TABLE unlinked (pos INTEGER PRIMARY KEY REFERENCES papers(pos) ON DELETE CASCADE);
-"""
-_TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE papers (
-  pos INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL UNIQUE,
-  content_hash TEXT NOT NULL,
-  text_hash TEXT NOT NULL,
-  full_hash TEXT NOT NULL,
-  title TEXT NOT NULL,
-  abstract TEXT NOT NULL,
-  year INTEGER,
-  venue TEXT NOT NULL,
-  language TEXT NOT NULL,
-  title_key TEXT NOT NULL,
-  version_group INTEGER,
-  record TEXT NOT NULL
-);
-CREATE INDEX papers_title ON papers(title_key);
-CREATE INDEX papers_text ON papers(text_hash);
-CREATE INDEX papers_full ON papers(full_hash) WHERE full_hash != '';
-CREATE INDEX papers_group ON papers(version_group) WHERE version_group IS NOT NULL;
-CREATE TABLE sections (
-  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  heading TEXT NOT NULL,
-  text TEXT NOT NULL
-);
-CREATE UNIQUE INDEX sections_at ON sections(pos, ordinal);
-CREATE TABLE identifiers (
-  scheme TEXT NOT NULL, value TEXT NOT NULL,
-  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
-  PRIMARY KEY (scheme, value, pos)
-) WITHOUT ROWID;
-CREATE INDEX identifiers_pos ON identifiers(pos);
-CREATE TABLE authors (
-  name TEXT NOT NULL, family TEXT NOT NULL,
-  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
-  PRIMARY KEY (family, name, pos)
-) WITHOUT ROWID;
-CREATE INDEX authors_pos ON authors(pos);
-CREATE TABLE citations (
-  pos INTEGER NOT NULL REFERENCES papers(pos) ON DELETE CASCADE,
-  ordinal INTEGER NOT NULL,
-  record TEXT NOT NULL,
-  target INTEGER REFERENCES papers(pos) ON DELETE SET NULL
-);
-CREATE UNIQUE INDEX citations_at ON citations(pos, ordinal);
-CREATE INDEX citations_target ON citations(target) WHERE target IS NOT NULL;
-CREATE TABLE additions (
-  id INTEGER PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL, at TEXT NOT NULL,
-  added INTEGER NOT NULL, updated INTEGER NOT NULL, unchanged INTEGER NOT NULL
-);
-CREATE TABLE remarks (
-  addition INTEGER NOT NULL REFERENCES additions(id) ON DELETE CASCADE,
-  place TEXT NOT NULL, reason TEXT NOT NULL, skipped INTEGER NOT NULL
-);
-CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL);
-"""
 
 
 def translate(error: sqlite3.Error, path: Path) -> AspectraError:
@@ -126,17 +47,19 @@ def create(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("BEGIN IMMEDIATE")
-    run_script(connection, _TABLES + DERIVED_TABLES + LINKING_TABLES)
+    create_tables(connection, "tables", "derived", "linking")
     connection.execute("INSERT INTO meta VALUES ('format', ?), ('revision', '0')", (str(FORMAT),))
     connection.execute("COMMIT")
     return connection
 
 
-def run_script(connection: sqlite3.Connection, script: str) -> None:
-    """Run statements within the caller's transaction, which ``executescript`` would end."""
-    for statement in script.split(";\n"):
-        if statement.strip():
-            connection.execute(statement)
+def create_tables(connection: sqlite3.Connection, *names: str) -> None:
+    """Run ``sql/NAME.sql`` within the caller's transaction, which ``executescript`` would end."""
+    for name in names:
+        script = Path(__file__).with_name("sql").joinpath(f"{name}.sql").read_text("utf-8")
+        for statement in script.split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-_MANY = 500  # bound variables per statement
+_LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 # A file added again replaces what was said about it before.
 _NEWEST = "SELECT max(id) FROM additions GROUP BY path"
 
 
 class Store:
-    """A library opened for reading; :meth:`writing` takes the single writer's place for a while.
+    """A library opened for reading; :meth:`writing` opens it for the single writer.
 
     Args:
         folder: the library's directory.
@@ -93,10 +96,10 @@ class Store:
         added are linked.
 
         Args:
-            purpose: shown to whoever finds the library busy.
+            purpose: shown in the error that a second writer gets.
 
         Raises:
-            LibraryBusy: somebody else is writing.
+            LibraryBusy: another process is writing.
         """
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
@@ -129,14 +132,14 @@ class Store:
         return Derived(self.rows)
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a reading statement, at once; for few of them: it spares a connection of its own."""
+        """All rows of a reading statement; for few of them, as they are loaded at once."""
         try:
             return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise schema.translate(error, self.database) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Rows of a reading statement, streaming, on a connection of their own."""
+        """Rows of a reading statement, streaming, on a new connection."""
         connection = schema.connect(self.database, write=False)
         try:
             yield from connection.execute(statement, values)
@@ -180,14 +183,9 @@ class Store:
             full: with sections and references; without, both are empty (quicker).
         """
         wanted = list(dict.fromkeys(ids))
-        out: dict[str, Paper] = {}
-        for start in range(0, len(wanted), _MANY):
-            part = wanted[start : start + _MANY]
-            marks = ",".join("?" * len(part))
-            columns = paper_columns("all" if full else "none")
-            for row in self.fetch(f"SELECT {columns} FROM papers WHERE id IN ({marks})", part):
-                out[row[1]] = paper_from_row(row)
-        return {i: out[i] for i in wanted if i in out}
+        statement = f"SELECT {paper_columns('all' if full else 'none')} FROM papers WHERE id IN {_LISTED}"
+        found = {row[1]: paper_from_row(row) for row in self.fetch(statement, [json.dumps(wanted)])}
+        return {i: found[i] for i in wanted if i in found}
 
     def papers(self, parts: Parts = "all") -> Iterator[Paper]:
         """Every paper in the order in which they were added; streaming.
@@ -202,12 +200,11 @@ class Store:
         """Position -> paper, for those positions that are taken, in ascending order.
 
         Args:
-            positions: of the papers table, a few thousand at most.
+            positions: of the papers table.
             parts: what is read beside the record, see :func:`~aspectra.papers.library.rows.paper_columns`.
         """
-        marks = ",".join("?" * len(positions))
-        statement = f"SELECT {paper_columns(parts)} FROM papers WHERE pos IN ({marks}) ORDER BY pos"
-        return {row[0]: paper_from_row(row) for row in self.rows(statement, positions)}
+        statement = f"SELECT {paper_columns(parts)} FROM papers WHERE pos IN {_LISTED} ORDER BY pos"
+        return {row[0]: paper_from_row(row) for row in self.rows(statement, [json.dumps([*positions])])}
 
     def ids(self) -> list[str]:
         """Every id, in the order in which they were added."""
@@ -247,7 +244,7 @@ class Store:
             )
         raise NoSuchPaper(
             f"no paper in the library is called {seed!r}",
-            why="looked for an id, a DOI, an arXiv or other identifier and an exact title",
+            why="no id, DOI, arXiv or other identifier and no exact title is the same",
             hint=self._suggest(seed, key),
         )
 
@@ -265,37 +262,27 @@ class Store:
 
     def versions(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """Id -> ids of its other versions (preprint, journal), for those that have any."""
-        wanted = list(dict.fromkeys(ids))
-        out: dict[str, list[str]] = {}
-        for start in range(0, len(wanted), _MANY):
-            part = wanted[start : start + _MANY]
-            marks = ",".join("?" * len(part))
-            rows = self.fetch(
-                "SELECT a.id, b.id FROM papers a JOIN papers b ON a.version_group = b.version_group "
-                f"AND a.pos != b.pos WHERE a.id IN ({marks}) ORDER BY a.pos, b.pos",
-                part,
-            )
-            for one, other in rows:
-                out.setdefault(one, []).append(other)
-        return out
+        rows = self.fetch(
+            "SELECT a.id, b.id FROM papers a JOIN papers b ON a.version_group = b.version_group "
+            f"AND a.pos != b.pos WHERE a.id IN {_LISTED} ORDER BY a.pos, b.pos",
+            [json.dumps(list(ids))],
+        )
+        return {one: [other for _, other in pairs] for one, pairs in groupby(rows, itemgetter(0))}
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""
-        rows = self.fetch(
-            "SELECT DISTINCT c.id FROM citations x JOIN papers c ON c.pos = x.pos "
-            "JOIN papers p ON p.pos = x.target WHERE p.id = ? ORDER BY c.id",
-            (paper_id,),
-        )
-        return [row[0] for row in rows]
+        return self._linked("target", "pos", paper_id)
 
     def cites(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that this one cites."""
-        rows = self.fetch(
-            "SELECT DISTINCT t.id FROM citations x JOIN papers t ON t.pos = x.target "
-            "JOIN papers p ON p.pos = x.pos WHERE p.id = ? ORDER BY t.id",
-            (paper_id,),
+        return self._linked("pos", "target", paper_id)
+
+    def _linked(self, here: str, there: str, paper_id: str) -> list[str]:
+        statement = (
+            f"SELECT DISTINCT other.id FROM citations c JOIN papers other ON other.pos = c.{there} "
+            f"JOIN papers p ON p.pos = c.{here} WHERE p.id = ? ORDER BY other.id"
         )
-        return [row[0] for row in rows]
+        return [row[0] for row in self.fetch(statement, (paper_id,))]
 
     def ids_by_author(self, name: str) -> set[str]:
         """Ids of papers with an author of this family name, or whole name when given more than one word."""
@@ -303,24 +290,19 @@ class Store:
         if comma and given.strip():  # as bibliographies have it: "Lovelace, Ada"
             name = f"{given} {last}"
         key, family = author_keys(name)
-        if " " in key:
-            first = key.split(" ", 1)[0]
-            rows = self.fetch(
-                "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
-            )
-            # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
-            return {
-                i
-                for i, n in rows
-                if n == key or n.endswith(f" {key}") or _same_given(n.split(" ", 1)[0], first)
-            }
+        first, several, _ = key.partition(" ")
         rows = self.fetch(
-            "SELECT p.id FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
+            "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
         )
-        return {row[0] for row in rows}
+        # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
+        return {
+            i
+            for i, n in rows
+            if not several or n == key or n.endswith(f" {key}") or _same_given(n.split(" ", 1)[0], first)
+        }
 
     def summary(self) -> dict[str, Any]:
-        """Truthful counts of what the database holds."""
+        """Counts of what the database holds."""
         papers, abstracts, full, texts = self.fetch(
             "SELECT count(*), coalesce(sum(abstract != ''), 0), coalesce(sum(full_hash != ''), 0), "
             "coalesce(sum(abstract = '' AND full_hash = ''), 0) FROM papers"

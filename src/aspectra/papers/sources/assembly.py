@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from aspectra.papers.identifiers import ARXIV_DOI, normalise
+from aspectra.papers.identifiers import ARXIV_DOI, SCHEMES, normalise
 from aspectra.papers.ids import choose_id
 from aspectra.papers.languages import language_of
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
@@ -28,7 +28,6 @@ _ROLES = {
     "result": ("result", "results", "finding", "findings", "conclusion", "conclusions"),
 }
 _ROLE_OF = {word: role for role, words in _ROLES.items() for word in words}
-_SCHEMES = ("doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid", "isbn")
 
 
 def each(
@@ -97,7 +96,7 @@ def identifiers_of(found: Iterable[tuple[str, object]]) -> dict[str, str]:
     named = normalise("arxiv", doi.removeprefix(ARXIV_DOI)) if doi.startswith(ARXIV_DOI) else ""
     if named:
         out.setdefault("arxiv", named)
-    return {scheme: out[scheme] for scheme in _SCHEMES if scheme in out} | out
+    return {scheme: out[scheme] for scheme in SCHEMES if scheme in out} | out
 
 
 def assemble(
@@ -121,7 +120,7 @@ def assemble(
     """The paper of one record: values cleaned, read, cut to the limits, and an id chosen.
 
     Args:
-        place: where the record stands, for remarks.
+        place: position of the record in its file, for remarks.
         options: limits, see :func:`within_limits`.
         own_id: the record's id or key, or "".
         title: of any JSON type; it is put on one line, as are venue and URL.

@@ -1,4 +1,4 @@
-"""Which source reads a file, and reading it: the way in for everything outside this package."""
+"""Choose the source of a file by its content, and read the file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LEAST = 0.3
 
 
 class UnknownFormat(BadInput):
-    """A file that no source recognises; in a folder of other things that is nothing to worry about."""
+    """No source recognises the file; in a folder, such a file is skipped."""
 
 
 def detect(path: Path | InputFile) -> str:
-    """Name of the source that is surest it can read ``path``.
+    """Name of the source with the highest confidence that it can read ``path``.
 
-    Content decides, names only help. Of equally sure sources the one that is first by name is taken, so
+    Content decides, names only help. Of equal sources the one that is first by name is taken, so
     that the answer never depends on the order of imports.
 
     Raises:
@@ -38,12 +38,12 @@ def detect(path: Path | InputFile) -> str:
         raise BadInput(f"there is no file or folder {file.path}", hint="check the path")
     if file.path.is_file() and not file.head.strip():
         raise BadInput(f"{file.path} is empty", hint="check that the export or download finished")
-    sure = {name: SOURCES.get(name).sniff(file.path, file.head) for name in SOURCES.names()}
-    best = max(sure, key=sure.__getitem__)
-    if sure[best] < _LEAST:
+    confidence = {name: SOURCES.get(name).sniff(file.path, file.head) for name in SOURCES.names()}
+    best = max(confidence, key=confidence.__getitem__)
+    if confidence[best] < _LEAST:
         raise UnknownFormat(
             f"the format of {file.path} is not recognised",
-            why="known formats: " + ", ".join(sure),
+            why="known formats: " + ", ".join(confidence),
             hint="if you know which it is, name it with --as NAME",
         )
     return best

@@ -1,4 +1,4 @@
-"""Files as people have them: opened once, decompressed, in whatever encoding."""
+"""Files opened once, decompressed and decoded, whatever their encoding."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.remark import Remark
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-__all__ = ["DAMAGE", "HEAD_BYTES", "InputFile", "open_bytes", "read_head", "read_lines", "read_text", "zstd"]
+__all__ = ["DAMAGE", "InputFile", "open_bytes", "read_head", "read_lines", "read_text", "zstd"]
 
-HEAD_BYTES = 65_536
+_HEAD_BYTES = 65_536
 DAMAGE = (OSError, EOFError, zlib.error, zstd.ZstdError)
 """What reading a damaged compressed file raises."""
 
@@ -52,7 +52,7 @@ class InputFile:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         for stream in (self._stream, self._raw):
             if stream is not None:
                 stream.close()
@@ -96,7 +96,7 @@ class InputFile:
         elif magic == b"\x28\xb5\x2f\xfd":
             unpacked = zstd.ZstdFile(raw, options=_WIDEST)
         # In C, unlike the readline of the two above.
-        self._stream = raw if unpacked is None else io.BufferedReader(unpacked, HEAD_BYTES)
+        self._stream = raw if unpacked is None else io.BufferedReader(unpacked, _HEAD_BYTES)
         return self._stream
 
     @contextlib.contextmanager
@@ -116,7 +116,7 @@ class InputFile:
             head = b""
             if not self.path.is_dir():
                 with self.damage():
-                    head = self.stream().read(HEAD_BYTES)
+                    head = self.stream().read(_HEAD_BYTES)
             if head.startswith(_UTF16):
                 head = head.decode("utf-16", "replace").encode("utf-8", "replace")
             self._head = head.removeprefix(b"\xef\xbb\xbf")

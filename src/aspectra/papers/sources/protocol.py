@@ -1,12 +1,12 @@
 """The protocol of a source: something that reads papers out of a file or folder, one at a time.
 
 To add a source, write one module in ``papers/sources`` that registers an object with the members of
-:class:`Source`: ``SOURCES.register("name")(...)``. Nothing else names it; a third party uses the entry point
-group ``aspectra.source`` instead. JSON, tagged and XML formats have a shell to fill
+:class:`Source`: ``SOURCES.register("name")(...)``. Nothing else names it; a third party names the module in
+an entry point of the group ``aspectra.source``. JSON, tagged and XML formats have a base class
 (:class:`~aspectra.papers.sources.json.records.JsonFormat`,
 :class:`~aspectra.papers.sources.tagged.records.TaggedFormat`,
-:class:`~aspectra.papers.sources.xml.elements.XmlFormat`).
-``tests/unit/papers/test_source_conformance.py`` tests every member.
+:class:`~aspectra.papers.sources.xml.elements.XmlFormat`). ``tests/unit/papers/test_source_conformance.py``
+tests every member.
 """
 
 from __future__ import annotations
@@ -18,26 +18,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
+from aspectra.papers.remark import Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.sources.files import InputFile
 
 __all__ = ["SOURCES", "ReadOptions", "Remark", "Source"]
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something the reader of the file should know about one record.
-
-    Attributes:
-        place: where, for a person: ``line 12``, ``entry smith2020``, ``record 3``, ``file``.
-        reason: what is wrong and what was done about it.
-        skipped: True when the record was left out, False when it was kept all the same.
-    """
-
-    place: str
-    reason: str
-    skipped: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is in a folder: its files in the order of names, and what is left alone."""
+"""The files of a folder in the order of their names, and why others are skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A path to read, or why it is passed over.
+    """A path to read, or why it is skipped.
 
     Attributes:
         path: the file, or the folder that cannot be entered.
@@ -57,7 +57,7 @@ def _walk(folder: Path, root: Path, depth: int) -> Iterator[Found]:
 
 
 def _kind(path: Path, root: Path) -> str:
-    """``file``, ``folder``, or why ``path``, found below ``root``, is passed over."""
+    """``file``, ``folder``, or why ``path``, found below ``root``, is skipped."""
     try:
         if path.is_symlink():
             target = path.resolve(strict=True)
@@ -70,5 +70,5 @@ def _kind(path: Path, root: Path) -> str:
         return f"cannot be opened: {error}"
     if stat.S_ISDIR(mode):
         return "folder"
-    # A pipe or a device could keep the reader waiting for ever.
+    # Reading a pipe or a device may never end.
     return "file" if stat.S_ISREG(mode) else "no regular file: passed over"

@@ -1,4 +1,4 @@
-"""In-text citations found and left out, with a map back into the stored text.
+"""Text without its in-text citations, with a map back into the stored text.
 
 A view of full text that is to say what papers are *about* should not match "(Brill, 1992)" with "(Brill,
 1992)": that would find citation links by their markers. The stored text stays as it is; a view reads it
@@ -31,9 +31,9 @@ _RULES = re.compile(
             # Markers that converters leave behind.
             r"\{\{cite:[^{}]{1,200}\}\}",
             r"\\(?:cite|citep|citet|citealp|citeauthor|citeyear)\*?(?:\[[^\]]{0,80}\]){0,2}\{[^{}]{1,300}\}",
-            # Said in the sentence: "Min and Wilson (1998)".
+            # Part of the sentence: "Min and Wilson (1998)".
             rf"\b{_NAMES}\s*[(\[]\s*{_YEARS}\s*(?:[:,][^()\[\]]{{0,40}})?[)\]]",
-            # In brackets with a name and a year, and what else stands there: "(see Min, 1996; Abe, 1998)".
+            # In brackets with a name, a year and other text: "(see Min, 1996; Abe, 1998)".
             rf"[(\[](?=[^()\[\]]{{0,300}}[A-Z])[^()\[\]]{{1,300}}\b{_YEAR}\b[^()\[\]]{{0,80}}[)\]]",
             # Years alone in brackets: "Brill's tagger (1992; 1994)".
             rf"[(\[]\s*{_YEARS}\s*[)\]]",
@@ -78,7 +78,7 @@ class Stripped:
 
     @cached_property
     def _gone(self) -> tuple[list[int], list[int]]:
-        """Where in :attr:`text` each citation was, and how much was left out up to there, itself included."""
+        """Position of each citation in :attr:`text`, and characters removed up to its end."""
         total = list(accumulate(high - low for low, high in self.removed))
         before = [0, *total][: len(total)]
         return [low - gone for (low, _), gone in zip(self.removed, before, strict=True)], total

@@ -1,4 +1,4 @@
-"""What becomes of text from outside before it is stored: one policy for every source.
+"""Cleaning of text before it is stored: one policy for every source.
 
 ==========================================  ====================================================
 field                                       function

@@ -64,7 +64,7 @@ _LONGEST = 20_000
 
 
 def latex_to_text(value: str) -> str:
-    r"""The text a value stands for; never raises, whatever the value holds.
+    r"""The text that a LaTeX value means; never raises.
 
     >>> latex_to_text(r"{\"U}ber {BERT} \& Co -- 50% of $\alpha$")
     'Über BERT & Co – 50% of α'

@@ -47,7 +47,7 @@ _NOT_AUTHOR = re.compile(
 _LINK = re.compile(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
 _BROKEN_LINK = re.compile(r"(?:://|doi\.org/|\b10\.\d{4,9}/)\S*[/._=-]$")
 _MOST_HEADINGS = 20  # at either end of the text: more are no headings
-_MOST_BEFORE = 200  # characters of a running head that may stand before the first entry
+_MOST_BEFORE = 200  # most characters of a running head before the first entry
 _LONGEST = 4000  # characters of one entry; a longer run is no reference
 
 
@@ -87,7 +87,7 @@ def _list_end(text: str) -> int:
 
 
 def _starts_fresh(text: str, at: int) -> bool:
-    """Whether what stands before ``at`` could be the end of an entry."""
+    """Whether the text before ``at`` could be the end of an entry."""
     before = text[:at].rstrip(" \t\n")
     return not before or bool(_ENTRY_END.search(before[-300:].rpartition("\n")[2]))
 
@@ -133,7 +133,7 @@ def _spans(pattern: re.Pattern[str], block: str) -> list[tuple[int, int]]:
 
 
 def _counted(pattern: re.Pattern[str], block: str) -> list[tuple[int, int]]:
-    """Labels that count up from 1; one that was lost on the way is forgiven, a stray number passed over."""
+    """Labels that count up from 1; one may be missing, and numbers out of sequence are skipped."""
     found: list[tuple[int, int]] = []
     last = 0
     for match in pattern.finditer(block):
@@ -243,7 +243,7 @@ def cited_title(raw: str) -> str:
         return found.group(1).strip(" ,.")
     if found := _COLON.match(text):
         return _first_sentence(text[found.end() :])
-    # Author-year: the year stands before the title, so within the first part of the entry.
+    # Author-year: the year comes before the title, so within the first part of the entry.
     for found in _AFTER_YEAR.finditer(text):
         head = text[: found.start()]
         if found.start() > 600 or (not _INITIALS.search(head) and len(head.split()) > 6):

@@ -101,7 +101,7 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
 
 
 def lead_field(paper: Paper) -> tuple[str, str]:
-    """(field, text) that stands for the paper in the abstract views.
+    """(field, text) that represents the paper in the abstract views.
 
     The abstract; where there is none, the lead of the first section with text (its first 2,000
     characters, cut at white space), so that a PDF without a marked abstract can still be found.

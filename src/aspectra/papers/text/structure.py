@@ -10,28 +10,15 @@ from __future__ import annotations
 import re
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
 
 from aspectra.papers.paper import Reference, Section
 from aspectra.papers.text.cleaning import one_line
 from aspectra.papers.text.references import cut_references, entries_of, read_reference
 
-__all__ = ["Outline", "bare_heading", "outline", "reflow"]
+__all__ = ["Outline", "bare_heading", "outline"]
 
-_NAMES = (
-    r"introduction(?: and .{3,40})?|background(?: and .{3,40})?|preliminar(?:y|ies)|motivation|"
-    r"related works?(?: and .{3,40})?|prior work|previous work|literature review|"
-    r"problem (?:statement|definition|formulation|setup)|notation|theory|overview|"
-    r"methods?|methodology|materials? and methods?|methods? and materials?|approach|our approach|"
-    r"proposed (?:method|approach|model)|models?|data|datasets?|data and methods?|"
-    r"experiments?|experimental (?:setup|settings?|results|evaluation|design)|evaluation|setup|"
-    r"implementation(?: details)?|results?|main results?|results and (?:discussion|analysis)|findings|"
-    r"analysis|ablation(?: stud(?:y|ies))?|discussions?|discussion and .{3,40}|limitations?|"
-    r"ethics(?: statement)?|ethical considerations?|broader impacts?(?: statement)?|"
-    r"conclusions?(?: and .{3,40})?|concluding remarks|summary|future work|"
-    r"acknowledge?ments?|funding|author contributions?|competing interests|conflicts? of interest|"
-    r"data availability(?: statement)?|code availability|reproducibility statement|"
-    r"appendix|appendices|supplementary (?:material|information)s?"
-)
+_NAMES = "|".join(Path(__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
 _KNOWN = re.compile(
     rf"(?P<number>(?:\d{{1,2}}(?:\.\d{{1,2}}){{0,3}}|[IVX]{{1,5}}|[A-Z])[.:)]?)?\s*(?P<name>{_NAMES})[.:]?",
     re.I,
@@ -52,7 +39,7 @@ _LONGEST_ABSTRACT = 6000  # characters; a longer one means that the first headin
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What was found in a text. ``front`` is what stands between the title and the abstract."""
+    """The parts of a text. ``front`` is the text between the title and the abstract."""
 
     title: str
     front: str
@@ -61,7 +48,7 @@ class Outline:
     references: tuple[Reference, ...]
 
 
-def reflow(lines: list[str]) -> str:
+def _reflow(lines: list[str]) -> str:
     """Printed lines as paragraphs: one line each, with a blank line between."""
     lengths = [len(line) for line in lines if len(line) > 30]
     short = 0.75 * statistics.median(lengths) if len(lengths) >= 4 else 0.0
@@ -180,8 +167,8 @@ def _title(lines: list[str], first: int) -> tuple[str, int]:
     line = one_line(lines[first]) if first < len(lines) else ""
     found = _MARKDOWN.fullmatch(line)
     name = found["name"] if found else line
-    looks = 3 <= len(name) <= 250 and not name.endswith((".", ",", ";", ":")) and name[:1].isalnum()
-    if not looks or _ABSTRACT.fullmatch(line) or _KNOWN.fullmatch(line):
+    plausible = 3 <= len(name) <= 250 and not name.endswith((".", ",", ";", ":")) and name[:1].isalnum()
+    if not plausible or _ABSTRACT.fullmatch(line) or _KNOWN.fullmatch(line):
         return "", first
     return name.strip("* "), first + 1
 
@@ -205,7 +192,7 @@ def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str
         if _AFTER_ABSTRACT.match(line) or headings.name(line):
             break
         end += 1
-    abstract = reflow([inline, *lines[at + 1 : end]] if inline else lines[at + 1 : end])
+    abstract = _reflow([inline, *lines[at + 1 : end]] if inline else lines[at + 1 : end])
     left = lines[end:]
     if len(abstract) > _LONGEST_ABSTRACT:
         abstract, _, more = abstract.partition("\n\n")
@@ -213,7 +200,7 @@ def _body(lines: list[str], *, appendix: bool, markdown: bool) -> tuple[str, str
         if len(abstract) > _LONGEST_ABSTRACT:
             left, abstract = [abstract, "", *left], ""
     sections = _sections(left, appendix=appendix, markdown=markdown)
-    return reflow(lines[:at]), abstract, sections
+    return _reflow(lines[:at]), abstract, sections
 
 
 def _abstract_line(lines: list[str]) -> int | None:
@@ -244,7 +231,7 @@ def _prose_of(text: str) -> tuple[str, str]:
 def _sections(lines: list[str], *, appendix: bool, markdown: bool) -> list[Section]:
     headings = _Headings(appendix, markdown)
     sections: list[Section] = []
-    name, held = "", list[str]()
+    name, body = "", list[str]()
     skip = False
     for number, line in enumerate(lines):
         if skip:
@@ -259,9 +246,9 @@ def _sections(lines: list[str], *, appendix: bool, markdown: bool) -> list[Secti
         else:
             heading = headings.name(text)
         if heading is None:
-            held.append(line)
+            body.append(line)
             continue
-        sections.append(Section(name, reflow(held)))
-        name, held = one_line(heading), []
-    sections.append(Section(name, reflow(held)))
+        sections.append(Section(name, _reflow(body)))
+        name, body = one_line(heading), []
+    sections.append(Section(name, _reflow(body)))
     return [section for section in sections if section.heading or section.text]

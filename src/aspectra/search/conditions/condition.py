@@ -31,6 +31,9 @@ class Condition(Value, frozen=True):
 
     Raises:
         UsageError: the relation, the attribute or the value is unknown.
+
+    >>> Condition("kind", "survey", "avoid").spelling
+    'avoid kind=survey'
     """
 
     attribute: str

@@ -1,10 +1,10 @@
 """The protocol of a stage: what may happen between a search and the ranking.
 
-A stage gets a draft (a search, and its papers once it was run) and gives another one. It may change the
-search (another wording), the papers (those that they cite) or their order (a judge), and it may search
-again. To add one, write a module in ``search/stages`` with a frozen dataclass decorated by
-``@STAGES.register(name)``, its fields being its options; third parties use the entry point group
-``aspectra.stage``.
+A stage gets a draft (a search, and its papers once it was run) and returns another one. It may change the
+search (another wording), the papers (those that they cite) or their order (a judge), and it may search again.
+To add one, write a module in ``search/stages`` with a frozen dataclass decorated by
+``@STAGES.register(name)``; its fields are its options. A third party names the module in an entry point of
+the group ``aspectra.stage``.
 """
 
 from __future__ import annotations

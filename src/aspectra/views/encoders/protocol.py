@@ -2,7 +2,8 @@
 
 To add an encoder, write one module in ``views/encoders`` that registers an :class:`EncoderFactory` with
 ``ENCODERS.register(name)``; ``name`` or ``name:argument`` (``sentence-transformers:intfloat/e5-base``) then
-loads it. It inherits ``tests/unit/views/test_encoder_conformance.py``.
+loads it. A third party names the module in an entry point of the group ``aspectra.encoder``.
+``tests/unit/views/test_encoder_conformance.py`` tests every member, made as its table says.
 """
 
 from __future__ import annotations

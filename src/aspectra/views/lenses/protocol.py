@@ -1,8 +1,9 @@
 """The protocol of a lens: something computed once per paper, kept in ``library.db``, read by every search.
 
-To add a lens, write one module in ``views/lenses`` with an object registered by ``LENSES.register(name)``;
-third parties use the entry point group ``aspectra.lens``. What depends on the whole corpus is stored raw and
-normalised by the code that reads it from a generation.
+To add a lens, write one module in ``views/lenses`` with an object registered by ``LENSES.register(name)``; a
+third party names the module in an entry point of the group ``aspectra.lens``. What depends on the whole
+corpus is stored raw and normalised by the code that reads it from a generation.
+``tests/unit/views/test_lens_conformance.py`` tests every member.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A reading takes the place of what PRISM's agents write. It consists of sentences of the paper itself, so that
 they can be shown and checked by slicing, and depends on the paper only. To add a reader, write one module in
-``views/readers`` with an object registered by ``READERS.register(name)``; third parties use the entry point
-group ``aspectra.reader``.
+``views/readers`` with an object registered by ``READERS.register(name)``; a third party names the module in
+an entry point of the group ``aspectra.reader``.
 
 Source: PRISM (Park et al., 2025), section 3: queries for the research question, the method and the
 experiments of a full paper.

@@ -60,7 +60,7 @@ def _confidence(keys: frozenset[str], head: bytes) -> float:
 
 
 def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    # Several DOIs stand in one field, separated by blanks: the first is the paper's.
+    # Several DOIs are in one field, separated by blanks: the first is the paper's.
     dois = one_line(record.get("doi")).split()
     identifiers = identifiers_of([("arxiv", record.get("id")), ("doi", dois[0] if dois else "")])
     metadata = rest(record, _USED)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aspectra.papers.bibliography import names_in
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import given_first, person
 from aspectra.papers.paper import Paper
@@ -19,17 +20,10 @@ from aspectra.papers.sources.json.records import JsonFormat, as_list
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["VARIABLES_OF", "item_paper"]
+__all__ = ["NAMES", "VARIABLES_OF", "item_paper"]
 
-VARIABLES_OF = {
-    "title": ("title",),
-    "abstract": ("abstract",),
-    "authors": ("author",),
-    "year": ("issued",),
-    "venue": ("container-title", "event-title", "event"),
-    "url": ("URL",),
-    "language": ("language",),
-}
+NAMES = names_in("csl-json")
+VARIABLES_OF = NAMES.attributes
 """Attribute of :class:`Paper` -> the CSL variables it is read from."""
 
 _TELLING = frozenset(("container-title", "issued", "citation-key", "event-title", "container-title-short"))
@@ -89,18 +83,15 @@ def _identifiers(item: Mapping[str, Any], notes: Mapping[str, str]) -> Iterator[
             yield found
 
 
-def _shared(item: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield "type", _text(item.get("type"))
-    yield "volume", _text(item.get("volume"))
-    yield "issue", _text(item.get("issue"))
-    yield "pages", _text(item.get("page")).replace("–", "-")
-    yield "publisher", _text(item.get("publisher"))
-    yield "issn", _text(item.get("ISSN"))
-    yield "note", clean(item["note"]) if isinstance(item.get("note"), str) else ""
+def _shared(item: Mapping[str, Any]) -> dict[str, Any]:
     words = item.get("keyword") or item.get("subject") or ""
     pieces = re.split(r"[;,]", words) if isinstance(words, str) else words
-    yield "keywords", [w for w in map(_text, pieces) if w] if isinstance(pieces, list) else []
-    yield "editors", _names(item.get("editor"))
+    found = {"type": _text(item.get("type")), **NAMES.shared_texts(lambda name: _text(item.get(name)))}
+    found["pages"] = found["pages"].replace("–", "-")
+    found["note"] = clean(item["note"]) if isinstance(item.get("note"), str) else ""
+    found["keywords"] = [w for w in map(_text, pieces) if w] if isinstance(pieces, list) else []
+    found["editors"] = _names(item.get("editor"))
+    return {name: value for name, value in found.items() if value}
 
 
 def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -113,7 +104,7 @@ def item_paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Ite
     notes = {k.casefold(): v.strip() for k, v in _NOTE.findall(note)} if isinstance(note, str) else {}
     own = item.get("citation-key") or item.get("citekey") or notes.get("citation key") or item.get("id")
     abstract = _long_text(item.get("abstract"))
-    metadata: dict[str, Any] = {name: value for name, value in _shared(item) if value}
+    metadata = _shared(item)
     # An abstract without markup is written back from the paper; keeping it twice would double the library.
     plain = isinstance(item.get("abstract"), str) and clean(item["abstract"]) == abstract
     metadata["csl"] = storable({k: v for k, v in item.items() if not (plain and k == "abstract")})

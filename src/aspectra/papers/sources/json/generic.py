@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
+from aspectra.papers.bibliography import names_in
+from aspectra.papers.identifiers import named_identifiers
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
@@ -15,42 +18,14 @@ from aspectra.papers.text.cleaning import clean, one_line, storable
 
 __all__ = ["OWN_KEYS", "papers_in_record"]
 
-OWN_KEYS = frozenset(
-    {"id", "title", "abstract", "authors", "year", "venue", "identifiers", "url", "language"}
-    | {"sections", "references", "sentences", "metadata"}
-)
+OWN_KEYS = frozenset(field.name for field in fields(Paper))
 
-_ID = ("_id", "paper_id", "corpusid", "corpus_id", "id", "paperId", "docid", "doc_id", "key")
-_TITLE = ("title", "Title", "paper_title", "display_name")
-_ABSTRACT = ("abstract", "Abstract", "paper_abstract", "summary")
-_TEXT = ("text", "contents", "content")
-_FULL = ("full_text", "full_paper", "fulltext", "body")
-_AUTHORS = ("authors", "author", "Authors")
-_YEAR = ("year", "publication_year", "Year", "pub_year")
-_DATE = ("date", "publication_date", "publicationDate", "published", "update_date", "created")
-_VENUE = ("venue", "journal", "booktitle", "conference", "publicationVenue", "container-title")
-_URL = ("url", "link", "URL")
-_LANGUAGE = ("language", "lang")
-_SECTIONS = ("sections", "body_text")
-_SENTENCES = ("sentences",)
-_LABELS = ("pred_labels", "labels", "roles", "sentence_labels")
-_REFERENCES = ("references", "outbound_citations", "outCitations", "cited_ids", "referenced_works")
-_SCHEMES = {
-    "doi": ("doi", "DOI"),
-    "arxiv": ("arxiv", "arxiv_id", "arxivId", "ArXiv"),
-    "acl": ("acl", "acl_id", "ACL"),
-    "s2": ("s2", "corpusid", "corpus_id", "CorpusId", "s2_id"),
-    "openalex": ("openalex", "openalex_id"),
-    "pmid": ("pmid", "PubMed", "pubmed_id"),
-    "pmcid": ("pmcid", "PubMedCentral"),
-    "isbn": ("isbn",),
-}
-_SCHEME_OF = {name: scheme for scheme, names in _SCHEMES.items() for name in names}
+_FIELDS = names_in("jsonl").attributes
 _NESTED_IDS = ("identifiers", "externalIds", "external_ids", "externalids", "ids")
 
 
 class _Record:
-    """A record whose fields are taken one by one; what nobody took is metadata."""
+    """A record whose fields are taken one by one; the others become metadata."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data = data
@@ -88,27 +63,27 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         return
     data = _Record(record)
     meta = as_dict(record.get("metadata"))
-    own_id = data.first(_ID, (str, int, float))
-    title = data.first(_TITLE, (str, int, float))
+    own_id = data.first(_FIELDS["id"], (str, int, float))
+    title = data.first(_FIELDS["title"], (str, int, float))
     abstract, sentences, remark = _abstract(data, place)
     if remark:
         yield remark
-    sections = list(_sections(data.first(_SECTIONS, (list, dict))))
-    if text := data.first(_TEXT, str):
+    sections = list(_sections(data.first(_FIELDS["sections"], (list, dict))))
+    if text := data.first(_FIELDS["text"], str):
         if not abstract:
             abstract = clean(text)
         elif clean(text) != abstract:
             sections.append(Section("", clean(text)))
-    if text := data.first(_FULL, str):
+    if text := data.first(_FIELDS["full"], str):
         sections.append(Section("", text))
-    stated = data.first(_YEAR, (str, int, float))
+    stated = data.first(_FIELDS["year"], (str, int, float))
     if year_in(stated) is None:
-        data.taken.difference_update(_YEAR)  # unreadable: kept as it stands
+        data.taken.difference_update(_FIELDS["year"])  # unreadable: unchanged in the metadata
     # Else out of the nested metadata or a date; both stay in the metadata.
     elsewhere = (
         value
         for source in (meta, record)
-        for name in (*_YEAR, *_DATE)
+        for name in (*_FIELDS["year"], *_FIELDS["date"])
         if isinstance(value := source.get(name), str | int | float)
     )
 
@@ -122,7 +97,7 @@ def papers_in_record(record: Mapping[str, Any], place: str, options: ReadOptions
         year=(stated, *elsewhere),
         venue=_venue(data),
         identifiers=_identifiers(data, meta),
-        url=data.first(_URL, str),
+        url=data.first(_FIELDS["url"], str),
         language=_language(data),
         sections=sections,
         references=_references(data),
@@ -202,7 +177,7 @@ def _joined(sentences: list[Any], labels: list[Any]) -> tuple[str, list[Sentence
 
 
 def _abstract(data: _Record, place: str) -> tuple[str, list[Sentence], Remark | None]:
-    abstract = data.first(_ABSTRACT, (str, list))
+    abstract = data.first(_FIELDS["abstract"], (str, list))
     if isinstance(abstract, str):
         return clean(abstract), [], None
     listed = data.data.get("sentences")
@@ -211,12 +186,12 @@ def _abstract(data: _Record, place: str) -> tuple[str, list[Sentence], Remark | 
         abstract = listed
     if not abstract:
         return "", [], None
-    labels = data.first(_LABELS, list) or []
+    labels = data.first(_FIELDS["labels"], list) or []
     remark = None
     if labels and len(labels) != len(abstract):
         reason = f"{len(labels)} labels for {len(abstract)} sentences: roles left out"
         remark = Remark(place, reason, skipped=False)
-        data.taken.difference_update(_LABELS)
+        data.taken.difference_update(_FIELDS["labels"])
         labels = []
     text, spans = _joined(abstract, labels)
     return text, spans, remark
@@ -231,7 +206,7 @@ def _name(value: Any) -> str:
 
 
 def _venue(data: _Record) -> str:
-    for name in _VENUE:
+    for name in _FIELDS["venue"]:
         value = data.data.get(name)
         if text := _name(value):
             if isinstance(value, str):
@@ -244,35 +219,31 @@ _NAME_PARTS = frozenset(["name", "first", "middle", "last", "suffix", "given", "
 
 
 def _authors(data: _Record) -> list[str]:
-    value = data.first(_AUTHORS, (str, list))
+    value = data.first(_FIELDS["authors"], (str, list))
     if value is None:
         return []
     if isinstance(value, str):
         return split_names(value)
     names = [name for name in map(person, value) if name]
     if any(isinstance(a, Mapping) and not _NAME_PARTS.issuperset(a) for a in value):
-        data.taken.difference_update(_AUTHORS)  # affiliations, ids: kept as they stand
+        data.taken.difference_update(_FIELDS["authors"])  # affiliations, ids: unchanged in the metadata
     return names
 
 
 def _identifiers(data: _Record, meta: Mapping[str, Any]) -> dict[str, str]:
-    pairs: list[tuple[str, object]] = []
     sources: list[Mapping[str, Any]] = [data.data, meta]
     sources += [n for name in _NESTED_IDS if isinstance(n := data.data.get(name), Mapping)]
-    for source in sources:
-        pairs += [(_SCHEME_OF[key], source[key]) for key in source if key in _SCHEME_OF]
-    found = identifiers_of(pairs)
-    for key in ("doi", "arxiv_id", "acl_id", "pmid", "pmcid"):
-        if data.data.get(key) == found.get(_SCHEME_OF[key]):
-            data.taken.add(key)
+    found = identifiers_of(pair for source in sources for pair in named_identifiers(source))
+    plain = ("doi", "arxiv_id", "acl_id", "pmid", "pmcid")
+    data.taken.update(key for key in plain if data.data.get(key) in found.values())
     return found
 
 
 def _language(data: _Record) -> str:
-    value = data.first(_LANGUAGE, str)
+    value = data.first(_FIELDS["language"], str)
     tag = language_of(value)
     if tag != value:
-        data.taken.difference_update(_LANGUAGE)
+        data.taken.difference_update(_FIELDS["language"])
     return tag
 
 
@@ -305,7 +276,7 @@ def _reference(value: Any) -> Reference | None:
         return None
     ids = _cleaned(value.get("identifiers"))
     if not ids:
-        ids = identifiers_of((_SCHEME_OF[key], value[key]) for key in value if key in _SCHEME_OF)
+        ids = identifiers_of(named_identifiers(value))
         own = next((value[k] for k in ("id", "paper_id", "paperId") if value.get(k)), None)
         if isinstance(own, str | int):
             ids["id"] = one_line(own)
@@ -316,7 +287,7 @@ def _reference(value: Any) -> Reference | None:
 
 
 def _references(data: _Record) -> list[Reference]:
-    value = data.first(_REFERENCES, list)
+    value = data.first(_FIELDS["references"], list)
     cited = data.data.get("citations")
     # LitSearch names the papers a record cites "citations"; elsewhere those are the citing ones.
     plain = isinstance(cited, list) and all(isinstance(c, int | str) for c in cited)
@@ -327,5 +298,5 @@ def _references(data: _Record) -> list[Reference]:
         return []
     found = [_reference(item) for item in value]
     if any(isinstance(item, Mapping) or item is None for item in value):
-        data.taken.difference_update(_REFERENCES)
+        data.taken.difference_update(_FIELDS["references"])
     return [reference for reference in found if reference is not None]

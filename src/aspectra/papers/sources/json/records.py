@@ -20,7 +20,7 @@ from aspectra.papers.text.cleaning import storable
 
 __all__ = ["ENVELOPES", "SHOWN", "JsonFormat", "as_dict", "as_list", "first_keys", "json_records", "rest"]
 
-# Possessive, so that a string cut off by the end of the head is passed over once, not once per escape.
+# Possessive, so that a string cut off by the end of the head is skipped once, not once per escape.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]', re.S)
 _NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{\s*(\"[^\"]*\"))")
 _FIRST_KEY = re.compile(r"\{\s*(\"[^\"]*\")")
@@ -40,7 +40,7 @@ _Item = tuple[str, Mapping[str, Any] | Remark]
 
 @dataclass(frozen=True)
 class JsonFormat:
-    """A source of JSON records: the shell that a format fills.
+    """A source of JSON records; each format fills in these fields.
 
     Attributes:
         name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
@@ -55,7 +55,7 @@ class JsonFormat:
     endings: tuple[str, ...] = (".json", ".jsonl")
 
     def sniff(self, path: Path, head: bytes) -> float:
-        """What ``confidence`` says; 0 for what does not begin like JSON."""
+        """``confidence`` of the file; 0 where it does not begin like JSON."""
         keys = first_keys(head)
         return self.confidence(keys, head) if keys else 0.0
 

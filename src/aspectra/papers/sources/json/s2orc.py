@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.identifiers import identifiers_in, named_identifiers
 from aspectra.papers.names import person
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.papers.sources.assembly import assemble, identifiers_of
@@ -30,21 +30,6 @@ _USED = (
 )
 _USED_PARSE = ("paper_id", "abstract", "body_text", "back_matter", "bib_entries")
 _USED_SCIENCE = ("title", "authors", "year", "abstractText", "sections", "references", "venue")
-_SCHEMES = {
-    "doi": "doi",
-    "arxiv": "arxiv",
-    "arxiv_id": "arxiv",
-    "arxivid": "arxiv",
-    "pmid": "pmid",
-    "pubmed_id": "pmid",
-    "pmcid": "pmcid",
-    "pmc_id": "pmcid",
-    "acl_id": "acl",
-    "acl": "acl",
-    "corpus_id": "s2",
-    "link": "s2",
-    "isbn": "isbn",
-}
 
 
 def _confidence(keys: frozenset[str], head: bytes) -> float:
@@ -78,7 +63,6 @@ def _s2orc(
         kept |= rest(parse, _USED_PARSE)
     if any(numbers):
         kept["section_numbers"] = numbers
-    identifiers = _identifiers(as_dict(record.get("identifiers")) or inner)
     yield from assemble(
         place,
         options,
@@ -88,7 +72,7 @@ def _s2orc(
         authors=_authors(record.get("authors") or inner.get("authors")),
         year=record.get("year") or inner.get("year"),
         venue=record.get("venue") or inner.get("venue"),
-        identifiers=identifiers,
+        identifiers=named_identifiers(as_dict(record.get("identifiers")) or inner),
         sections=sections,
         references=_references(as_dict(parse.get("bib_entries"))),
         metadata=kept,
@@ -134,15 +118,6 @@ def _printed(entry: Mapping[str, Any], authors: object) -> str:
     return ". ".join(part for part in parts if part)
 
 
-def _identifiers(values: Mapping[str, Any]) -> dict[str, str]:
-    pairs: list[tuple[str, object]] = []
-    for key, value in values.items():
-        scheme = _SCHEMES.get(key.casefold())
-        if scheme:
-            pairs += [(scheme, item) for item in (value if isinstance(value, list) else [value])]
-    return identifiers_of(pairs)
-
-
 def sections_of(
     paragraphs: list[Any], text_of: Callable[[object], str] = clean
 ) -> tuple[list[Section], list[str]]:
@@ -168,8 +143,8 @@ def _references(entries: Mapping[str, Any]) -> list[Reference]:
         entry = as_dict(value)
         title = one_line(entry.get("title"))
         raw = one_line(entry.get("raw_text")) or _printed(entry, entry.get("authors"))
-        stated = _identifiers({**as_dict(entry.get("other_ids")), "link": entry.get("link")})
-        identifiers = identifiers_in(raw) | stated
+        stated = [*named_identifiers(as_dict(entry.get("other_ids"))), ("s2", entry.get("link"))]
+        identifiers = identifiers_in(raw) | identifiers_of(stated)
         references.append(Reference(raw, clean(key), title or cited_title(raw), identifiers))
     return references
 

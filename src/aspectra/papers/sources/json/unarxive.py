@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.identifiers import identifiers_in, named_identifiers
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.json.arxiv import arxiv_year, authors_of
@@ -43,16 +43,6 @@ _USED = (
 )
 _USED_INNER = ("id", "title", "authors", "authors_parsed", "abstract", "journal-ref", "doi")
 _PUBLISHED = {"_source_hash", "_source_name", "body_text.sec_number", "body_text.sec_type"}
-_IDS = (
-    ("doi", "doi"),
-    ("arxiv", "arxiv_id"),
-    ("arxiv", "arxiv"),
-    ("openalex", "open_alex_id"),
-    ("openalex", "sem_open_alex_id"),
-    ("openalex", "openalex"),
-    ("pmid", "pubmed_id"),
-    ("pmcid", "pmc_id"),
-)
 
 
 def _confidence(keys: frozenset[str], head: bytes) -> float:
@@ -127,8 +117,7 @@ def _references(entries: Mapping[str, Any]) -> list[Reference]:
     for key, value in entries.items():
         entry = as_dict(value)
         raw = one_line(entry.get("bib_entry_raw") or entry.get("raw"))
-        ids = as_dict(entry.get("ids")) or entry
-        pairs = [(scheme, ids.get(name)) for scheme, name in _IDS]
+        pairs = [*named_identifiers(as_dict(entry.get("ids")) or entry)]
         pairs += [("arxiv", as_dict(item).get("id")) for item in as_list(entry.get("contained_arXiv_ids"))]
         identifiers = identifiers_in(raw) | identifiers_of(pairs)
         if own := one_line(entry.get("papers_corpus_id")):

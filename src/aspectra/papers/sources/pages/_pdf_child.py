@@ -2,7 +2,7 @@
 
 Run by :mod:`aspectra.papers.sources.pages.pdf` with the file on standard input and the limits as one JSON
 argument. It answers on standard output with one JSON object a line: the document, then each page as it is
-read, then ``{"end": ...}``; whoever reads can use the pages even if the process dies on the way.
+read, then ``{"end": ...}``; the reader can use the pages even if the process dies.
 
 It imports nothing of the package, limits its own memory, time and output, and refuses to open network
 connections, start programs or write files once the limits are set.
@@ -132,7 +132,7 @@ def _info(reader: Any) -> dict[str, str]:
 
 
 def _page(reader: Any, number: int) -> dict[str, Any]:
-    """Text of a page without what nobody can see; the first one also with the size of its pieces."""
+    """Text of a page without invisible text; of the first page also the size of its pieces."""
     try:
         page = reader.pages[number]
         watch = _Watch(page, spans=number == 0)
@@ -147,9 +147,9 @@ def _page(reader: Any, number: int) -> dict[str, Any]:
 
 
 class _Watch:
-    """Looks on while a page is read: type sizes for the title, and text that a person would not see.
+    """Observes the reading of a page: type sizes, for the title, and text that a person would not see.
 
-    Text in type below 2 points or outside the page is taken out. White text (it may stand on a dark ground)
+    Text in type below 2 points or outside the page is taken out. White text (the ground may be dark)
     and the invisible mode (recognised text under a scan) are only counted. Inside form objects, whose place
     and scale pypdf does not tell, nothing is judged; nor are Type 3 fonts, whose size means nothing.
     """
@@ -178,7 +178,7 @@ class _Watch:
         return found
 
     def before(self, operator: bytes, operands: Any, cm: Any, tm: Any) -> None:
-        """Follow the graphics state, and empty the operands of text that cannot be seen."""
+        """Follow the graphics state, and empty the operands of invisible text."""
         if operator == b"Do":
             self._forms += 1
         elif operator == b"q":
@@ -206,7 +206,7 @@ class _Watch:
 
     def text(self, text: str, cm: Any, tm: Any, font: Any, size: float) -> None:
         """A piece of text with its height on the page."""
-        upright = abs(tm[1]) <= abs(tm[0])  # stamps in the margin stand on their side
+        upright = abs(tm[1]) <= abs(tm[0])  # stamps in the margin are rotated
         if self._want_spans and text.strip() and upright and len(self.spans) < _MAX_SPANS:
             self.spans.append((round(abs(size * _scale(cm, tm)), 1), text[:500]))
 

@@ -1,8 +1,8 @@
 """Markdown and plain text: one paper to a file.
 
 Markdown (``.md``, Nougat's ``.mmd``): front matter in YAML (``title``, ``authors``, ``year``, ``doi``
-...), headings to sections, a heading *Abstract*, a heading *References*. Other text: the structure is looked
-for as in a PDF; where there is none, a first line that looks like a title is the title, and the rest is the
+...), headings to sections, a heading *Abstract*, a heading *References*. Other text: the structure is found
+as in a PDF; where there is none, a first line that looks like a title is the title, and the rest is the
 abstract when it is short, else one section.
 """
 
@@ -149,10 +149,10 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
 
     problem = ""
     try:
-        # An alias can stand for itself many times over.
+        # Aliases of aliases expand without end.
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(found[1], yaml.BaseLoader)):
             raise ValueError("aliases are not followed")
-        loaded = yaml.load(found[1], yaml.BaseLoader)  # noqa: S506 - builds texts, lists and mappings only
+        loaded = yaml.BaseLoader(found[1]).get_single_data()  # texts, lists and mappings only
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = f"not read as YAML ({one_line(error)[:200]}), only its simple lines are"
         loaded = {key: value.strip("\"' ") for key, value in _KEY.findall(found[1])}
@@ -163,7 +163,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
 
 
 def _blocks(text: str) -> list[tuple[int, str, list[str]]]:
-    """(level, heading, lines) in order; level 0 for what stands before the first heading."""
+    """(level, heading, lines) in order; level 0 for the text before the first heading."""
     blocks: list[tuple[int, str, list[str]]] = [(0, "", [])]
     fence = ""
     for line in text.split("\n"):

@@ -54,7 +54,7 @@ _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 
 @dataclass(slots=True)
 class _Answer:
-    """What the child said before it ended."""
+    """What the child process reported before it ended."""
 
     version: str = ""
     pages: int = 0
@@ -89,13 +89,13 @@ class Pdf:
         Raises:
             BadInput: the file is no PDF, is encrypted or damaged, or did not end within the limits.
         """
-        answer = _ask(file, options)
+        answer = _extract(file, options)
         if answer.error:
             raise _refusal(file.path, answer, options)
         yield from _paper(file.path, answer, options)
 
 
-def _ask(file: InputFile, options: ReadOptions) -> _Answer:
+def _extract(file: InputFile, options: ReadOptions) -> _Answer:
     limits = {
         "pages": options.pdf_pages,
         "seconds": options.pdf_seconds,
@@ -327,7 +327,7 @@ def _quality(text: str, pages: int) -> tuple[str, str]:
 
 
 def _title(answer: _Answer, text: str) -> str:
-    """The document's own title where it stands in the text, else the largest type of the first page."""
+    """The document's own title where the text contains it, else the largest type of the first page."""
     named = one_line(strip_invisible(answer.info.get("Title", ""))[0])
     beginning = normalise_title(text[:4000])
     if len(named) >= 8 and not _FILE_LIKE.search(named) and normalise_title(named) in beginning:

@@ -13,8 +13,8 @@ from typing import Any
 
 from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
 
-from aspectra.papers.identifiers import parse_identifier
-from aspectra.papers.kinds import BIBTEX_TYPES
+from aspectra.papers.bibliography import names_in
+from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
@@ -23,21 +23,9 @@ from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.latex import latex_to_text
 
-__all__ = ["FIELDS_OF", "entry_paper", "names_of"]
+__all__ = ["NAMES", "entry_paper", "names_of"]
 
-FIELDS_OF = {
-    "title": ("title", "subtitle"),
-    "abstract": ("abstract",),
-    "authors": ("author",),
-    "year": ("year", "date", "issued"),
-    "venue": ("journaltitle", "journal", "booktitle", "eventtitle"),
-    "url": ("url", "link"),
-    "language": ("langid", "language"),
-}
-"""Attribute of :class:`Paper` -> the raw fields it is read from."""
-
-_SCHEME_OF = {"arxivid": "arxiv", "corpusid": "s2"}
-_SCHEME_OF |= {name: name for name in ("arxiv", "pmid", "pmcid", "isbn", "openalex")}
+NAMES = names_in("bibtex")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"]*\"|[^,]*)", re.I)
 _ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
@@ -105,8 +93,7 @@ def _identifiers(fields: Mapping[str, str]) -> Iterator[tuple[str, object]]:
         yield "arxiv", eprint
     elif kind in ("pubmed", "pmid"):
         yield "pmid", eprint
-    for name, scheme in _SCHEME_OF.items():
-        yield scheme, _address(fields.get(name))
+    yield from ((scheme, _address(str(value))) for scheme, value in named_identifiers(fields))
     for name in ("url", "link", "howpublished", "ee"):
         if (address := _address(fields.get(name))) and (found := parse_identifier(address)):
             yield found
@@ -124,20 +111,14 @@ def _title(fields: Mapping[str, str], kind: str) -> str:
     return title or subtitle
 
 
-def _shared(kind: str, fields: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """Metadata under the names that all bibliographic formats share."""
-    yield "type", BIBTEX_TYPES.get(kind, "document")
-    yield "volume", _text(fields.get("volume"))
-    yield "issue", _text(fields.get("number") or fields.get("issue"))
-    yield "pages", _text(fields.get("pages")).replace("–", "-")
-    publisher = fields.get("publisher") or fields.get("institution") or fields.get("school")
-    yield "publisher", _text(publisher or fields.get("organization"))
-    yield "issn", _text(fields.get("issn"))
-    yield "date", _text(fields.get("date"))
-    yield "note", _text(fields.get("note"))
-    words = _text(fields.get("keywords") or fields.get("keyword"))
-    yield "keywords", [w for w in (k.strip() for k in re.split(r"[;,]", words)) if w]
-    yield "editors", names_of(fields.get("editor", ""))
+    texts = NAMES.shared_texts(lambda name: _text(fields.get(name)))
+    found = {"type": NAMES.types.get(kind, "document"), **texts}
+    found["pages"] = found["pages"].replace("–", "-")
+    found["keywords"] = [w for w in map(str.strip, re.split(r"[;,]", found["keywords"])) if w]
+    found["editors"] = names_of(fields.get("editor", ""))
+    return {name: value for name, value in found.items() if value}
 
 
 def entry_paper(
@@ -161,25 +142,25 @@ def entry_paper(
         inherited: fields from ``crossref`` and ``xdata`` parents, for what the entry lacks itself.
         extra: more to keep beside type and fields in ``metadata["bibtex"]``.
     """
-    seen = {**(inherited or {}), **fields}
-    metadata: dict[str, Any] = {name: value for name, value in _shared(kind, seen) if value}
-    abstract = _long_text(seen.get("abstract"))
+    every = {**(inherited or {}), **fields}
+    metadata = _shared(kind, every)
+    abstract = _long_text(every.get("abstract"))
     # An abstract without markup is written back from the paper; keeping it twice would double the library.
     plain = one_line(fields.get("abstract")) == one_line(abstract)
     raw = {name: value for name, value in fields.items() if not (plain and name == "abstract")}
     metadata["bibtex"] = storable({"type": kind, "fields": raw, **(extra or {})})
-    url = next((found for name in FIELDS_OF["url"] if (found := _address(seen.get(name)))), "")
+    url = next((found for name in NAMES.attributes["url"] if (found := _address(every.get(name)))), "")
     yield from assemble(
         place,
         options,
         own_id=key,
-        title=_title(seen, kind),
+        title=_title(every, kind),
         abstract=abstract,
-        authors=names_of(seen.get("author", "")),
-        year=(*map(fields.get, ("year", "date")), *map(seen.get, ("issued", "year", "date"))),
-        venue=next((v for name in FIELDS_OF["venue"] if (v := _text(seen.get(name)))), ""),
-        identifiers=_identifiers(seen),
+        authors=names_of(every.get("author", "")),
+        year=(*map(fields.get, ("year", "date")), *map(every.get, ("issued", "year", "date"))),
+        venue=next((v for name in NAMES.attributes["venue"] if (v := _text(every.get(name)))), ""),
+        identifiers=_identifiers(every),
         url=url,
-        language=language_of(seen.get("langid")) or language_of(seen.get("language")),
+        language=language_of(every.get("langid")) or language_of(every.get("language")),
         metadata=metadata,
     )

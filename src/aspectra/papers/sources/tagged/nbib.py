@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
+from aspectra.papers.bibliography import names_in
 from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
@@ -30,14 +30,7 @@ _SNIFF = re.compile(r"^PMID *- *\d+", re.M)
 _OTHER = re.compile(r"^(?:OWN |STAT|DCOM|LR  |DP  |FAU |TI  )- ", re.M)
 _RIS = re.compile(r"^TY  - ", re.M)
 _DOI = re.compile(r"^(\S+)\s*\[doi\]$", re.I)
-_KINDS = {
-    "Journal Article": "article-journal",
-    "Preprint": "article",
-    "Dataset": "dataset",
-    "Congress": "paper-conference",
-    "News": "article-newspaper",
-    "Technical Report": "report",
-}
+_NAMES = names_in("nbib")
 
 
 def _confidence(text: str) -> float:
@@ -60,15 +53,11 @@ def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[P
     if title.startswith("[") and title.rstrip(".").endswith("]"):
         title = title.rstrip(".").strip("[]")  # a translated title
     abstract = record.first("AB")
-    kind = next((_KINDS[k] for k in record.all("PT") if k in _KINDS), "article-journal")
-    shared: dict[str, Any] = {
+    kind = next((t for name in record.all("PT") if (t := _NAMES.types.get(name))), "article-journal")
+    shared = {
         "type": "book" if record.first("BTI") and not record.first("TI") else kind,
-        "volume": record.first("VI"),
-        "issue": record.first("IP"),
-        "pages": record.first("PG"),
-        "publisher": record.first("PB"),
+        **_NAMES.shared_texts(record.first),
         "issn": record.first("IS").split(" ")[0],
-        "date": record.first("DP"),
         "keywords": list(dict.fromkeys(w.lstrip("*") for w in (*record.all("OT"), *record.all("MH")))),
         "editors": [given_first(name) for name in record.all("FED", "ED")],
     }

@@ -53,7 +53,7 @@ class TaggedRecord:
     """One record.
 
     Attributes:
-        tags: (tag, value) in file order; tag "" holds lines that stood behind the end of the record.
+        tags: (tag, value) in file order; tag "" holds lines after the end of the record.
         line: number of its first line.
         strict: whether its lines must match ``Rules.tag``.
         ended: whether its end was marked.
@@ -76,7 +76,7 @@ class TaggedRecord:
 
 @dataclass(frozen=True)
 class TaggedFormat:
-    """A source of tagged records: the shell that a format fills.
+    """A source of tagged records; each format fills in these fields.
 
     Attributes:
         name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
@@ -95,7 +95,7 @@ class TaggedFormat:
     convert: Callable[[TaggedRecord, str, ReadOptions], Iterator[Paper | Remark]]
 
     def sniff(self, path: Path, head: bytes) -> float:
-        """What ``confidence`` says, or 0.2 for the ending of the name alone."""
+        """``confidence`` of the text, or 0.2 for the ending of the name alone."""
         text = head.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
         named = path.suffix.casefold() in self.endings and text.strip()
         return self.confidence(text) or (0.2 if named else 0.0)

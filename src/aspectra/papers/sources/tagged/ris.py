@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from aspectra.papers.bibliography import names_in
 from aspectra.papers.identifiers import parse_identifier
-from aspectra.papers.kinds import RIS_TYPES
 from aspectra.papers.names import given_first, split_names
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
@@ -18,17 +18,10 @@ from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
 from aspectra.papers.text.cleaning import clean, one_line, storable
 
-__all__ = ["TAGS_OF", "ris_paper"]
+__all__ = ["NAMES", "TAGS_OF", "ris_paper"]
 
-TAGS_OF = {
-    "title": ("TI", "T1", "CT"),
-    "abstract": ("AB", "N2"),
-    "authors": ("AU", "A1"),
-    "year": ("PY", "Y1", "DA"),
-    "venue": ("JO", "JF", "T2", "BT", "J2", "JA"),
-    "url": ("UR",),
-    "language": ("LA",),
-}
+NAMES = names_in("ris")
+TAGS_OF = NAMES.attributes
 """Attribute of :class:`Paper` -> the tags it is read from."""
 
 _RULES = Rules(
@@ -63,7 +56,7 @@ def ris_paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterato
     kind = record.first("TY").upper() or "GEN"
     abstract = "\n\n".join(dict.fromkeys(map(clean, _squeezed(record, *TAGS_OF["abstract"]))))
     urls = [part.strip() for url in _squeezed(record, "UR") for part in url.split(";") if part.strip()]
-    metadata: dict[str, Any] = {name: value for name, value in _shared(kind, record) if value}
+    metadata = _shared(kind, record)
     plain = {one_line(part) for part in abstract.split("\n\n")}
     fields = [
         [tag, value]
@@ -96,19 +89,18 @@ def _names(record: TaggedRecord, *tags: str) -> list[str]:
     return [name for names in found for name in names if name]
 
 
-def _shared(kind: str, record: TaggedRecord) -> Iterator[tuple[str, Any]]:
+def _shared(kind: str, record: TaggedRecord) -> dict[str, Any]:
     start, end = one_line(record.first("SP")), one_line(record.first("EP"))
     words = (part for value in record.all("KW") for part in re.split(r"[;\n]", value))
-    yield "type", RIS_TYPES.get(kind, "document")
-    yield "volume", one_line(record.first("VL"))
-    yield "issue", one_line(record.first("IS"))
-    yield "pages", f"{start}-{end}" if start and end and end not in start else start or end
-    yield "publisher", one_line(record.first("PB"))
-    yield "issn", one_line(record.first("SN"))
-    yield "date", one_line(record.first("DA"))
-    yield "note", "\n".join(_squeezed(record, "N1"))
-    yield "keywords", [word for word in map(one_line, words) if word]
-    yield "editors", _names(record, "A2")
+    found = {
+        "type": NAMES.types.get(kind, "document"),
+        **NAMES.shared_texts(lambda tag: one_line(record.first(tag))),
+        "pages": f"{start}-{end}" if start and end and end not in start else start or end,
+        "note": "\n".join(_squeezed(record, "N1")),
+        "keywords": [word for word in map(one_line, words) if word],
+        "editors": _names(record, "A2"),
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _identifiers(record: TaggedRecord, urls: list[str]) -> Iterator[tuple[str, object]]:
@@ -131,7 +123,7 @@ def _identifiers(record: TaggedRecord, urls: list[str]) -> Iterator[tuple[str, o
 SOURCES.register("ris")(
     TaggedFormat(
         "ris",
-        "RIS of any vendor; stray lines, missing ends and repeated tags are survived",
+        "RIS of any vendor; stray lines, missing ends and repeated tags are accepted",
         (".ris",),
         "RIS record",
         _RULES,

@@ -32,7 +32,7 @@ _XML_NS = "{http://www.w3.org/XML/1998/namespace}"
 
 @dataclass(frozen=True)
 class XmlFormat:
-    """A source of XML: the shell that a format fills.
+    """A source of XML; each format fills in these fields.
 
     Attributes:
         name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
@@ -49,7 +49,7 @@ class XmlFormat:
     endings: tuple[str, ...] = (".xml",)
 
     def sniff(self, path: Path, head: bytes) -> float:
-        """What ``confidence`` says; 0 for what is no XML."""
+        """``confidence`` of the file; 0 where it is not XML."""
         root, attributes = root_name(head)
         return self.confidence(root, attributes, head) if root else 0.0
 
@@ -95,7 +95,7 @@ def parse(file: InputFile) -> Element:
         BadInput: no well-formed XML, too large, or a document type that declares entities.
     """
     path, raw = file.path, file.content(_MAX_BYTES)
-    # Zero bytes out, so that a declaration in UTF-16 or UTF-32 is seen as well.
+    # Without zero bytes, so that a declaration in UTF-16 or UTF-32 is found too.
     if b"<!ENTITY" in raw.replace(b"\x00", b""):
         raise _entities(path)
     parser = etree.XMLParser(
@@ -159,7 +159,7 @@ def text_of(element: Element | None, skip: Collection[str] = ()) -> str:
     if element is None:
         return ""
     parts: list[str] = []
-    # A stack instead of recursion: depth is the document's to choose.
+    # A stack instead of recursion: documents nest without limit.
     stack: list[tuple[Element | None, str]] = [(element, "")]
     top = True
     while stack:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.identifiers import identifiers_in, scheme_of
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -21,7 +21,6 @@ from aspectra.papers.text.references import cited_title
 
 __all__: list[str] = []
 
-_SCHEMES = {"doi": "doi", "pmid": "pmid", "pmc": "pmcid", "pmcid": "pmcid", "arxiv": "arxiv", "isbn": "isbn"}
 _SKIP = ("fig", "table-wrap", "fn", "supplementary-material", "media", "object-id")
 _TITLE_SKIP = ("xref", "fn", "object-id")
 _SIDE = frozenset(
@@ -82,9 +81,9 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
 
 def _identifiers(element: Element | None, path: str) -> dict[str, str]:
     return identifiers_of(
-        (_SCHEMES[kind], text_of(i))
+        (scheme, text_of(i))
         for i in found(element, path)
-        if (kind := attribute(i, "pub-id-type").casefold()) in _SCHEMES
+        if (scheme := scheme_of(attribute(i, "pub-id-type")))
     )
 
 
@@ -136,7 +135,7 @@ def _abstract(element: Element | None) -> str:
 
 
 def _sections(root: Element | None) -> Iterator[Section]:
-    """Every section with its own paragraphs, in order; a stack, because depth is the document's to choose."""
+    """Every section with its own paragraphs, in order; a stack, because documents nest without limit."""
     if root is None:
         return
     stack = [root]

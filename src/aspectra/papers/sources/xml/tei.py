@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from aspectra.papers.identifiers import identifiers_in
+from aspectra.papers.identifiers import identifiers_in, scheme_of
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.assembly import assemble, identifiers_of, year_in
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -20,7 +20,6 @@ from aspectra.papers.text.references import cited_title
 
 __all__: list[str] = []
 
-_SCHEMES = {"doi": "doi", "arxiv": "arxiv", "pmid": "pmid", "pmcid": "pmcid", "pmc": "pmcid", "isbn": "isbn"}
 _SKIP = ("figure", "table", "note")
 
 
@@ -83,12 +82,9 @@ def _person(author: Element) -> str:
 
 
 def _identifiers(bibl: Element | None) -> dict[str, str]:
-    pairs: list[tuple[str, object]] = []
-    for idno in found(bibl, ".//idno"):
-        scheme = _SCHEMES.get(attribute(idno, "type").casefold())
-        if scheme:
-            pairs.append((scheme, text_of(idno)))
-    return identifiers_of(pairs)
+    return identifiers_of(
+        (scheme, text_of(i)) for i in found(bibl, ".//idno") if (scheme := scheme_of(attribute(i, "type")))
+    )
 
 
 def _abstract(element: Element | None) -> tuple[str, list[Sentence]]:

@@ -1,8 +1,8 @@
 """The protocol of a planner: a query and the views there are become a search.
 
 To add a planner, write one module in ``search/planning/planners`` with a function decorated by
-``@planner(name)``, which also declares what it needs and takes; third parties use the entry point group
-``aspectra.planner``.
+``@planner(name)``, which also declares what it needs and takes; a third party names the module in an entry
+point of the group ``aspectra.planner``. ``tests/unit/search/test_planners.py`` tests every member.
 """
 
 from __future__ import annotations

@@ -40,35 +40,25 @@ def _places(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]
     return out
 
 
-def main_tables(
-    outcomes: Sequence[Outcome], *, baseline: str = "", test: str = "t", correction: str = "none"
-) -> dict[str, Table]:
-    """:func:`main_table` of each benchmark and protocol, under a name that can be a file's."""
+def main_tables(outcomes: Sequence[Outcome], *, baseline: str = "") -> dict[str, Table]:
+    """:func:`main_table` of each benchmark and protocol, by a name fit for a file."""
     out: dict[str, Table] = {}
     for (name, protocol), here in _places(outcomes).items():
         what = "pools" if protocol == "pool" else "collection"
         file = "".join(c if c.isalnum() else "-" for c in f"{name}-{what}")
-        out[file] = main_table(f"{name} ({what})", here, baseline=baseline, test=test, correction=correction)
+        out[file] = main_table(f"{name} ({what})", here, baseline=baseline)
     return out
 
 
 def main_table(
-    title: str,
-    outcomes: Sequence[Outcome],
-    *,
-    baseline: str = "",
-    test: str = "t",
-    correction: str = "none",
-    intervals: bool = True,
+    title: str, outcomes: Sequence[Outcome], *, baseline: str = "", intervals: bool = True
 ) -> Table:
     """One row a recipe, one column a measure, with notes on what the means are taken over.
 
     Args:
         title: of the table.
         outcomes: of one benchmark under one protocol.
-        baseline: name of the recipe that others are tested against; "" for no test.
-        test: ``t``, ``wilcoxon`` or ``randomisation``.
-        correction: ``none``, ``holm`` or ``bonferroni``, over the recipes of one measure.
+        baseline: name of the recipe that others are compared with by paired t-tests; "" for no test.
         intervals: also print 95 % bootstrap intervals over units.
 
     Raises:
@@ -110,18 +100,17 @@ def main_table(
         if len(set(known)) > 1:  # nothing is best where all are equal
             best.update((i, j) for i, m in enumerate(means) if m == max(known))
         if baseline:
-            compared = _marks(dict(zip(names, scores, strict=True)), baseline, test, correction)
+            compared = _marks(dict(zip(names, scores, strict=True)), baseline)
             marks.update({(names.index(name), j): mark for name, mark in compared.items()})
     notes = _notes(outcomes, found[0])
     if baseline:
-        corrected = "" if correction == "none" else f", {correction}-corrected"
-        notes.append(f"+ / - : better / worse than {baseline}, paired test ({test}{corrected}), p < 0.05")
+        notes.append(f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05")
     if intervals:
         notes.append("in brackets: 95 % bootstrap intervals over units")
     return Table(title, tuple(header), tuple(rows), tuple(notes), 2, marks, frozenset(best))
 
 
-def _marks(scores: Mapping[str, Score | None], baseline: str, test: str, correction: str) -> dict[str, str]:
+def _marks(scores: Mapping[str, Score | None], baseline: str) -> dict[str, str]:
     """Recipe -> ``+`` (better than the baseline) or ``-``, where the difference is significant."""
     base = scores[baseline]
     if base is None or len(base.values) < 2:
@@ -131,8 +120,8 @@ def _marks(scores: Mapping[str, Score | None], baseline: str, test: str, correct
         for name, score in scores.items()
         if score is not None and name != baseline and set(score.values) == set(base.values)
     }
-    compared = compare(base.values, others, test=test, correction=correction)
-    return {name: "+" if c.difference > 0 else "-" for name, c in compared.items() if c.significant()}
+    compared = compare(base.values, others).items()
+    return {name: "+" if c.difference > 0 else "-" for name, c in compared if c.significant()}
 
 
 def _paid(name: str, value: float) -> str | float:

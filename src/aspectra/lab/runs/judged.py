@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.checking import check_choice
+from aspectra.base.errors import BadInput
 
 __all__ = ["ORDERS", "Array", "Grades", "Judged", "Order", "Precision", "judge", "order_ids"]
 
@@ -126,8 +127,7 @@ def order_ids(
     >>> order_ids({"b": 1.0, "a": 1.0}, "id-ascending"), order_ids({"b": 1.0, "a": 1.0}, "input")
     (['a', 'b'], ['b', 'a'])
     """
-    if order not in ORDERS:
-        raise UsageError(f"unknown order {order!r}", why="known: " + ", ".join(ORDERS))
+    check_choice(order, ORDERS, "order")
     ids = list(scores) if order == "input" else sorted(scores, reverse=order == "id-descending")
     values = np.fromiter(map(scores.__getitem__, ids), np.float64, len(ids))
     if precision == "float32":

@@ -1,0 +1,40 @@
+"""The data files beside the loaders: wordings, and collections that have the layout of a benchmark."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from aspectra.base.values import Value
+
+__all__ = ["Collection", "collection", "read_data"]
+
+
+class Collection(Value, frozen=True):
+    """A collection in the layout of a benchmark.
+
+    Attributes:
+        name: as tables call it.
+        licence, source: what its owners allow, where it comes from and whom to cite.
+        measures: canonical names of the measures reported; empty takes those of the benchmark.
+        file: a file that only this collection has, or "".
+    """
+
+    name: str
+    licence: str
+    source: str
+    measures: tuple[str, ...] = ()
+    file: str = ""
+
+
+def collection(name: str) -> Collection:
+    """The collection of this name in ``data/collections.toml``."""
+    return Collection.from_dict({"name": name, **read_data("collections.toml")[name]})
+
+
+@cache
+def read_data(name: str) -> dict[str, Any]:
+    """What a TOML file in ``data`` holds."""
+    return tomllib.loads((resources.files("aspectra.lab.benchmarks") / "data" / name).read_text("utf-8"))
