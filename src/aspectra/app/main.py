@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _INTERRUPTED
     except BrokenPipeError:
         code = _pipe_closed()
-    except Exception as error:  # the last line of defence: no traceback without --debug
+    except Exception as error:  # anything else: no traceback without --debug
         if debug:
             raise
         code = _report(error)

@@ -121,7 +121,7 @@ class Session:
         return Path(named).expanduser() if named else default_library()
 
     def library_words(self) -> str:
-        """What a printed command must say to reach this library again: "" or `` --library DIR``."""
+        """What a printed command needs to reach this library again: "" or `` --library DIR``."""
         if self.config.origin("library") != "flag":
             return ""
         from shlex import quote
@@ -175,7 +175,7 @@ def _fields(group: Any) -> Iterator[inspect.Parameter]:
 
 
 def common(function: Callable[..., None]) -> Callable[..., None]:
-    """Decorator for commands: adds the common options and hands over a :class:`Session`.
+    """Decorator for commands: adds the common options and passes a :class:`Session`.
 
     The decorated function's first parameter is the session. Its others are its own arguments and options; a
     parameter whose type is a dataclass of options takes all of them.

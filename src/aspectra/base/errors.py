@@ -72,7 +72,7 @@ class NoSuchPaper(AspectraError):
 
 
 class LibraryNotFound(AspectraError):
-    """There is no library at the place asked for."""
+    """There is no library at the given path."""
 
     code = "no-library"
     exit_code = 2
@@ -93,7 +93,7 @@ class LibraryCorrupt(AspectraError):
 
 
 class ViewMismatch(AspectraError):
-    """A view is missing, or was built with another encoder than the one asked for."""
+    """A view is missing, or was built with another encoder than the given one."""
 
     code = "view-mismatch"
     exit_code = 6

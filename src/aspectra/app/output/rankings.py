@@ -154,7 +154,7 @@ def write_ranking(
 
 
 def plan_in_words(plan: Plan) -> str:
-    """What a plan asks, in one line: words or seeds, the conditions as they were understood, the steps."""
+    """What a plan searches for, in one line: words or seeds, the conditions as read, the steps."""
     from aspectra.search.planning.aspects import aspects_asked
 
     texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.search.probes if p.text.strip()))

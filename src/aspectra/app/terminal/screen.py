@@ -86,26 +86,17 @@ class Screen:
             no_color=True if not self._color else None, highlight=False, markup=False, emoji=False, width=wide
         )
 
-    @property
-    def width(self) -> int:
-        """Cells in a line; very many where nothing is wrapped."""
-        return self.console.width
-
     def line(self, text: str = "", style: str = "", indent: int = 0, first: str = "") -> None:
-        """A line of a result, wrapped with ``indent``; ``first`` stands inside the first line's indent."""
+        """A line of a result, wrapped with ``indent``; ``first`` is written into the first line's indent."""
         from rich.text import Text
 
-        room = max(20, self.width - indent)
-        lines = [""]
-        if text:
-            shown = Text(safe(text), style=style)
-            lines = (
-                [str(part) for part in shown.wrap(self.console, room)] if room < _UNWRAPPED // 2 else [text]
-            )
-        for number, part in enumerate(lines):
+        room = max(20, self.console.width - indent)
+        shown = Text(safe(text), style=style)
+        wrapped = text and room < _UNWRAPPED // 2
+        for number, part in enumerate(shown.wrap(self.console, room) if wrapped else [shown]):
+            part.rstrip()
             whole = Text(first.ljust(indent) if number == 0 else " " * indent)
-            whole.append(safe(part.rstrip()), style=style or None)
-            self.console.print(whole, soft_wrap=True)
+            self.console.print(whole.append_text(part), soft_wrap=True)
 
     def pairs(self, rows: Iterable[tuple[str, str]]) -> None:
         """Aligned ``label  value`` lines."""
@@ -119,11 +110,9 @@ class Screen:
         if target is not None:
             write_file(target, text)
             return
-        raw = text.encode("utf-8", "replace")
-        if self.terminal:  # a person reads it: no control characters either
-            raw = safe(text).encode("utf-8", "replace")
+        shown = safe(text) if self.terminal else text
         sys.stdout.flush()
-        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
         sys.stdout.buffer.flush()
 
     def document(self, name: str, value: Mapping[str, Any], target: Path | None = None) -> None:
