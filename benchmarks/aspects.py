@@ -25,8 +25,8 @@ from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.reports.tables import Number, Table, render
 from aspectra.lab.statistics.significance import bootstrap, paired_t, win_tie_loss
 from aspectra.papers.library.store import Store
+from aspectra.search.defaults import ASPECT_MATCHINGS, CONTRAST_WEIGHT
 from aspectra.search.plan import Plan
-from aspectra.search.planning.defaults import ASPECT_MATCHINGS, CONTRAST_WEIGHT
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index

@@ -20,8 +20,8 @@ from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
 from aspectra.views.chunks import chunk_spans, windows
-from aspectra.views.lexical.tokens import Tokeniser
 from aspectra.views.settings import ChunkSize
+from aspectra.views.tokens import Tokeniser
 from aspectra.views.units import Units, paper_spans
 from aspectra.views.view import Probe, top_positions
 

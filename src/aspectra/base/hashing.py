@@ -32,6 +32,5 @@ def digest_texts(texts: Iterable[str]) -> str:
     state = hashlib.blake2b(digest_size=16)
     for text in texts:
         raw = text.encode("utf-8", "surrogatepass")
-        state.update(len(raw).to_bytes(8, "little"))
-        state.update(raw)
+        state.update(len(raw).to_bytes(8, "little") + raw)
     return state.hexdigest()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -139,10 +139,10 @@ class Model:
             found = self.journal.file.note(f"capabilities/{self.name}")
         if found is None:
             context = await client.context() if isinstance(client, OpenAICompatible) else None
-            found = (await probe(self._asked, context)).to_dict()
+            found = asdict(await probe(self._asked, context))
             self.journal.file.keep_note(name, found)
             self.journal.file.keep_note(f"capabilities/{self.name}", found)
-        return Capabilities.from_dict(found)
+        return Capabilities(**found)
 
     def estimate(self, requests: Iterable[Request]) -> Cost:
         """What requests will cost at most, recorded answers left out; ``recorded`` counts those."""

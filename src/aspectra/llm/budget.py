@@ -12,7 +12,6 @@ exact.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from dataclasses import astuple, dataclass
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import canonical_json
-from aspectra.llm.chat import ChatModel, Reply, Request, Usage
+from aspectra.llm.chat import ChatModel, Reply, Request, Usage, Wrapper
 from aspectra.llm.failures import BudgetReached, ModelError
 from aspectra.llm.prices import Price
 
@@ -216,7 +215,7 @@ def _cost(asked: int, answered: int, price: Price | None) -> Cost:
     return Cost(1, asked, answered, money, 0 if price else 1)
 
 
-class Budget:
+class Budget(Wrapper):
     """A model that is not asked past a limit.
 
     Belongs inside of retries, so that every attempt that may be charged for is counted.
@@ -231,21 +230,11 @@ class Budget:
     """
 
     def __init__(self, inner: ChatModel, account: Account | None = None, price: Price | None = None) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.account = account or Account()
         self.price = price
         if self.account.limits.money is not None and price is None:
             raise _no_price(inner.name)
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self.inner.name
-
-    @property
-    def simulated(self) -> bool:
-        """Whether no language model is behind it."""
-        return self.inner.simulated
 
     async def complete(self, request: Request) -> Reply:
         """The inner model's answer.
@@ -254,11 +243,13 @@ class Budget:
             BudgetReached: it was not asked, because a limit might have been passed.
             ModelError: as the inner model.
         """
+        from asyncio import sleep  # a search that asks no model is spared its import
+
         asked = prompt_tokens(request)
         worst = _cost(_DENSEST * asked, request.max_tokens, self.price)
         accounts = _accounts(self.account)
         while not self._reserve(accounts, worst):
-            await asyncio.sleep(_LOOK)
+            await sleep(_LOOK)
         spent = worst  # a call that was interrupted may have cost all of it
         try:
             reply = await self.inner.complete(request)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from aspectra.llm.chat import ChatModel, Message, Reply, Request
@@ -35,15 +34,6 @@ class Capabilities:
     schema: bool = False
     seed: bool = False
     context: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Capabilities:
-        """Inverse of :meth:`to_dict`."""
-        return cls(**data)
 
 
 async def probe(model: ChatModel, context: int | None = None) -> Capabilities:

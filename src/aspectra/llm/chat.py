@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from aspectra.base.hashing import digest
 
-__all__ = ["ChatModel", "Message", "Reply", "Request", "Usage"]
+__all__ = ["ChatModel", "Message", "Reply", "Request", "Usage", "Wrapper"]
 
 Role = Literal["system", "user", "assistant"]
 
@@ -118,3 +118,24 @@ class ChatModel(Protocol):
             ModelError: it could not be had; see :mod:`aspectra.llm.failures`.
         """
         ...
+
+
+class Wrapper:
+    """A model around another one, with its name.
+
+    Args:
+        inner: the other model.
+    """
+
+    def __init__(self, inner: ChatModel) -> None:
+        self.inner = inner
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self.inner.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no language model is behind it."""
+        return self.inner.simulated

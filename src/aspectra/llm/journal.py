@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import Account, note_recorded
-from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
 from aspectra.llm.journal_file import JournalFile, Record
 from aspectra.llm.loops import PerLoop
 
@@ -58,7 +58,7 @@ class _Here:
     busy: bool = False
 
 
-class Journal:
+class Journal(Wrapper):
     """A model whose accepted answers are kept.
 
     Identical requests that are under way together are asked once. When two processes ask the same, the answer
@@ -82,7 +82,7 @@ class Journal:
     ) -> None:
         if lanes < 1:
             raise UsageError(f"at least one call must be allowed at a time, not {lanes}")
-        self.inner = inner
+        super().__init__(inner)
         self.file = file
         self.hits = 0
         self.rejected = 0
@@ -90,11 +90,6 @@ class Journal:
         self._simulated = False
         self._loops = PerLoop(lambda: _Here(asyncio.Semaphore(lanes)))
         self._executor = ThreadPoolExecutor(1, "aspectra-journal")
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self.inner.name
 
     @property
     def simulated(self) -> bool:

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import prompt_tokens
-from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
 
 __all__ = ["RateLimit"]
 
 
-class RateLimit:
+class RateLimit(Wrapper):
     """A model asked no faster than its endpoint allows.
 
     Calls are spread evenly, without bursts: each is sent when the one before it has used up its share of the
@@ -40,22 +40,12 @@ class RateLimit:
     ) -> None:
         if requests_per_minute < 0 or tokens_per_minute < 0:
             raise UsageError("a rate cannot be negative", hint="0 sets no limit")
-        self.inner = inner
+        super().__init__(inner)
         self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
         self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
         self._sleep, self._clock = sleep, clock
         self._lock = threading.Lock()
         self._request_free = self._token_free = float("-inf")  # when the next call may be sent
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self.inner.name
-
-    @property
-    def simulated(self) -> bool:
-        """Whether no language model is behind it."""
-        return self.inner.simulated
 
     async def complete(self, request: Request) -> Reply:
         """The inner model's answer, when the rate allows to ask."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.chat import ChatModel, Reply, Request
+from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
 from aspectra.llm.failures import KeyRefused, Malformed, ModelError, NoSuchModel, QuotaSpent, Transient
 
 __all__ = ["Retry"]
@@ -22,7 +22,7 @@ __all__ = ["Retry"]
 _CLOSED_DOOR = (KeyRefused, QuotaSpent, NoSuchModel)  # of the endpoint, for every request
 
 
-class Retry:
+class Retry(Wrapper):
     """A model that is asked again where another attempt may succeed.
 
     Args:
@@ -54,7 +54,7 @@ class Retry:
     ) -> None:
         if tries < 1:
             raise UsageError(f"at least one attempt must be allowed, not {tries}")
-        self.inner = inner
+        super().__init__(inner)
         self._tries, self._seconds = tries, seconds
         self._first_wait, self._longest_wait = first_wait, longest_wait
         self._down_after, self._down_seconds = down_after, down_seconds
@@ -64,16 +64,6 @@ class Retry:
         self._failing_since = 0.0
         self._shut: ModelError | None = None
         self._shut_until = 0.0
-
-    @property
-    def name(self) -> str:
-        """The inner model's name."""
-        return self.inner.name
-
-    @property
-    def simulated(self) -> bool:
-        """Whether no language model is behind it."""
-        return self.inner.simulated
 
     async def complete(self, request: Request) -> Reply:
         """The inner model's answer; ``facts["attempts"]`` says how many it took where it took several.

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.conditions.condition import Condition, distinct
-from aspectra.search.planning.defaults import COMPLIANCE_WEIGHT
+from aspectra.search.defaults import COMPLIANCE_WEIGHT
 from aspectra.search.query import Versions
 from aspectra.views.view import Probe
 
@@ -24,7 +24,7 @@ class Fusion(Value, frozen=True):
             their deviation there, times the weight, summed; ``rrf``: weight / (k + rank), summed (Cormack,
             Clarke and Büttcher, SIGIR 2009).
         k: the constant of ``rrf``.
-        depth: ranks looked at per probe for ``rrf``.
+        depth: ranks read per probe for ``rrf``.
         candidates: papers that costly probes score, chosen by the cheap ones, where there are more than
             ``scan_limit`` papers.
     """
@@ -65,7 +65,7 @@ class Search(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.probes:
-            raise UsageError("the search asks nothing", why="it has no probes")
+            raise UsageError("the search has no probes")
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Plan(Value, frozen=True):
         exclude: ids never shown (the seeds of a seed query).
         within: only these ids are ranked (a pool); None for the whole library.
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
-        unread: words of the question that look like constraints and were not understood.
+        unread: words of the query that look like constraints and were not understood.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
 
     >>> plan = library.plan("owls at night", recipe="bm25 | top(20)")
@@ -146,7 +146,7 @@ class Plan(Value, frozen=True):
         return {**shown, **super().to_dict()}
 
     def to_toml(self) -> str:
-        """As TOML; several steps stand on a line each."""
+        """As TOML; several steps are on a line each."""
         import tomlkit  # slow to import, and only needed to write
 
         out = tomlkit.item(self.to_dict())

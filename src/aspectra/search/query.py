@@ -1,17 +1,18 @@
-"""Queries: what somebody asks, as one value that every surface fills in."""
+"""Queries: text, seeds and conditions of a search, as one value that every surface fills in."""
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
+from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
-from aspectra.base.values import Value, force_setattr, replace
+from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.condition import Condition, as_names, distinct
-from aspectra.search.planning.directions import check_direction
 
-__all__ = ["Query", "Versions"]
+__all__ = ["DIRECTIONS", "Query", "Versions"]
 
 Versions = Literal["best", "all"]
+DIRECTIONS = ("builds-on", "built-on-by", "both")
 
 _LONGEST_TEXT = 100_000
 _MOST_SEEDS = 100
@@ -38,10 +39,10 @@ class Query(Value, frozen=True):
             instruction always are.
 
     Raises:
-        UsageError: nothing is asked, or a field has an impossible value.
+        UsageError: there is neither text nor seed, or a field has an impossible value.
 
-    >>> Query("owls", limit=3).with_limit(5).limit
-    5
+    >>> Query("owls", limit=3).limit
+    3
     """
 
     text: str = ""
@@ -73,10 +74,17 @@ class Query(Value, frozen=True):
             raise UsageError(f"the query has {len(self.text):,} characters", why=f"at most {_LONGEST_TEXT:,}")
         if len(self.seeds) > _MOST_SEEDS:
             raise UsageError(f"{len(self.seeds)} seeds", why=f"at most {_MOST_SEEDS}")
-        check_direction(self.direction, self.seeds)
+        _check_direction(self.direction, self.seeds)
         if self.versions not in get_args(Versions):
             raise UsageError(f"versions is {self.versions!r}", why="it must be best or all")
 
-    def with_limit(self, limit: int) -> Query:
-        """The same question for another number of papers."""
-        return replace(self, limit=limit)
+
+def _check_direction(direction: str, seeds: tuple[str, ...]) -> None:
+    if direction and direction not in DIRECTIONS:
+        raise unknown_name(f"unknown direction {direction!r}", direction, DIRECTIONS)
+    if direction and not seeds:
+        raise UsageError(
+            f"a direction ({direction}) needs a seed paper",
+            why="words alone neither build on papers nor are built on",
+            hint=f"aspectra similar ID --direction {direction}",
+        )

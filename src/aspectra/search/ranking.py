@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from aspectra.base.trec import trec_lines
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan
 from aspectra.search.step import Step, Tally
-from aspectra.search.trec import trec_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ __all__ = ["ConditionResult", "Evidence", "Hit", "ProbeScore", "Ranking"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A quote that speaks for a hit, checked by slicing the stored text.
+    """A quote that shows why a hit was found, checked by slicing the stored text.
 
     Attributes:
         quote: exactly ``field_text(paper, field)[start:end]``.
@@ -60,10 +60,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ProbeScore:
-    """What one probe said of one hit.
+    """The score of one hit by one probe.
 
     Attributes:
-        view: the view that was asked.
+        view: the view that was searched.
         weight: of the probe.
         score: as the view gave it.
         standardised: the score in deviations, or None where ranks were fused.
@@ -80,7 +80,7 @@ class ProbeScore:
 
     @property
     def name(self) -> str:
-        """The view, and the aspect it was asked for."""
+        """The view, and the aspect if there is one."""
         return f"{self.view} ({self.aspect})" if self.aspect else self.view
 
     def __str__(self) -> str:
@@ -247,7 +247,7 @@ class Ranking(Sequence[Hit]):
 
     @property
     def tally(self) -> Tally:
-        """What its stages asked of a model, and what that cost."""
+        """The questions of its stages to a model, and what they cost."""
         return sum((step.tally for step in self.steps), Tally())
 
     @property
@@ -321,7 +321,7 @@ class Ranking(Sequence[Hit]):
         )
 
     def explain(self, index: int = 0) -> str:
-        """Why a hit stands where it stands: each probe's score, weight and rank, and the quotes."""
+        """Why a hit has its place: each probe's score, weight and rank, and the quotes."""
         hit = self.hits[index]
         lines = [f"{hit.rank}. {hit.title or hit.id} [{hit.id}], score {hit.score:.4f}"]
         lines += [f"  {line}" for line in hit.reasons()]

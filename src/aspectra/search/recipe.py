@@ -8,13 +8,12 @@ from typing import Literal, Self, get_args
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.spelling import read_call, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import Fusion, Plan, Search
-from aspectra.search.planning.directions import DIRECTIONS
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames, search_with
-from aspectra.search.query import Query
-from aspectra.search.spelling import read_call, split_line
+from aspectra.search.query import DIRECTIONS, Query
 from aspectra.search.stages.protocol import STAGES, read_stages
 from aspectra.views.view import Metric, Pooling, Probe
 
@@ -38,14 +37,14 @@ class ProbeRecipe(Value, frozen=True):
 
 
 class SearchRecipe(Value, frozen=True):
-    """A search by own probes instead of a planner's; each is asked with the query's text and seeds."""
+    """A search by own probes instead of a planner's; each gets the query's text and seeds."""
 
     probes: tuple[ProbeRecipe, ...]
     fusion: Fusion = Fusion()
 
 
 class Recipe(Value, frozen=True):
-    """How to search, whatever is asked.
+    """How to search, without a query.
 
     Attributes:
         name: what tables call it.
@@ -94,7 +93,7 @@ class Recipe(Value, frozen=True):
 
         Args:
             spec: ``bm25 | top(200) | hybrid | rerank(method=pairwise)``, or a path that ends in ``.toml``.
-            instruction: see :class:`Recipe`; a file says it itself.
+            instruction: see :class:`Recipe`; a file has its own.
 
         >>> Recipe.parse("bm25|top(100)|dense").steps
         ('bm25', 'top(100)', 'dense')

@@ -9,13 +9,16 @@ from time import perf_counter
 from typing import Any
 
 from aspectra.base.errors import ViewMismatch
+from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.prompted import know_lenses
 from aspectra.search.evidence.hits import Explainer, quotes_of
+from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
+from aspectra.search.planning.publication_order import publication_order
 from aspectra.search.query import Query
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
@@ -31,12 +34,12 @@ __all__ = ["Result", "Searcher", "open_library"]
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a plan: the order of papers, before anything is said about them.
+    """The papers that a plan found, in order, before hits are made of them.
 
     Attributes:
         ids: best first; one version of each work, unless the plan wants all.
         scores: strictly of the last search; where a stage put papers in an order of its own, how many papers
-            stand behind, plus 1.
+            follow, plus 1.
         steps: what each stage did, and what it cost.
         moves: id -> its moves, for papers whose place a stage changed.
         draft: what the last step gave.
@@ -59,7 +62,7 @@ class Searcher:
     Args:
         library: an opened library.
         load: makes an encoder from its specification.
-        model: the language model that stages ask; None for those that need none.
+        model: the language model of stages; None where none of them needs one.
         lanes: calls to it under way at once.
 
     >>> with Searcher(library.store) as searcher:
@@ -125,7 +128,7 @@ class Searcher:
 
     @property
     def view_names(self) -> ViewNames:
-        """The views that planners may ask."""
+        """The views that planners may search."""
         index = self.index
         readings = {
             facts["lens"]: tuple(facts["cues"])
@@ -172,7 +175,7 @@ class Searcher:
         """The plan that would be run for a query.
 
         Args:
-            query: what is asked.
+            query: what to search for.
             recipe: how to search. A spelling reads the query's instruction into conditions and aspects,
                 whichever planner it names.
         """
@@ -181,7 +184,9 @@ class Searcher:
                 self.library.get(seed)  # raises where there is no such paper at all
             self.index.position(seed)
         made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
-        return made.plan(query, self.view_names)
+        plan = made.plan(query, self.view_names)
+        order = publication_order(plan.search, self.index)
+        return replace(plan, conditions=(*plan.conditions, *order)) if order else plan
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
         """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.
@@ -261,6 +266,15 @@ class Searcher:
         seconds = perf_counter() - clock
         return Ranking(plan, hits, tuple(warnings), seconds, engine.index.folder.name, result.steps)
 
+    def why_not(self, plan: Plan, paper_id: str) -> WhyNot:
+        """Why a paper is not among a plan's hits.
+
+        Raises:
+            NoSuchPaper: it is not in the index.
+        """
+        ids = self.result(unfiltered(plan, paper_id, len(self.index))).ids
+        return why_not(self.engine, plan, paper_id, ids)
+
     def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         removed, added = engine.changes()
@@ -278,7 +292,7 @@ class Searcher:
         for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe
             if asked.borrowed:
-                out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract asks instead")
+                out.append(f"{', '.join(asked.borrowed)} has no full text: its abstract is used instead")
             if asked.empty and probe.weight > 0:
                 out.append(f"no sentence of {', '.join(probe.seeds)} is about {probe.aspect or 'that'}")
             if asked.truncated:

@@ -14,7 +14,7 @@ __all__ = ["Step", "Tally"]
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of what was asked of a model; tallies add up with ``+``.
+    """Counts of the questions put to a model; tallies add up with ``+``.
 
     Attributes:
         questions: that were put to a model, answered or not; a pair in both orders is two.
@@ -54,8 +54,8 @@ class Step:
     Attributes:
         step: its spelling.
         notes: what people should know of it: the new wording, how many papers joined.
-        tally: what it asked of a model, and what that cost.
-        stopped: the error that ended the asking, or None.
+        tally: its questions to a model, and what they cost.
+        stopped: the error after which no more questions were put, or None.
         error: the last error of a call, or None.
         seconds: that it took.
     """

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
 
 __all__ = ["load_array", "new_array"]
 
 
-def load_array(path: Path) -> Any:
+def load_array(path: Path) -> NDArray[Any]:
     """The array in a file, memory-mapped and read-only.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import msgspec
@@ -13,8 +13,8 @@ from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, default_lenses
-from aspectra.views.lexical.tokens import LexicalSettings, TokenSettings
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
+from aspectra.views.tokens import LexicalSettings, TokenSettings
 
 __all__ = ["ChunkSize", "IndexSettings"]
 
@@ -115,9 +115,8 @@ class IndexSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        lists = {"encoders": list(self.encoders), "chunks": list(self.chunks), "lenses": list(self.lenses)}
-        lists["readers"] = list(self.readers)
-        return {**asdict(self), **lists}
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> IndexSettings:

@@ -33,22 +33,18 @@ class Units:
 
     @staticmethod
     def field_code(field: str) -> int:
-        """The number that stands for a field name."""
+        """The number of a field name."""
         return {"title": _TITLE, "abstract": _ABSTRACT}.get(field) or int(field.partition(":")[2])
 
     @staticmethod
     def field_name(code: int) -> str:
-        """The field name that a number stands for."""
+        """The field name of a number."""
         return {_TITLE: "title", _ABSTRACT: "abstract"}.get(code) or f"section:{code}"
 
     @classmethod
     def load(cls, folder: Path) -> Units:
         """Memory-mapped from a generation."""
-        # Plain arrays over the same memory: slicing a memmap object costs ten times as much.
-        return cls(
-            np.asarray(load_array(folder / "offsets.npy")),
-            np.asarray(load_array(folder / "spans.npy")),
-        )
+        return cls(load_array(folder / "offsets.npy"), load_array(folder / "spans.npy"))
 
     def save(self, folder: Path) -> None:
         """Into a generation being built."""

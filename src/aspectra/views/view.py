@@ -50,7 +50,7 @@ class Probe(Value, frozen=True):
         matching: how several units are compared with several (dense views of units only): ``single`` best
             pair, ``maxsim``: mean over the query's units of the best unit, ``transport`` (entropic optimal
             transport), ``centroid`` of either side; "" compares each unit and pools.
-        asking: name of the view that the words or vectors of whoever asks (the seeds; in reverse, the
+        asking: name of the view that the query's words or vectors (those of the seeds; in reverse, of the
             candidates) are taken from, as in asking chunks with abstracts; "" for the view itself.
         reverse: each candidate is the query and the seed the document, see
         :mod:`aspectra.views.lexical.reverse`.
@@ -104,13 +104,11 @@ class Scored:
         papers: positions of papers in the generation, (n,) int64.
         scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit to ask.
         units: index of the unit that decided, (n,) int64, or None where no single one did or was looked for.
-        by_unit: (units,) scores of all units of the view, where all papers were scored by their units.
     """
 
     papers: Positions
     scores: Floats
     units: Positions | None = None
-    by_unit: Floats | None = None
 
     def at(self, places: Positions) -> Scored:
         """Only the papers at these places."""

@@ -8,9 +8,9 @@ import pytest
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Sentence, field_text
+from aspectra.search.defaults import CONTRAST_WEIGHT
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
-from aspectra.search.planning.defaults import CONTRAST_WEIGHT
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index

@@ -18,8 +18,8 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.venue import venue_grade
 from aspectra.views.build.run import build_index
 from aspectra.views.index import Index
-from aspectra.views.lexical.tokens import LexicalSettings
 from aspectra.views.settings import IndexSettings
+from aspectra.views.tokens import LexicalSettings
 from fake_encoder import FakeEncoder
 
 PAPERS = [

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.search.scoring.chain import Chain, Node, Ranked, fold, promote
+from aspectra.search.scoring.chain import Chain, Node, fold
 from aspectra.search.stages.protocol import read_stages
 
 IDS = np.arange(10, dtype=np.int32)[::-1].copy()  # the first position has the greatest id
 
 
-def _node(*papers, leaf=False, children=()):
-    return Node(Ranked(np.array(papers, np.int64)), 0, leaf, list(children))
+def _node(*papers, leaf=False, children=(), gone=()):
+    return Node(np.array(papers, np.int64), set(gone), leaf, list(children))
 
 
 def test_lists_are_folded_from_the_deepest_up():
@@ -40,38 +40,27 @@ def test_a_heavy_parent_keeps_its_order():
     assert heavy[1] > heavy[2] > heavy[3]
 
 
-def test_every_chunk_counts_where_a_list_repeats():
-    total = fold([_node(7, 7, 1)], Chain(pool="sum"), IDS[:8], 60)
-    assert total[7] == pytest.approx(1 / 61 + 1 / 62)
+def test_a_list_promotes_its_first_paper_that_is_new_in_its_branch():
+    node = _node(4, 5, 6, gone={4})
+    assert node.promote() == 5
+    child = Node(np.array([5, 6], np.int64), node.gone)
+    assert child.promote() == 6
+    assert node.promote() is None
+    assert node.gone == {4, 5, 6}
 
 
-def test_a_list_promotes_its_first_new_paper():
-    node = _node(4, 4, 5, 6)
-    gone = {4}
-    assert promote(node, Chain(), gone, [node], None) == 5
-    assert promote(node, Chain(), gone, [node], None) == 6
-    assert promote(node, Chain(), gone, [node], None) is None
-    assert gone == {4, 5, 6}
+def test_an_abstract_list_promotes_nothing():
+    assert _node(4, leaf=True).promote() is None
 
 
-def test_promotion_can_be_held_back():
-    node, other = _node(4, 5), _node(5)
-    assert promote(node, Chain(start=1), set(), [node], None) == 5
-    assert promote(node, Chain(agree=2), set(), [node, other], None) == 5
-    assert promote(node, Chain(agree=2), set(), [node], None) is None
-    assert promote(node, Chain(), set(), [node], {5}) == 5
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"depth": 0}, {"depth": 6}, {"parent": 0.0}, {"keep": 0}, {"near": 0.0}, {"pool": "most"}]
-)
+@pytest.mark.parametrize("wrong", [{"depth": 0}, {"depth": 6}, {"parent": 0.0}, {"keep": 0}])
 def test_options_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError):
         Chain(**wrong)
 
 
 def test_a_chain_is_a_step_that_is_written_and_read():
-    assert read_stages(["chain(depth=2, parent=3,pool=sum)"]) == ("chain(depth=2,parent=3.0,pool=sum)",)
+    assert read_stages(["chain(depth=2, parent=3,keep=50)"]) == ("chain(depth=2,parent=3.0,keep=50)",)
     with pytest.raises(UsageError, match="unknown option"):
         read_stages(["chain(width=2)"])
 

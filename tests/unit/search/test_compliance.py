@@ -14,7 +14,6 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, conditions_mask, lead
-from aspectra.search.evidence.why_not import why_not
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -188,12 +187,12 @@ def test_why_not_names_what_drops_a_paper_and_quotes_it(small, attribute):
     attribute.table["v"] = [1.0, 0.0, 0.0]
     plan = small.plan(Query("alpha beta gamma", conditions=(Condition("given", "v", "exclude"),)))
     assert "first" not in small.run(plan).ids
-    found = why_not(small, plan, "first")
+    found = small.why_not(plan, "first")
     assert found.reasons[0].drops
     assert found.rank == 1
     assert "alph" in found.reasons[0].quote
     assert "kept out" in found.describe()
-    other = why_not(small, plan, "second")
+    other = small.why_not(plan, "second")
     assert not any(r.drops for r in other.reasons)
     assert "among the hits" in other.describe()
     assert field_text(PAPERS[0], "title")[:4] == "alph"

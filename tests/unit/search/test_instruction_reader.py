@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aspectra.search.conditions.attributes._language_names import LANGUAGE_NAMES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.grammar.bounds import read_bound
 from aspectra.search.instructions.grammar.lexicon import expand
 from aspectra.search.instructions.grammar.names import read_name
@@ -205,7 +206,10 @@ def test_pieces_stand_in_order_and_do_not_overlap(text):
     assert all(p.start < p.end <= len(text) for p in pieces)
 
 
-LANGUAGES = {names.split(", ")[0]: tag for tag, names in LANGUAGE_NAMES.items()}
+LANGUAGES = {
+    names: tag
+    for tag, names in re.findall(r"^(.+): prefix = \{([^,}]+)", ATTRIBUTES.get("language").words("en"), re.M)
+}
 FRAMES = [
     ("Please answer in {}.", "prefer"),
     ("It has to be in {}.", "require"),

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
-from aspectra.search.evidence.why_not import why_not
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Plan
 from aspectra.search.query import Query
@@ -101,9 +101,9 @@ def test_one_of_several_names_is_enough_and_bounds_must_both_hold(searcher):
     assert set(searcher.search("weather", conditions=either).ids) == {"a", "c", "e"}
     both = limits(since=2020, until=2022, venues=("ACL", "Nature"))
     assert set(searcher.search("weather", conditions=both).ids) == {"b", "e"}
-    found = why_not(searcher, searcher.plan(Query("weather", conditions=either)), "c")
+    found = searcher.why_not(searcher.plan(Query("weather", conditions=either)), "c")
     assert not any(reason.drops for reason in found.reasons)  # the other author would do as well
-    found = why_not(searcher, searcher.plan(Query("weather", conditions=either)), "b")
+    found = searcher.why_not(searcher.plan(Query("weather", conditions=either)), "b")
     assert sum(reason.drops for reason in found.reasons) == 2
 
 
@@ -192,3 +192,24 @@ def test_a_text_of_constraints_alone_is_searched_and_applied():
     query = understand(Query("only papers in German")).query
     assert query.text == "only papers in German"
     assert [c.spelling for c in query.conditions] == ["require language=de"]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "direction", "written", "left_out"),
+    [
+        (("b",), "builds-on", ["exclude year=>=2022"], {"c"}),  # of 2021; d has no year, and stays
+        (("b",), "built-on-by", ["exclude year=<=2020"], {"a"}),
+        (("a", "b"), "builds-on", ["exclude year=>=2022"], {"c"}),
+        (("a", "b"), "built-on-by", ["exclude year=<=2018"], set()),
+        (("b",), "both", [], set()),
+        (("d",), "builds-on", [], set()),
+        (("b", "d"), "builds-on", [], set()),
+    ],
+)
+def test_a_direction_leaves_out_papers_of_the_wrong_years(searcher, seeds, direction, written, left_out):
+    plan = searcher.plan(Query(seeds=seeds, direction=direction), "directional")
+    assert [condition.spelling for condition in plan.conditions] == written
+    assert all(f"[{spelling}]" in plan.describe() for spelling in written)
+    everything = {paper.id for paper in PAPERS} - set(seeds)
+    assert set(searcher.run(plan).ids) == everything - left_out
+    assert set(searcher.run(replace(plan, conditions=())).ids) == everything

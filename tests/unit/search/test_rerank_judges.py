@@ -12,7 +12,7 @@ from aspectra.llm.budget import Cost
 from aspectra.llm.chat import Reply, Usage
 from aspectra.llm.failures import ContextExceeded, Refused, Transient
 from aspectra.llm.scripted import Scripted
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.fitting import Fit
 from aspectra.search.rerank.judges.listwise import Listwise, ThinkFirst
 from aspectra.search.rerank.judges.local import Local
@@ -22,7 +22,7 @@ from aspectra.search.rerank.judges.protocol import JUDGES, ListJudge, PairJudge,
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
-from aspectra.search.rerank.showing import Shelf
+from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.sorters.single import Single
 
 # Judges that ask a language model; what the others read is in test_rerank_local_judges.py.
@@ -38,7 +38,7 @@ PAPERS = [
 def ask(judge, replies, papers=PAPERS, again=0, **options):
     """What a judge gives, the requests it sent, and the asker that counted."""
     model = Scripted(replies, cut=False)
-    asker = Asker(model, Shelf(QUESTION, **options), again=again)
+    asker = Asker(model, ShownTexts(QUESTION, **options), again=again)
     if isinstance(judge, ScoreJudge):
         answer = asyncio.run(judge.score(papers, asker))
     elif isinstance(judge, PairJudge):
@@ -301,6 +301,6 @@ def test_a_function_as_a_judge():
 
 def test_impossible_askers():
     with pytest.raises(UsageError):
-        Asker(None, Shelf(QUESTION), concurrency=0)
+        Asker(None, ShownTexts(QUESTION), concurrency=0)
     with pytest.raises(UsageError):
         Fit(each=0)

@@ -16,7 +16,6 @@ from aspectra.search.rerank.judges.pairwise import Pairwise
 from aspectra.search.rerank.judges.pointwise import YesNo
 from aspectra.search.rerank.judges.protocol import JUDGES
 from aspectra.search.rerank.method import Method, fits
-from aspectra.search.rerank.prompts import Prompt, criteria, criterion, rules
 from aspectra.search.rerank.sorters.all_pairs import AllPairs
 from aspectra.search.rerank.sorters.heapsort import Heapsort
 from aspectra.search.rerank.sorters.merge import Merge
@@ -24,6 +23,7 @@ from aspectra.search.rerank.sorters.protocol import SORTERS
 from aspectra.search.rerank.sorters.single import Single
 from aspectra.search.rerank.sorters.tournament import Tournament
 from aspectra.search.rerank.sorters.window import Window
+from aspectra.search.rerank.templates import Prompt, criteria, criterion, rules
 
 FITS = {
     "yes-no": {"single"},

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
 from aspectra.llm.budget import Cost
 from aspectra.llm.chat import Reply, Usage
 from aspectra.llm.prices import Price
@@ -93,7 +94,7 @@ def test_ranks_are_those_of_the_search_that_was_run(searcher):
     asked = Query("owl night", limit=8)
     plain = {hit.id: hit.probes for hit in searcher.search(asked, "hybrid", explain=True)}
     made = Searcher(searcher.library, load=searcher._load, model=Scripted(_reversing))
-    ranking = made.search(asked.with_limit(4), "hybrid | rerank(depth=6)", explain=True)
+    ranking = made.search(replace(asked, limit=4), "hybrid | rerank(depth=6)", explain=True)
     assert ranking.ids != list(plain)[:4]
     assert {hit.id: hit.probes for hit in ranking} == {hit.id: plain[hit.id] for hit in ranking}
 

@@ -68,7 +68,7 @@ def world(tmp_path):
 
 def values(library, lens=LENS, model="scripted"):
     found = readings(library, lens.with_model(model))
-    return {paper_id: reading.value for paper_id, reading in found if reading is not None}
+    return {paper.id: reading.value for paper, reading in found if reading is not None}
 
 
 def many(folder, count=50):
@@ -131,7 +131,7 @@ def test_malformed_replies_are_asked_again_with_what_was_wrong(library, world):
     assert [len(r.messages) for r in asked] == [2, 4, 4]
     assert asked[1].messages[2].content == "It is an owl."
     assert "no JSON" in asked[1].messages[3].content
-    reading = dict(readings(library, LENS.with_model("scripted")))["owl"]
+    reading = {p.id: r for p, r in readings(library, LENS.with_model("scripted"))}["owl"]
     assert (reading.calls, reading.malformed) == (3, 2)
 
 
@@ -145,7 +145,7 @@ def test_a_paper_asked_about_in_vain_is_counted_and_only_asked_again_on_request(
     again = world.run(library, failed=True)
     assert (again.values, again.malformed, again.cost.calls) == (1, 0, 1)
     assert values(library)["owl"] == "at last"
-    reading = dict(readings(library, LENS.with_model("scripted")))["owl"]
+    reading = {p.id: r for p, r in readings(library, LENS.with_model("scripted"))}["owl"]
     assert (reading.calls, reading.malformed) == (4, 3)  # what it took in all
 
 

@@ -8,7 +8,7 @@ import pytest
 from aspectra.views.dense.reverse import dense_moments, nearest_in_seed
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import ASKING_WORDS, Moments, WordPairs, build_moments, moments_of
-from aspectra.views.lexical.tokens import LexicalSettings, Tokeniser
+from aspectra.views.tokens import LexicalSettings, Tokeniser
 from aspectra.views.units import Units
 
 TEXTS = [

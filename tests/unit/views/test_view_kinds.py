@@ -16,12 +16,13 @@ from aspectra.views.build.run import build_index
 from aspectra.views.columns import sample_ids, write_columns
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import VIEW_KINDS, UnitView, VectorView, View, ViewFacts, WordView
+from aspectra.views.kinds.protocol import VIEW_KINDS
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.collection import Statistics
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments
-from aspectra.views.lexical.tokens import METHODS, LexicalSettings
+from aspectra.views.protocol import UnitView, VectorView, View, ViewFacts, WordView
 from aspectra.views.settings import IndexSettings
+from aspectra.views.tokens import METHODS, LexicalSettings
 from aspectra.views.units import Units
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
@@ -83,7 +84,7 @@ def test_a_kind_is_one_registered_function(whole, monkeypatch):
 
         cheap, units = True, None
 
-        def __init__(self, generation, facts):
+        def __init__(self, generation, facts, other):
             self.name, self.facts, self.count = facts.name, facts, len(generation.ids)
 
     registered = dict(VIEW_KINDS._members)
@@ -308,4 +309,4 @@ def test_the_sample_of_parts_is_that_of_the_whole(tmp_path):
 
 def test_a_second_member_of_a_name_is_refused():
     with pytest.raises(UsageError, match="view kind"):
-        VIEW_KINDS.register("dense")(lambda generation, facts: None)
+        VIEW_KINDS.register("dense")(lambda generation, facts, other: None)

@@ -216,7 +216,7 @@ def show(
 
     with session.open_library() as library:
         lens = definition(library.store, name)
-        known = ((paper_id, one) for paper_id, one in readings(library.store, lens) if one is not None)
+        known = ((paper.id, one) for paper, one in readings(library.store, lens) if one is not None)
         found = list(islice(known, limit))
     for paper_id, reading in found:
         if as_lines:

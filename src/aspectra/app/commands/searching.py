@@ -164,9 +164,7 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
         session.screen.data(_plan_text(made, style), result.output)
         return
     if result.why_not is not None:
-        from aspectra.search.evidence.why_not import why_not
-
-        reasons = why_not(library.searcher, made, library.store.resolve(result.why_not))
+        reasons = library.searcher.why_not(made, library.store.resolve(result.why_not))
         session.screen.data(safe(reasons.describe()) + "\n", result.output)
         return
     library.lanes = session.settings.llm.lanes

@@ -9,13 +9,13 @@ from typing import Literal, get_args
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.spelling import read_member
 from aspectra.base.values import Value
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.experiments.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
-from aspectra.search.spelling import read_member
 from aspectra.search.stages.protocol import needs_model
 from aspectra.views.settings import IndexSettings
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.trec import trec_lines, trec_token
 from aspectra.lab.runs.checks import Checks
 from aspectra.lab.runs.judged import Order, order_ids
 from aspectra.lab.runs.rows import Row, read_rows, text_of
 from aspectra.papers.sources.files import InputFile, zstd
-from aspectra.search.trec import trec_lines, trec_token
 
 __all__ = [
     "DOCUMENT_KEYS",

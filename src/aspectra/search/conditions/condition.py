@@ -27,7 +27,7 @@ class Condition(Value, frozen=True):
             :data:`~aspectra.search.conditions.attributes.protocol.ATTRIBUTES`.
         value: as that attribute writes its values: ``zh``, ``<=paragraph``, ``>=2021`` ...
         relation: ``require`` and ``exclude`` filter; ``prefer`` and ``avoid`` raise and lower by degrees.
-        words: the words of the question that said so, or "".
+        words: the words of the query that it was read from, or "".
 
     Raises:
         UsageError: the relation, the attribute or the value is unknown.

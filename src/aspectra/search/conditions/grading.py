@@ -79,7 +79,7 @@ def apply_conditions(
     papers: Positions,
     worth: float,
 ) -> Graded:
-    """Grade candidates and say who is dropped and who moves.
+    """Grades of candidates, which of them are dropped, and how far the others move.
 
     Args:
         index: the generation.
@@ -116,7 +116,7 @@ def _grades(index: Index, condition: Condition, papers: Positions) -> Floats:
 
 
 def _of_all(index: Index, condition: Condition) -> Floats:
-    """(papers,) grades by a cheap attribute; a condition that is asked again and again is graded once."""
+    """(papers,) grades by a cheap attribute; each condition is graded once."""
     with _lock:
         known = _graded.setdefault(index, OrderedDict())
         key = (condition.attribute, condition.value)
@@ -130,7 +130,7 @@ def _of_all(index: Index, condition: Condition) -> Floats:
 
 
 def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
-    """Groups of which one must be met: wanted values of one attribute; all others stand alone.
+    """Groups of which one must be met: wanted values of one attribute; others are alone in theirs.
 
     Bounds, and values of attributes with ``every``, must all hold; unwanted values hold one by one.
     """

@@ -8,7 +8,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import UnitView
+from aspectra.views.protocol import UnitView
 from aspectra.views.view import Positions, Probe
 
 __all__ = ["aspect_quotes"]
@@ -25,7 +25,7 @@ def aspect_quotes(
         positions: of the hits.
         papers: the hits; those whose text changed since they were indexed are not quoted.
     """
-    asked: dict[str, Probe] = {}  # one probe speaks for an aspect, however many ways of matching it has
+    asked: dict[str, Probe] = {}  # one probe for each aspect, whatever its matching
     for probe in search.probes:
         if probe.matching and probe.weight > 0 and index.facts(probe.view).units == "sentences":
             asked.setdefault(probe.aspect, probe)

@@ -1,4 +1,4 @@
-"""Hits: papers that were found, with what each probe and condition said of them, and quotes."""
+"""Hits: papers that were found, with their probe scores, conditions and quotes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Explainer", "quotes_of"]
 
 
 class Explainer:
-    """What the last search said of papers.
+    """Scores and grades of papers by the last search.
 
     Papers that a stage brought are scored by its probes now: they have no rank there, and no condition moved
     them.
@@ -68,7 +68,7 @@ class Explainer:
         return tuple(out)
 
     def conditions(self, number: int, paper: Paper) -> tuple[ConditionResult, ...]:
-        """What each condition found in a paper, quoted from what is at hand of it."""
+        """What each condition found in a paper, quoted from the part of it that was read."""
         at = int(self._places[number])
         out = []
         for place, condition in enumerate(self._plan.conditions):
@@ -88,13 +88,13 @@ class Explainer:
 def quotes_of(
     engine: Engine, plan: Plan, positions: Positions, papers: Sequence[Paper]
 ) -> list[tuple[Evidence, ...] | None]:
-    """Per paper the sentences that speak for it; None where its text changed since it was indexed.
+    """Per paper the sentences that match best; None where its text changed since it was indexed.
 
     They answer the question as it was planned, whatever a stage made of its words.
 
     Args:
         engine: that searched.
-        plan: whose last search says what is looked for.
+        plan: whose last search says what is quoted.
         positions: of the papers, (n,).
         papers: without sections.
     """
@@ -102,7 +102,7 @@ def quotes_of(
         return [()] * len(papers)
     index, search = engine.index, plan.search
     whole = any(index.facts(p.view).chunks for p in search.probes)
-    # Sections are needed where chunks are quoted, or the lead of the text stands for the abstract.
+    # Sections are needed where chunks are quoted, or the lead of the text replaces the abstract.
     bodies = engine.papers(p.id for p in papers if whole or not p.abstract.strip())
     read = [bodies.get(p.id, p) for p in papers]
     found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read))

@@ -24,7 +24,7 @@ def with_passages(
 
     Args:
         index: the generation searched.
-        search: only where its direction asks what the seeds build on.
+        search: only those in the direction ``builds-on`` or ``both`` get passages.
         papers: the hits.
         quotes: found for them.
     """

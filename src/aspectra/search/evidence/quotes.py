@@ -1,4 +1,4 @@
-"""Evidence: the sentences that speak for a hit, as verified quotes."""
+"""Evidence: the sentences of a hit that match best, as verified quotes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class _Candidate:
 class Quoter:
     """Finds the best-matching sentences of hits of one search.
 
-    Sentences of the abstract have stored vectors. Where the plan asks chunks of full text, the sentences of
-    each hit's best chunk compete too; those are encoded on the spot.
+    Sentences of the abstract have stored vectors. Where the plan searches chunks of full text, the sentences
+    of each hit's best chunk compete too; those are encoded on the spot.
 
     Args:
         index: the generation searched.
-        search: whose probes say what is looked for.
+        search: whose probes are matched.
         count: sentences quoted per hit.
     """
 
@@ -80,7 +80,7 @@ class Quoter:
 
         Args:
             positions: of the hits in the generation.
-            papers: the hits; with sections where the plan asks chunks or the abstract is empty.
+            papers: the hits; with sections where the plan searches chunks or the abstract is empty.
         """
         candidates: list[list[_Candidate] | None] = []
         chunks = self._best_chunks(positions)
@@ -158,7 +158,7 @@ class Quoter:
 
     def _choose(self, held: list[_Candidate], paper: Paper) -> tuple[Evidence, ...]:
         if not held or not (self._dense or self._lexical):
-            return ()  # the plan looks at no single sentence, so none speaks for the hit
+            return ()  # the plan compares no sentences, so none can be quoted
         score = np.array([self._overlap(c.text) for c in held], dtype=np.float32)
         if self._vectors is not None:
             rows = np.array([c.vector for c in held], dtype=np.float32)

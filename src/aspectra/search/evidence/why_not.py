@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,16 +13,14 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.conditions.grading import alternatives, passes
 from aspectra.search.plan import Plan
+from aspectra.search.scoring.engine import Engine
 
-if TYPE_CHECKING:
-    from aspectra.search.searcher import Searcher
-
-__all__ = ["Reason", "WhyNot", "why_not"]
+__all__ = ["Reason", "WhyNot", "unfiltered", "why_not"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that speaks against a paper, or for it.
+    """One reason against a paper, or for it.
 
     Attributes:
         what: in words.
@@ -70,26 +68,37 @@ class WhyNot:
         return "\n".join(lines)
 
 
-def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
+def unfiltered(plan: Plan, paper_id: str, limit: int) -> Plan:
+    """The plan with everything off that could keep a paper out, for ``limit`` papers."""
+    return replace(
+        plan,
+        conditions=tuple(c for c in plan.conditions if not c.filters),
+        exclude=tuple(e for e in plan.exclude if e != paper_id),
+        versions="all",
+        limit=limit,
+    )
+
+
+def why_not(engine: Engine, plan: Plan, paper_id: str, ids: Sequence[str]) -> WhyNot:
     """Why a paper is not among a plan's hits.
 
     Args:
-        searcher: over the library.
+        engine: over the library.
         plan: as it would be run.
         paper_id: an id of the library.
+        ids: what the :func:`unfiltered` plan finds, best first.
 
     Raises:
         NoSuchPaper: it is not in the index.
     """
-    index = searcher.index
-    position = index.position(paper_id)
-    paper = searcher.library.get(paper_id)
+    index = engine.index
+    here = np.array([index.position(paper_id)])
+    paper = engine.library.get(paper_id)
     reasons: list[Reason] = []
     if paper_id in plan.exclude:
         reasons.append(Reason("it is a seed of the search, or was hidden by hand", drops=True))
     if plan.within is not None and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
-    here = np.array([position])
     for group in alternatives(plan.conditions):
         grades = [ATTRIBUTES.get(c.attribute).grades(c.value, index, here) for c in group]
         drops = group[0].filters and not passes(group, grades)[0]
@@ -97,14 +106,6 @@ def why_not(searcher: Searcher, plan: Plan, paper_id: str) -> WhyNot:
             span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
             quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
             reasons.append(_judge(condition, float(grade[0]), quote, drops))
-    free = replace(
-        plan,
-        conditions=tuple(c for c in plan.conditions if not c.filters),
-        exclude=tuple(e for e in plan.exclude if e != paper_id),
-        versions="all",
-        limit=len(index),
-    )
-    ids = searcher.result(free).ids
     reasons.sort(key=lambda r: not r.drops)
     return WhyNot(paper, ids.index(paper_id) + 1 if paper_id in ids else 0, plan.limit, tuple(reasons))
 
@@ -113,7 +114,7 @@ def _judge(condition: Condition, grade: float, quote: str, drops: bool) -> Reaso
     met = grade >= MEETS  # nothing known is not met
     known = "nothing is known of it" if np.isnan(grade) else f"grade {grade:.2f}"
     if condition.sign > 0 and not met:
-        quote = ""  # a span that speaks for the value explains nothing here
+        quote = ""  # a span with the value explains nothing here
     verb = "breaks" if met != (condition.sign > 0) else "meets"
     return Reason(f"it {verb} [{condition.spelling}]: {known}", drops, quote)
 

@@ -18,7 +18,7 @@ ASPECT_ROLES: dict[str, tuple[str, ...]] = {group[0]: group for group in ROLE_GR
 # One word this similar to the name of an aspect is taken for a typing error, not for free words.
 _TYPO = 0.82
 
-# What a probe on the roles that were not asked for calls its aspect.
+# The aspect of a probe on all roles that the query does not name.
 REST = "the rest"
 
 _WORDS = {
@@ -35,7 +35,7 @@ class Aspect:
     """One aspect.
 
     Attributes:
-        name: as asked.
+        name: as in the query.
         roles: roles of the sentences that carry it, or () where it is free words.
         focus: the free words, or "".
     """

@@ -12,7 +12,7 @@ __all__ = ["fitting", "lens_warnings"]
 
 
 def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Names of the lenses that a query's words ask for, those with most cues first.
+    """Names of the lenses whose cues are in a query, those with most cues first.
 
     A cue counts where it stands as whole words, whatever the case; among lenses only those count that have at
     least half as many as the first.
@@ -33,7 +33,7 @@ def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]
 def lens_warnings(index: Index, plan: Plan) -> list[str]:
     """What people should know of the prompted lenses that a plan uses, each one sentence.
 
-    That no language model stands behind one, and that one was not run on all papers.
+    That a lens is simulated, and that it was not run on all papers.
     """
     views, lenses = index.manifest["views"], index.manifest.get("lenses", {})
     facts = [views.get(probe.view, {}) for search in plan.searches for probe in search.probes]

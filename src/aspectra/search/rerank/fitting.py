@@ -1,7 +1,7 @@
 """Texts fitted to a budget: where a text is too long, the passages nearest the query stay.
 
-What is cut is counted. Nearness is by shared words unless a better measure is handed in; the first sentence
-(most often the title) always stays, and passages keep their order.
+Nearness is by shared words. The first sentence (most often the title) always stays, and passages keep their
+order.
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import estimate_tokens
 from aspectra.papers.text.sentences import split_sentences
 
-__all__ = ["Fit", "Fitted", "Nearness", "fit_text", "share_out", "shared_words"]
-
-# (query, passages) -> how near each passage is to the query, higher is nearer.
-Nearness = Callable[[str, Sequence[str]], Sequence[float]]
+__all__ = ["Fit", "Fitted", "fit_text", "share_out", "shared_words"]
 
 _GAP = " … "
 _WORD = re.compile(r"\w+")
@@ -71,21 +68,20 @@ def share_out(sizes: Sequence[int], each: int, total: int) -> list[int]:
     return out
 
 
-def fit_text(text: str, query: str, tokens: int, near: Nearness | None = None) -> Fitted:
+def fit_text(text: str, query: str, tokens: int) -> Fitted:
     """The text itself where it fits, else its passages nearest the query.
 
     Args:
         text: any text.
         query: what the passages should be near to.
         tokens: how much may stay, by the rule of thumb.
-        near: another measure than :func:`shared_words`.
     """
     if estimate_tokens(text) <= tokens:
         return Fitted(text, False)
     passages = [text[a:b] for a, b in split_sentences(text)]
     if not passages:
         return Fitted("", bool(text))
-    nearness = (near or shared_words)(query, passages)
+    nearness = shared_words(query, passages)
     left = 4 * tokens  # bytes
     kept = set()
     for place in (0, *sorted(range(1, len(passages)), key=lambda n: (-nearness[n], n))):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.search.rerank.judges.protocol import JUDGES, Judge
 from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Sorter
-from aspectra.search.spelling import read_member, spell, split_line
 
 __all__ = ["Method", "fits"]
 

@@ -13,20 +13,8 @@ __all__ = ["plain_digits", "without_hidden"]
 
 # Besides every format character (category Cf: zero-width, direction, tags, soft hyphen): characters that
 # change or fill others without being seen.
-_ALSO_HIDDEN = frozenset(
-    [
-        0x034F,
-        0x115F,
-        0x1160,
-        0x17B4,
-        0x17B5,
-        0x2800,
-        0x3164,
-        0xFFA0,
-        *range(0x180B, 0x1810),
-        *range(0xFE00, 0xFE10),
-        *range(0xE0100, 0xE01F0),
-    ]
+_ALSO_HIDDEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _KEPT = frozenset("\t\n")
 
@@ -48,7 +36,7 @@ class _Hidden(_Table):
         if character in _KEPT:
             return character
         kind = unicodedata.category(character)
-        if kind == "Cf" or code in _ALSO_HIDDEN:
+        if kind == "Cf" or _ALSO_HIDDEN.match(character):
             return None
         if kind == "Cc":
             return " " if character.isspace() else None
@@ -59,18 +47,7 @@ class _Hidden(_Table):
 
 _SMALL = "⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"
 _SMALL_AFTER = re.compile(rf"(?<=\d)(?=[{_SMALL}])|(?<=[{_SMALL}])(?=\d)")
-_BRACKETS = {
-    "【": "[",
-    "】": "]",
-    "〔": "[",
-    "〕": "]",
-    "［": "[",
-    "］": "]",
-    "⟦": "[",
-    "⟧": "]",
-    "〖": "[",
-    "〗": "]",
-}
+_BRACKETS = dict(zip("【】〔〕［］⟦⟧〖〗", "[]" * 5, strict=True))
 
 
 class _Digits(_Table):

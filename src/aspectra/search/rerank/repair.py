@@ -34,32 +34,8 @@ _TRIES = 40  # places at which JSON is looked for
 _THOUGHT = r"think|thinking|thoughts?|reasoning|analysis|scratchpad"
 _OPEN = re.compile(rf"<(?:\w{{1,20}}:)?(?:{_THOUGHT})>|\[THINK\]|◁think▷", re.I)
 _CLOSE = re.compile(rf"</(?:\w{{1,20}}:)?(?:{_THOUGHT})>|\[/THINK\]|◁/think▷|<\|message\|>", re.I)
-_ORDER_KEYS = (
-    "order",
-    "ranking",
-    "ranked",
-    "rank",
-    "ranks",
-    "permutation",
-    "result",
-    "results",
-    "answer",
-    "output",
-    "ids",
-)
-_LABEL_KEYS = (
-    "label",
-    "id",
-    "candidate_num",
-    "candidate",
-    "number",
-    "num",
-    "paper",
-    "document",
-    "doc",
-    "passage",
-    "text",
-)
+_ORDER_KEYS = "order ranking ranked rank ranks permutation result results answer output ids".split()
+_LABEL_KEYS = "label id candidate_num candidate number num paper document doc passage text".split()
 _THOUGHT_KEY = re.compile(r'"\w{0,30}(?:thought|analys|reasoning)\w{0,10}"\s*:', re.I)
 _ORDER_KEY = re.compile(rf'"(?:{"|".join(_ORDER_KEYS)})"\s*:', re.I)
 _KEYED = re.compile(rf'"(?:{"|".join(_LABEL_KEYS)})"\s*:\s*"?\[?(\w{{1,6}})\b', re.I)

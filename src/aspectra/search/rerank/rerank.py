@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from aspectra.base.errors import UsageError
 from aspectra.llm.chat import ChatModel
 from aspectra.llm.failures import ModelError
-from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.fitting import Fit, Nearness
+from aspectra.search.rerank.asker import Asker
+from aspectra.search.rerank.fitting import Fit
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
-from aspectra.search.rerank.showing import Shelf
-from aspectra.search.rerank.sorters.protocol import Desk, Sorted
+from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.sorters.protocol import JudgedPapers, Sorted
 from aspectra.search.step import Tally
 
 __all__ = ["DEGRADED_ABOVE", "RerankResult", "rerank"]
@@ -54,11 +54,6 @@ class RerankResult:
     stopped: ModelError | None = None
     error: ModelError | None = None
 
-    @property
-    def repair_rate(self) -> float:
-        """Share of questions whose answer was repaired or missing, 0 to 1."""
-        return self.tally.repairs / self.tally.questions if self.tally.questions else 0.0
-
 
 async def rerank(
     question: Question,
@@ -69,10 +64,8 @@ async def rerank(
     depth: int | None = None,
     concurrency: int = 16,
     fit: Fit | None = None,
-    near: Nearness | None = None,
     salt: str = "",
     again: int = 1,
-    degraded_above: float = DEGRADED_ABOVE,
 ) -> RerankResult:
     """The candidates in the method's order.
 
@@ -84,14 +77,12 @@ async def rerank(
         question: what is looked for.
         candidates: in first-stage order.
         method: judge and sorter.
-        model: who is asked; may be None where the judge needs no model.
+        model: may be None where the judge needs no model.
         depth: how many of the first candidates are reranked; the others stay behind them. None for all.
         concurrency: calls in flight at most.
         fit: how much text a request may hold.
-        near: measure of nearness for texts that have to be cut, or None for shared words.
-        salt: of the fences, see :class:`Shelf`; another salt makes all requests new to a journal.
+        salt: of the fences, see :class:`ShownTexts`; another salt makes all requests new to a journal.
         again: how often a question is asked anew when nothing can be read from its answer.
-        degraded_above: share of repaired questions above which the result is degraded, 0 to 1.
 
     Raises:
         UsageError: an id twice, no model where one is needed, or an impossible number.
@@ -102,12 +93,12 @@ async def rerank(
         raise UsageError(f"the judge {method.judge.name!r} asks a model, and none was named")
     if depth is not None and depth < 0:
         raise UsageError(f"cannot rerank the first {depth} papers")
-    shelf = Shelf(question, fit, near, salt)
-    asker = Asker(model, shelf, concurrency=concurrency, again=again)
+    shown = ShownTexts(question, fit, salt)
+    asker = Asker(model, shown, concurrency=concurrency, again=again)
     head = candidates[: len(candidates) if depth is None else depth]
     if len(head) < 2:
         return RerankResult(tuple(c.id for c in candidates), method=str(method))
-    result = await method.sorter.sort(Desk(head, method.judge, asker))
+    result = await method.sorter.sort(JudgedPapers(head, method.judge, asker))
     if sorted(result.order) != list(range(len(head))):
         # A sorter of a third party; ours cannot come here, their tests see to that.
         raise UsageError(f"the sorter {method.sorter.name!r} did not give an order of what it got")
@@ -122,10 +113,10 @@ async def rerank(
         order=(*(head[place].id for place in result.order), *tail),
         scores=by_rank,
         method=str(method),
-        tally=asker.tally(degraded=share > degraded_above),
-        cut=tuple(sorted(shelf.cut)),
-        query_cut=shelf.query_cut,
-        hidden=dict(sorted(shelf.hidden.items())),
+        tally=asker.tally(degraded=share > DEGRADED_ABOVE),
+        cut=tuple(sorted(shown.cut)),
+        query_cut=shown.query_cut,
+        hidden=dict(sorted(shown.hidden.items())),
         stopped=asker.stopped,
         error=asker.last_error,
     )

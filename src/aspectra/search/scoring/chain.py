@@ -1,122 +1,119 @@
-"""Chain-of-Retrieval: papers found for an aspect ask again, and what they find is folded back.
+"""Chain-of-Retrieval: papers found for an aspect are searched with again, and what they find is folded back.
 
-The root is the seed paper with one list per probe. In each round every list of an aspect promotes one paper,
-which is asked about in all probes; the new lists are fused into one, and that is fused with the list it grew
-from, from the deepest round up. Readings of papers are stored, so that no text is written or encoded at query
-time: a round is one product of all its vectors with the view.
+The root is the seed paper with one list per probe. In each round every list of an aspect promotes one
+paper, whose readings are the queries of all probes. The new lists are fused into one, and that is fused with
+the list it grew from, from the deepest round up. Readings of papers are stored, so that no text is written or
+encoded at query time: a round is one product of all its vectors with the view.
 
 Source: Chain-of-Retrieval (arXiv 2507.10057): depth 3, k = 60, lists of 300, one promoted paper a list. The
-weight of the parent's own list, agreement, nearness to the root and reciprocal ranks per chunk are this
-project's options.
+weight of the parent's own list is this project's option.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.views.view import top_positions
+from aspectra.base.values import replace
+from aspectra.search.plan import Search
+from aspectra.search.scoring.fusion import reciprocal_ranks
+from aspectra.views.index import Index
+from aspectra.views.view import Positions, Probe, top_positions
 
-__all__ = ["Chain", "Node", "Ranked", "fold", "promote"]
+__all__ = ["Chain", "Node", "fold", "run_chain"]
 
-Floats = NDArray[np.float64]
-Positions = NDArray[np.int64]
-Pool = Literal["first", "sum"]
+Allowed = NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True)
 class Chain:
-    """How far and how a chain goes.
+    """How far a chain goes.
 
     Attributes:
         depth: rounds, the first included; 1 is one round, which is no chain.
         parent: weight of a list itself beside what grew from it; 1 is the published method.
         keep: papers kept of every list.
-        start: how many of a list's first papers are passed over when one is promoted. (The method skips one,
-            since the query paper may be in the corpus; here seeds are never on a list.)
-        agree: lists of one round that must have a paper among their ``keep`` before it is promoted.
-        near: least rank in the root's abstract list, as a share of ``keep``; 1 prunes nothing.
-        pool: ``first``: a paper counts once in a list, at its best chunk; ``sum``: once for every chunk.
     """
 
     depth: int = 3
     parent: float = 10.0
     keep: int = 300
-    start: int = 0
-    agree: int = 1
-    near: float = 1.0
-    pool: Pool = "first"
 
     def __post_init__(self) -> None:
         if not 1 <= self.depth <= 5:
             raise UsageError(f"the chain's depth is {self.depth}", why="it must be from 1 to 5")
-        if self.keep < 1 or self.start < 0 or self.agree < 1 or self.parent <= 0 or not 0 < self.near <= 1:
+        if self.keep < 1 or self.parent <= 0:
             raise UsageError(
-                "the numbers of a chain are out of range",
-                why="keep and agree are 1 or more, start 0 or more, parent above 0, near in (0, 1]",
+                "the numbers of a chain are out of range", why="keep is 1 or more, parent above 0"
             )
-        if self.pool not in get_args(Pool):
-            raise UsageError(f"unknown pool {self.pool!r}", why="known: first, sum")
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """One list: positions of papers, best first; repeats where every chunk counts."""
-
-    papers: Positions
-
-    def fused(self, weight: float, k: int, into: Floats) -> None:
-        """Add weight / (k + rank) for every place."""
-        np.add.at(into, self.papers, weight / (k + 1.0 + np.arange(len(self.papers))))
 
 
 @dataclass
 class Node:
-    """A list, the paper it promoted, and what that paper found.
+    """A list, and what the paper that it promoted found.
 
     Attributes:
-        ranked: what the probe found.
-        branch: the root list it grew from.
+        papers: positions that the probe found, best first.
+        gone: positions that lists of its branch have promoted, and the seeds.
         leaf: whether it promotes nothing (abstract lists).
-        children: one list per probe, asked with the promoted paper; [] where none was.
+        children: one list per probe, of the promoted paper; [] where none was promoted.
     """
 
-    ranked: Ranked
-    branch: int
-    leaf: bool
+    papers: Positions
+    gone: set[int]
+    leaf: bool = False
     children: list[Node] = field(default_factory=list)
 
+    def promote(self) -> int | None:
+        """The first paper that its branch has not promoted yet, now marked as promoted; None without one."""
+        paper = None if self.leaf else next((p for p in self.papers.tolist() if p not in self.gone), None)
+        if paper is not None:
+            self.gone.add(paper)
+        return paper
 
-def promote(
-    node: Node, chain: Chain, gone: set[int], siblings: Sequence[Node], near: set[int] | None
-) -> int | None:
-    """The paper that a list promotes, or None.
 
-    Args:
-        node: the list.
-        chain: the options.
-        gone: promoted before in this branch, and the seeds; the chosen one is added.
-        siblings: all lists of the same parent, the node included.
-        near: the papers near enough to the root, or None for all.
+def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> NDArray[np.float64]:
+    """(papers,) fused scores of a search whose lists promote papers; 0 for a paper on no list.
+
+    Raises:
+        UsageError: no probe of the search has a reading to search with.
     """
-    held = [set(other.ranked.papers.tolist()) for other in siblings] if chain.agree > 1 else []
-    seen = list(dict.fromkeys(node.ranked.papers.tolist()))
-    for paper in seen[chain.start :]:
-        if paper in gone or (near is not None and paper not in near):
-            continue
-        if held and sum(paper in other for other in held) < chain.agree:
-            continue
-        gone.add(paper)
-        return int(paper)
-    return None
+    probes = search.probes
+    if len(probes) < 2 or not any(probe.asking for probe in probes):
+        raise UsageError(
+            f"a chain cannot follow the search by {search.planner}",
+            why="it needs several probes, some of which ask with a reading of the paper",
+            hint="prism | chain",
+        )
+    seeds = {index.position(seed) for seed in search.seeds}
+    able = np.ones(len(index), dtype=np.bool_) if allowed is None else allowed.copy()
+    able[list(seeds)] = False
+
+    def lists(asked: Sequence[Probe]) -> list[Positions]:
+        found = index.score(index.look_up(asked))
+        return [one.best(chain.keep, index.id_order, able, drop_unknown=True).papers for one in found]
+
+    leaves = [not probe.asking for probe in probes]
+    roots = [Node(papers, set(seeds), leaf) for papers, leaf in zip(lists(probes), leaves, strict=True)]
+    level = roots
+    for _ in range(chain.depth - 1):
+        grown = [(node, paper) for node in level if (paper := node.promote()) is not None]
+        if not grown:
+            break
+        found = iter(
+            lists([replace(p, seeds=(index.ids[paper],), text="") for _, paper in grown for p in probes])
+        )
+        for node, _ in grown:
+            node.children = [Node(next(found), node.gone, leaf) for leaf in leaves]
+        level = [child for node, _ in grown for child in node.children]
+    return fold(roots, chain, index.id_order, search.fusion.k)
 
 
-def fold(roots: Sequence[Node], chain: Chain, id_order: NDArray[np.int32], k: int) -> Floats:
+def fold(roots: Sequence[Node], chain: Chain, id_order: NDArray[np.int32], k: int) -> NDArray[np.float64]:
     """(papers,) fused scores, from the deepest lists up; 0 for a paper on no list.
 
     Args:
@@ -126,18 +123,15 @@ def fold(roots: Sequence[Node], chain: Chain, id_order: NDArray[np.int32], k: in
         k: the constant of reciprocal rank fusion.
     """
 
-    def own(node: Node) -> Ranked:
-        if not node.children:
-            return node.ranked
-        merged = np.zeros(len(id_order))
-        for child in node.children:
-            own(child).fused(1.0, k, merged)
-        both = np.zeros(len(id_order))
-        Ranked(top_positions(merged, chain.keep, id_order, merged > 0)).fused(1.0, k, both)
-        node.ranked.fused(chain.parent, k, both)
-        return Ranked(top_positions(both, chain.keep, id_order, both > 0))
+    def total(nodes: Sequence[Node]) -> NDArray[np.float64]:
+        return reciprocal_ranks([(folded(node), 1.0) for node in nodes], len(id_order), k)
 
-    total = np.zeros(len(id_order))
-    for root in roots:
-        own(root).fused(1.0, k, total)
-    return total
+    def folded(node: Node) -> Positions:
+        if not node.children:
+            return node.papers
+        merged = total(node.children)
+        below = top_positions(merged, chain.keep, id_order, merged > 0)
+        both = reciprocal_ranks([(below, 1.0), (node.papers, chain.parent)], len(id_order), k)
+        return top_positions(both, chain.keep, id_order, both > 0)
+
+    return total(roots)

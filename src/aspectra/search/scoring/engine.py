@@ -17,7 +17,7 @@ from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
 from aspectra.search.scoring.scores import Fused, Scoring, score_papers
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import Asked
+from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
 
 __all__ = ["Engine", "Found"]
@@ -161,7 +161,7 @@ class Engine:
             if paper_id in seen:
                 continue
             if paper_id not in quotable and any(o in quotable and o in ranked for o in others):
-                continue  # a version with an abstract follows: it says more, and can be quoted
+                continue  # a version with an abstract follows, which can be quoted
             chosen.append(paper_id)
             seen.update(others)
         return chosen

@@ -37,7 +37,7 @@ class Scale(NamedTuple):
 
 
 def highest(scores: Floats, allowed: NDArray[np.bool_] | None = None) -> float | None:
-    """The highest known score of the papers that may be ranked: a seed's likeness to itself says nothing.
+    """The highest known score of the papers that may be ranked: a seed's likeness to itself does not count.
 
     Args:
         scores: (n,) of the papers in question.

@@ -1,4 +1,4 @@
-"""Scores of a plan's papers: probes asked, answers fused, conditions applied."""
+"""Scores of a plan's papers: probes scored and fused, conditions applied."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, lead
 from aspectra.search.plan import Search
-from aspectra.search.scoring.chain import Chain
-from aspectra.search.scoring.chain_rounds import run_chain
+from aspectra.search.scoring.chain import Chain, run_chain
 from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import Asked
+from aspectra.views.protocol import Asked
 from aspectra.views.view import Floats, Positions, top_positions
 
 __all__ = ["Fused", "Scoring", "score_exactly", "score_papers"]
@@ -116,14 +115,14 @@ def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, 
         return fused
     # Best first, until no paper left can pass the last of the best any more.
     order = top_positions(fused.scores, len(fused.papers), index.id_order[fused.papers])
-    reach = worth * sum(not how.conditions[n].filters for n in slow)
+    most = worth * sum(not how.conditions[n].filters for n in slow)
     done: list[Fused] = []
     settled = np.zeros(0)
     first, size = 0, max(_BATCH, 2 * depth)
     while first < len(order):
         if len(settled) >= depth:
             last = np.partition(settled, len(settled) - depth)[len(settled) - depth]
-            if fused.scores[order[first]] + reach < last:
+            if fused.scores[order[first]] + most < last:
                 break
         done.append(_with_conditions(index, how, slow, fused.take(order[first : first + size]), worth))
         settled = np.concatenate((settled, done[-1].scores))
@@ -160,7 +159,7 @@ def _join(parts: Sequence[Fused]) -> Fused:
 
 
 def score_exactly(index: Index, search: Search, fused: Fused, papers: Positions) -> Fused:
-    """What a search would have said of papers that it did not rank; they get no place in its order.
+    """Scores that a search would have given to papers that it did not rank; they get no place in its order.
 
     Args:
         index: the generation.

@@ -12,20 +12,20 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.llm.chat import Reply, Request
 from aspectra.search.plan import Search
-from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.prompts import Prompt, criteria
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.repair import json_values, without_thoughts
+from aspectra.search.rerank.templates import Prompt, criteria
 from aspectra.search.step import Step
 
 __all__ = [
     "ask_wording",
     "criterion_of",
     "field_of",
+    "kind_texts",
     "kinds",
     "prompt",
     "reworded",
     "step_of",
-    "way",
     "wording",
 ]
 
@@ -41,14 +41,14 @@ _LONGEST = 4000  # characters of a new wording; more is no query but an essay
 
 @cache
 def kinds() -> Mapping[str, Mapping[str, str]]:
-    """Name -> ``write`` (how texts that fit may speak) and ``look`` (what to learn from those found)."""
+    """Name -> ``write`` (how texts that fit may be worded) and ``look`` (what to learn from those found)."""
     found: dict[str, dict[str, str]] = tomllib.loads(
         (files(_PACKAGE) / "prompts" / "kinds.toml").read_text("utf-8")
     )
     return {name: {k: " ".join(v.split()) for k, v in entry.items()} for name, entry in found.items()}
 
 
-def way(kind: str) -> Mapping[str, str]:
+def kind_texts(kind: str) -> Mapping[str, str]:
     """One of :func:`kinds`.
 
     Raises:
@@ -60,7 +60,7 @@ def way(kind: str) -> Mapping[str, str]:
 
 
 def criterion_of(kind: str) -> str:
-    """What makes a text fit in a search of this kind, as judges call it; "" where the question says it."""
+    """What makes a text fit in a search of this kind, as judges call it; "" where the query says it."""
     return kind if kind in criteria() else ""
 
 
@@ -89,9 +89,9 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
     """What a model makes of the asker's question, or "" where nothing usable comes.
 
     Args:
-        asker: counts the asking; its shelf holds the question.
+        asker: counts the calls; its texts hold the question.
         words: the prompt.
-        kind: of search, see :func:`way`.
+        kind: of search, see :func:`kind_texts`.
         more: values of the prompt's other placeholders.
     """
 
@@ -99,7 +99,7 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
         return bool(wording(reply.text))
 
     def build(share: float) -> Request:
-        values = {**asker.shelf.values([], [], share), "way": way(kind)["write"], **more}
+        values = {**asker.shown.values([], [], share), "way": kind_texts(kind)["write"], **more}
         return Request(words.messages(values), words.stamp, max_tokens=700, schema=_WORDING, accept=usable)
 
     reply = await asker.ask(build, usable)
@@ -107,14 +107,14 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
 
 
 def reworded(search: Search, text: str, *, keep: bool = False) -> Search:
-    """The search asked in other words.
+    """The search in other words.
 
     Probes for aspects stay, since they compare sentences of the seeds.
 
     Args:
-        search: whose probes are asked anew.
+        search: whose probes get the new wording.
         text: the new wording, instead of words and seeds alike.
-        keep: ask the old wording too; the new one then has the same weight.
+        keep: search the old wording too; the new one then has the same weight.
     """
     new = []
     for probe in search.probes:

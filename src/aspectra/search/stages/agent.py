@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.rerank.showing import Shelf, as_data
-from aspectra.search.spelling import spell
+from aspectra.search.rerank.shown_texts import ShownTexts, as_data
 from aspectra.search.stages._rewording import (
     ask_wording,
     criterion_of,
     field_of,
+    kind_texts,
     prompt,
     reworded,
     step_of,
-    way,
 )
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
@@ -54,18 +54,18 @@ class Agent:
     read_prompt: str = ""
 
     def __post_init__(self) -> None:
-        way(self.kind)
+        kind_texts(self.kind)
         if not (1 <= self.hops <= 50 and 1 <= self.each <= 200):
             raise UsageError("an agent makes 1 to 50 hops and reads 1 to 200 papers in each")
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, 1)
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
-        asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
+        shown = ShownTexts(context.question(criterion_of(self.kind)), salt=context.salt)
+        asker = Asker(context.require(self.name), shown, concurrency=context.lanes)
         picked: list[str] = []
         seen: list[str] = []
         asked: list[str] = []
@@ -76,7 +76,7 @@ class Agent:
             query = loops.run(ask_wording(asker, prompt("hop", self.hop_prompt), self.kind, **place))
             if asker.stopped is not None:
                 break
-            # Without a wording of its own the first hop asks the question as it is; later ones end here.
+            # Without a new wording the first hop searches the question as it is; later hops end here.
             if not query and asked:
                 break
             hopped = replace(draft, search=reworded(draft.search, query)) if query else draft
@@ -88,7 +88,7 @@ class Agent:
             if not fresh:
                 continue
             seen += fresh
-            chosen, notes = loops.run(self._read(asker, shelf, hop, context.candidates(fresh), notes))
+            chosen, notes = loops.run(self._read(asker, shown, hop, context.candidates(fresh), notes))
             picked += chosen
             said[-1] += f" ({len(fresh)} read, {len(chosen)} picked)"
             if asker.stopped is not None:
@@ -100,7 +100,7 @@ class Agent:
         return draft.ordered(order), step_of(spell(self), asker, *said, degraded=asker.unanswered > 0)
 
     async def _read(
-        self, asker: Asker, shelf: Shelf, hop: int, papers: list[Candidate], notes: str
+        self, asker: Asker, shown: ShownTexts, hop: int, papers: list[Candidate], notes: str
     ) -> tuple[list[str], str]:
         """Ids picked among the papers, in their order, and the notes after reading them."""
         words = prompt("read", self.read_prompt)
@@ -120,8 +120,8 @@ class Agent:
 
         def build(share: float) -> Request:
             values = {
-                **shelf.values(papers, labels, share),
-                "look": way(self.kind)["look"],
+                **shown.values(papers, labels, share),
+                "look": kind_texts(self.kind)["look"],
                 "notes": as_data({"notes": notes}),
                 "hop": str(hop),
                 "hops": str(self.hops),

@@ -1,4 +1,4 @@
-"""A chain of searches: papers found for an aspect ask again, see :mod:`aspectra.search.scoring.chain`."""
+"""A chain of searches from papers that were found, see :mod:`aspectra.search.scoring.chain`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import spell
 from aspectra.search.scoring.chain import Chain
-from aspectra.search.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
@@ -22,7 +22,7 @@ class ChainStage(Chain):
     name: ClassVar[str] = "chain"
     needs_model: ClassVar[bool] = False
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.search.spelling import spell
+from aspectra.base.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
@@ -32,7 +32,7 @@ class Citations:
         if self.seeds < 1 or self.most < 1:
             raise UsageError("citations needs at least 1 paper to start from and 1 to end with")
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.seeds)
 

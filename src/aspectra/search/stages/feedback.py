@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import spell
 from aspectra.base.values import replace
-from aspectra.search.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
@@ -17,7 +17,7 @@ __all__ = ["Feedback"]
 @STAGES.register("feedback")
 @dataclass(frozen=True)
 class Feedback:
-    """Every probe is asked a second time with the first papers as its seeds, at a lower weight.
+    """Each probe is repeated with the first papers as its seeds, at a lower weight.
 
     Rocchio adds vectors; here scores in deviations are added, which works for words and vectors alike and can
     be read in the plan.
@@ -36,7 +36,7 @@ class Feedback:
         if self.papers < 1 or not 0 < self.weight < 10:
             raise UsageError("feedback needs at least 1 paper and a weight above 0")
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return self.papers
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
+from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Plan, Search
@@ -23,7 +24,6 @@ from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
-from aspectra.search.spelling import read_member, spell, split_line
 from aspectra.search.step import Step
 
 __all__ = [
@@ -42,7 +42,7 @@ class Draft:
     """What is known between two steps.
 
     Attributes:
-        search: what is asked, in its newest wording.
+        search: in its newest wording.
         within: ids that it may rank, of the step before it; None for all papers.
         ids: papers, best first; () where ``search`` was not run yet.
         scores: theirs; () once a stage has put them in an order of its own.
@@ -79,7 +79,7 @@ class Stage(Protocol):
 
     Attributes:
         name: as in :data:`STAGES`.
-        needs_model: whether it asks a language model.
+        needs_model: whether it needs a language model.
     """
 
     @property
@@ -88,14 +88,14 @@ class Stage(Protocol):
     @property
     def needs_model(self) -> bool: ...
 
-    def needs(self, wanted: int) -> int:
-        """How many papers it reads to hand on ``wanted``; 0: none, so that it runs before the search."""
+    def papers_read(self, wanted: int) -> int:
+        """How many papers it reads to return ``wanted``; 0: none, so that it runs before the search."""
         ...
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """The draft after it, and what it did. What a model does wrong is counted, never raised.
 
-        It runs in the caller's thread; what it asks of a model it waits for with
+        It runs in the caller's thread and waits for the replies of a model with
         :func:`aspectra.llm.loops.run`, so that no search holds up the calls of others.
         """
         ...
@@ -109,8 +109,8 @@ class Context:
 
     Args:
         engine: to search again.
-        plan: whose stages are run; it says what was asked.
-        model: who is asked; None where nobody is.
+        plan: whose stages are run.
+        model: for stages that need one, or None.
         lanes: calls under way at once.
         salt: another one makes all requests new to a journal: the number of a repeat, say.
     """
@@ -167,7 +167,7 @@ class Context:
         return out
 
     def question(self, criterion: str = "") -> Question:
-        """What was asked, as judges are told it.
+        """The question that judges get.
 
         Args:
             criterion: see :class:`Question`; "" for the one aspect that papers should share, else relevance.
@@ -176,16 +176,16 @@ class Context:
         probes, seeds = plan.search.probes, plan.search.seeds
         parts = [plan.text.strip() or next((p.text for p in probes if p.text.strip()), "")]
         parts += [f"{paper.title}\n{paper.abstract}".strip() for paper in self.papers(seeds)]
-        wishes = [plan.instruction.strip()]
+        instructions = [plan.instruction.strip()]
         alike = aspects_asked(probes, 1)
         for word, names in (("alike in", alike), ("different in", aspects_asked(probes, -1))):
-            wishes += [f"{word}: {', '.join(names)}"] if names else []
+            instructions += [f"{word}: {', '.join(names)}"] if names else []
         usual = (
             alike[0] if len(alike) == 1 and alike[0] in ("background", "method", "result") else "relevance"
         )
         return Question(
             "\n\n".join(part for part in parts if part),
-            "; ".join(wish for wish in wishes if wish),
+            "; ".join(part for part in instructions if part),
             tuple(condition.spelling for condition in plan.conditions),
             criterion or usual,
         )
@@ -202,5 +202,5 @@ def read_stages(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def needs_model(stages: Sequence[str]) -> bool:
-    """Whether any of the stages asks a language model."""
+    """Whether any of the stages needs a language model."""
     return any(read_member(STAGES.get, text, "stage").needs_model for text in stages)

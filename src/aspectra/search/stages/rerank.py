@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.rerank import rerank
-from aspectra.search.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
@@ -42,10 +42,10 @@ class Reranking:
 
     @property
     def needs_model(self) -> bool:
-        """Whether its judge asks one."""
+        """Whether its judge needs one."""
         return Method.parse(self.method).judge.needs_model
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.depth)
 

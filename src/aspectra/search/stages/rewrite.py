@@ -1,15 +1,15 @@
-"""Query rewriting: a model words the question once as texts that fit would speak (OBLIQ-Bench, section 5)."""
+"""Query rewriting: a model rewords the question once, like texts that would fit (OBLIQ-Bench, section 5)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from aspectra.base.spelling import spell
 from aspectra.llm import loops
-from aspectra.search.rerank.asking import Asker
-from aspectra.search.rerank.showing import Shelf
-from aspectra.search.spelling import spell
-from aspectra.search.stages._rewording import ask_wording, criterion_of, prompt, reworded, step_of, way
+from aspectra.search.rerank.asker import Asker
+from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.stages._rewording import ask_wording, criterion_of, kind_texts, prompt, reworded, step_of
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
@@ -24,7 +24,7 @@ class Rewrite:
     Attributes:
         kind: of search: ``general``, ``stance``, ``failure``, ``technique``, ``authorship`` or
             ``recollection``.
-        keep: whether the first wording is asked too.
+        keep: whether the first wording is searched too.
         prompt_file: another prompt than ours, or "".
     """
 
@@ -35,16 +35,16 @@ class Rewrite:
     prompt_file: str = ""
 
     def __post_init__(self) -> None:
-        way(self.kind)
+        kind_texts(self.kind)
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return 0  # it looks at no paper
 
     def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
-        shelf = Shelf(context.question(criterion_of(self.kind)), salt=context.salt)
-        asker = Asker(context.require(self.name), shelf, concurrency=context.lanes)
+        shown = ShownTexts(context.question(criterion_of(self.kind)), salt=context.salt)
+        asker = Asker(context.require(self.name), shown, concurrency=context.lanes)
         text = loops.run(ask_wording(asker, prompt("rewrite", self.prompt_file), self.kind))
         if not text:
             note = "no new wording came; the question was asked as it was"

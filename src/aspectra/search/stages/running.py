@@ -6,9 +6,9 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
+from aspectra.base.spelling import read_member
 from aspectra.base.values import replace as changed
 from aspectra.search.plan import Search
-from aspectra.search.spelling import read_member
 from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
 from aspectra.search.stages.top import Top
 from aspectra.search.step import Step
@@ -56,9 +56,9 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
     for step in steps:
         if not isinstance(step, Search) and step.needs_model:
             context.require(step.name)
-    wanted = [limit]  # papers that each step is to hand on
+    wanted = [limit]  # papers that each step returns
     for step in reversed(steps[1:]):
-        wanted.insert(0, len(context.engine) if isinstance(step, Search) else step.needs(wanted[0]))
+        wanted.insert(0, len(context.engine) if isinstance(step, Search) else step.papers_read(wanted[0]))
     cuts = [n for n, step in enumerate(steps) if isinstance(step, Top)] if prefixes is not None else []
     keys = {
         n: (f"{context.salt}/{changed(plan, steps=plan.steps[: n + 1], limit=0).hash}", wanted[n])
@@ -91,8 +91,8 @@ def _searched(context: Context, draft: Draft, count: int) -> Draft:
 
 
 def _after(stage: Stage, done: Progress, read: int, wanted: int, context: Context) -> Progress:
-    """What a stage makes of it: it reads so many papers and is to hand on so many."""
-    before = _searched(context, done.draft, read) if stage.needs(wanted) else done.draft
+    """The progress after a stage that reads ``read`` papers and returns ``wanted``."""
+    before = _searched(context, done.draft, read) if stage.papers_read(wanted) else done.draft
     clock = perf_counter()
     after, step = stage.run(before, wanted, context)
     moves = dict(done.moves)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.search.spelling import spell
+from aspectra.base.spelling import spell
 from aspectra.search.stages.protocol import STAGES, Context, Draft
 from aspectra.search.step import Step
 
@@ -30,7 +30,7 @@ class Top:
         if self.count < 1:
             raise UsageError(f"top({self.count}) leaves no paper", why="the number must be 1 or more")
 
-    def needs(self, wanted: int) -> int:
+    def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return min(wanted, self.count)
 

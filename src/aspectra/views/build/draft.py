@@ -14,8 +14,8 @@ from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.store import Store
 from aspectra.views.arrays import new_array
-from aspectra.views.build.vectors import Progress
 from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.progress import Progress
 from aspectra.views.settings import IndexSettings
 
 __all__ = ["Draft", "IndexReport"]

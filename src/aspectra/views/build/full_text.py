@@ -14,9 +14,9 @@ from aspectra.views.build.readings import fill_missing, reader_vectors, stored_s
 from aspectra.views.build.vectors import chunk_texts, chunk_vectors, section_chunks
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.kinds.protocol import ViewFacts, chunk_base
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
+from aspectra.views.protocol import ViewFacts, chunk_base
 from aspectra.views.units import Units
 
 __all__ = ["write_full_texts", "write_readings"]

@@ -17,14 +17,13 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.arrays import load_array
-from aspectra.views.build.vectors import Progress
 from aspectra.views.dense.lens_vectors import build_lens_vectors
-from aspectra.views.kinds.protocol import ViewFacts
-from aspectra.views.lenses.protocol import LENSES, LensValues, found_in_package
+from aspectra.views.lenses.protocol import LENSES, found_in_package
+from aspectra.views.progress import Progress
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Floats
 
-__all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "lens_values", "load_lens"]
+__all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "lens_values"]
 
 _AHEAD = 1000  # papers read at a time
 _MANY = 5000  # papers from which on starting processes is worth its second
@@ -165,8 +164,3 @@ def collect_lenses(
         else:
             lenses[name] = collect_lens(library, name, offsets, folder)
     return lenses, views
-
-
-def load_lens(folder: Path, name: str, facts: dict[str, Any]) -> LensValues:
-    """A lens's values from a generation, memory-mapped."""
-    return LensValues(tuple(facts["labels"]), load_array(folder / f"lens-{name}.npy"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
-from aspectra.views.build.vectors import Progress, citation_version
+from aspectra.views.build.vectors import citation_version
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.lenses.protocol import TextSpan
+from aspectra.views.progress import Progress
 from aspectra.views.readers.protocol import READERS, reading_text
 from aspectra.views.settings import IndexSettings
 from aspectra.views.units import Units
@@ -23,7 +22,6 @@ from aspectra.views.view import Floats
 __all__ = [
     "fill_missing",
     "make_readings",
-    "read_spans",
     "reader_state",
     "reader_vectors",
     "stored_spans",
@@ -101,13 +99,6 @@ def stored_spans(library: Store, name: str) -> Units:
     return Units(offsets, np.concatenate([nothing, *parts]))
 
 
-def read_spans(folder: Path, name: str, paper: int) -> list[TextSpan]:
-    """What a reader found in a paper of a generation."""
-    units = Units.load(folder / f"reading-{name}")
-    low, high = int(units.offsets[paper]), int(units.offsets[paper + 1])
-    return [TextSpan(Units.field_name(int(f)), int(a), int(b)) for f, a, b in units.spans[low:high]]
-
-
 def fill_missing(
     name: str,
     vectors: Floats,
@@ -116,9 +107,9 @@ def fill_missing(
     sentences: tuple[NDArray[np.int64], NDArray[np.floating]],
     roles: tuple[tuple[str, ...], NDArray[np.floating]] | None,
 ) -> dict[str, Any]:
-    """Give every paper without a reading the vector of what stands for it, in place; returns the counts.
+    """Give every paper without a reading another vector in its place; returns the counts.
 
-    With full text, the whole paper stands for a missing aspect: the mean of its chunks. Without, the
+    With full text, the whole paper replaces a missing aspect: the mean of its chunks. Without, the
     abstract's sentences that have the aspect's role, by the lens ``roles``; else the whole abstract. Never a
     zero vector, which would be as near to everything as to nothing.
 

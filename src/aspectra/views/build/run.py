@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
@@ -19,7 +20,6 @@ from aspectra.views.build.generation import FORMAT, write_generation
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.vectors import (
-    Progress,
     chunk_vectors,
     encode_abstracts,
     encode_chunks,
@@ -27,6 +27,7 @@ from aspectra.views.build.vectors import (
 )
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION
+from aspectra.views.progress import Progress, quiet
 from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 
@@ -40,15 +41,11 @@ def settings_of(library: Store) -> IndexSettings:
     return IndexSettings.loads(library.meta(SETTINGS_KEY))
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    """No progress shown."""
-
-
 def build_index(
     library: Store,
     settings: IndexSettings | None = None,
     *,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
     rebuild: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
     sample: Sequence[str] | None = None,
@@ -67,7 +64,7 @@ def build_index(
             shards of a collection; default: a sample of the library.
 
     Raises:
-        LibraryBusy: somebody else is writing.
+        LibraryBusy: another process is writing.
     """
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
@@ -75,14 +72,15 @@ def build_index(
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
         fixed = _fixed(library, chosen, encoders, sample)
-        current = None if rebuild else _current(library)
-        manifest = {} if current is None else library.generations.manifest(current)
-        same = manifest.get("fixed") == fixed and manifest.get("revision") == library.revision
+        name, manifest = _current(library)
+        # A generation without full texts was followed by no collection of orphans.
+        changed = manifest.get("revision") != library.revision or "fixed" not in manifest
+        same = not rebuild and not changed and manifest["fixed"] == fixed
         state = manifest["state"] if same else _state(library, chosen, fixed)
-        if current is not None and manifest.get("state") == state:
-            if not same:
+        if not rebuild and manifest.get("state") == state:
+            if changed:
                 writer.derived.collect()
-            return IndexReport(manifest["papers"], generation=current.name, changed=False)
+            return IndexReport(manifest["papers"], generation=name, changed=False)
         report = IndexReport()
         clock = perf_counter()
         for _, encoder in encoders:
@@ -112,17 +110,19 @@ def build_index(
         report.generation = _publish(
             Draft(library, Path(), chosen, encoders, report, progress, sample), identity
         )
-        writer.derived.collect()
+        if changed:  # else nothing was orphaned since the last time
+            writer.derived.collect()
         writer.checkpoint()
         return report
 
 
-def _current(library: Store) -> Path | None:
-    """The generation in use; None where it is missing or damaged, since a new one mends that."""
+def _current(library: Store) -> tuple[str, dict[str, Any]]:
+    """Name and manifest of the generation in use; empty where they are missing or damaged."""
     try:
-        return library.generations.current()
+        folder = library.generations.current()
+        return ("", {}) if folder is None else (folder.name, library.generations.manifest(folder))
     except LibraryCorrupt:
-        return None
+        return "", {}
 
 
 def _publish(draft: Draft, identity: dict[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
 from aspectra.views.chunks import chunk_spans, windows
 from aspectra.views.encoders.protocol import Encoder, Vectors
+from aspectra.views.progress import Progress
 from aspectra.views.settings import ChunkSize, IndexSettings
 from aspectra.views.units import paper_spans
 
 __all__ = [
-    "Progress",
     "abstract_vectors",
     "chunk_texts",
     "chunk_vectors",
@@ -29,8 +29,6 @@ __all__ = [
     "section_chunks",
     "sentence_vectors",
 ]
-
-Progress = Callable[[str, int, int], None]
 
 _AHEAD = 8  # batches sorted by length together, so that little is spent on padding
 _WINDOW_WORDS = 300  # fits 512 word pieces of ordinary prose

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.dense.matching import widen
+from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.view import Floats, Metric, Positions
 
 __all__ = ["centroids", "mean_query", "score_means"]
@@ -19,7 +20,7 @@ _BLOCK = 512  # rows at a time: 768 kB at 384 dimensions
 def mean_query(query: Floats, weights: Floats | None = None) -> Floats:
     """(dimensions,) weighted mean of query rows at unit length; zeros where none takes part."""
     weighted = query if weights is None else query * weights[:, None]
-    mean: Floats = _unit(weighted.sum(axis=0, keepdims=True))[0]
+    mean: Floats = unit_rows(weighted.sum(axis=0, keepdims=True))[0]
     return mean
 
 
@@ -32,7 +33,7 @@ def score_means(
         query: (dimensions,).
         means: (papers, dimensions).
         metric: see :func:`~aspectra.views.dense.matching.similarities`.
-        present: (papers,) False where a centroid is zeros, for whoever knows it already.
+        present: (papers,) False where a centroid is zeros, where it is known already.
     """
     if not query.any():
         return np.full(len(means), -np.inf, dtype=np.float32)
@@ -60,7 +61,7 @@ def centroids(
         if faded and row_weights is not None:
             block = block * row_weights[low:high, None]
         some, sums = _sums(block, ends[first : last + 1] - low)
-        out[first + some] = _unit(sums)
+        out[first + some] = unit_rows(sums)
         first = last
     return out
 
@@ -79,8 +80,3 @@ def _sums(rows: Floats, offsets: NDArray[np.integer]) -> tuple[Positions, Floats
         longer = int(np.searchsorted(-counts, -place, side="left"))
         sums[:longer] += rows[starts[:longer] + place]
     return order, sums
-
-
-def _unit(vectors: Floats) -> Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
-    return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32, copy=False)

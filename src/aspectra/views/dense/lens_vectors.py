@@ -3,7 +3,7 @@
 Each column has its mean over the library taken away and is divided by its deviation there, so that a habit
 counts as much as it is unusual (Burrows's Delta, 2002; its cosine form: Smith and Aldridge 2011). Values more
 than three deviations away count as three: one odd word is no style. Columns of a group share its weight, so
-that no group speaks louder for being longer.
+that a longer group does not count more.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.views.arrays import new_array
 from aspectra.views.encoders.protocol import Encoding, Kind
-from aspectra.views.kinds.protocol import ViewFacts
 from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Floats
 
 __all__ = ["LensEncoder", "VectorLens", "build_lens_vectors", "vector_lens"]

@@ -1,7 +1,7 @@
 """Scorers between the units of a seed and the units of papers: best match and MaxSim.
 
 All take query rows and rows of papers, and give one score per paper, higher is better, with the pair of
-rows that speaks most for it. :mod:`aspectra.views.dense.transport` is the fourth scorer, with the same face.
+rows that adds most to it. :mod:`aspectra.views.dense.transport` is another scorer with the same arguments.
 
 - Query: (m, dimensions) unit vectors, and optionally (m,) weights from 0 to 1.
 - Rows: (n, dimensions) unit vectors, float32 or float16 (memory-mapped ones are read block by block),
@@ -48,13 +48,19 @@ class Matches(NamedTuple):
 
     Attributes:
         scores: (papers,) float32, higher is better; -inf where no row of the paper takes part.
-        query_rows: (papers,) int64, the query's row in the pair that speaks most for the paper, or -1.
+        query_rows: (papers,) int64, the query's row in the pair that adds most to the score, or -1.
         rows: (papers,) int64, the paper's row in that pair, as an index into all rows, or -1.
     """
 
     scores: Floats
     query_rows: Positions
     rows: Positions
+
+    @classmethod
+    def none(cls, papers: int) -> Matches:
+        """No match of any paper, to be filled in."""
+        nobody = np.full(papers, -1, dtype=np.int64)
+        return cls(np.full(papers, -np.inf, dtype=np.float32), nobody, nobody.copy())
 
 
 def check_groups(
@@ -165,11 +171,7 @@ def _best(
     weights, query = weights[asked], query[asked]
     papers = len(offsets) - 1
     best = np.full((len(asked), papers), -np.inf, dtype=np.float32)
-    found = Matches(
-        np.full(papers, -np.inf, dtype=np.float32),
-        np.full(papers, -1, dtype=np.int64),
-        np.full(papers, -1, dtype=np.int64),
-    )
+    found = Matches.none(papers)
     step = max(_BLOCK, _CELLS // max(len(asked), 1))
     for first in range(int(offsets[0]), int(offsets[-1]) if len(asked) else 0, step):
         last = min(first + step, int(offsets[-1]))

@@ -198,12 +198,7 @@ def transport(
     check_groups(query, rows, offsets, query_weights, row_weights)
     if not temperature > 0:
         raise UsageError(f"the temperature must be above 0, not {temperature}")
-    papers = len(offsets) - 1
-    found = Matches(
-        np.full(papers, -np.inf, dtype=np.float32),
-        np.full(papers, -1, dtype=np.int64),
-        np.full(papers, -1, dtype=np.int64),
-    )
+    found = Matches.none(len(offsets) - 1)
     out_weights = np.ones(len(query), np.float32) if query_weights is None else query_weights
     asked = np.flatnonzero((out_weights > 0) & query.any(axis=1))
     if not len(asked):

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
 from aspectra.views.dense.matching import similarities, widen
-from aspectra.views.dense.query_encoder import QueryEncoder
 from aspectra.views.dense.reverse import nearest_in_seed
 from aspectra.views.dense.unit_batch import UnitBatch
-from aspectra.views.kinds.protocol import Asked, VectorView, View, ViewFacts
+from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments
+from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
@@ -75,7 +75,7 @@ class DenseView(View):
         self._kept: dict[_Part, UnitBatch] = {}
 
     def look_up(self, probe: Probe) -> Asked:
-        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             self._reverse_moments(probe)
         focus = self.query(probe.focus).vector if probe.focus else None
@@ -172,7 +172,7 @@ class DenseView(View):
             if self._role_weights is None:
                 raise ViewMismatch(
                     f"the view {self.name} does not know roles",
-                    why="only sentences have them, seen through the lens roles",
+                    why="only sentences have them, from the lens roles",
                     hint="aspectra index",
                 )
             weights *= self._role_weights(probe.roles)[rows]
@@ -182,7 +182,7 @@ class DenseView(View):
         return weights
 
     def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
-        """See :class:`~aspectra.views.kinds.protocol.View`.
+        """See :class:`~aspectra.views.protocol.View`.
 
         Probes that compare unit by unit share one pass over all vectors, those with a matching one reading of
         the papers' units. Units that decided are named only where there is one such probe.
@@ -214,7 +214,7 @@ class DenseView(View):
         if papers is None:
             values = self._row_scores(asked, None)
             pooled, best = Units.pool(values, np.asarray(self.units.offsets), probe.pooling)
-            return Scored(np.arange(len(pooled)), _floor(pooled), best, values)
+            return Scored(np.arange(len(pooled)), _floor(pooled), best)
         rows, local = self.units.rows(papers)
         pooled, best = Units.pool(self._row_scores(asked, rows), local, probe.pooling)
         best = np.where(best >= 0, rows[best] if len(rows) else -1, -1)
@@ -284,7 +284,7 @@ class DenseView(View):
                     pooled[full] = np.maximum.reduceat(by_unit, offsets[:-1][full])
             else:
                 pooled, _ = Units.pool(by_unit, offsets, one.probe.pooling)
-            out.append(Scored(np.arange(len(pooled)), _floor(pooled), by_unit=by_unit))
+            out.append(Scored(np.arange(len(pooled)), _floor(pooled)))
         return out
 
     def _batch(self, papers: Positions) -> UnitBatch:
@@ -322,7 +322,7 @@ class DenseView(View):
         return found.query_rows, found.rows, found.scores
 
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        """See :class:`~aspectra.views.protocol.View`."""
         # In reverse, a candidate without vectors has nothing to ask with.
         return scored.best(k, self._id_order, allowed, drop_unknown=asked.probe.reverse)
 

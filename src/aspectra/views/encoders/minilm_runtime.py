@@ -113,7 +113,7 @@ class Runtime:
             return self._dtype
 
     def run(self, ids: Sequence[Sequence[int]], limit: int, take: Callable[[int, Vectors], None]) -> None:
-        """Run all texts and hand each one's states over.
+        """Run all texts and pass each one's states to ``take``.
 
         Args:
             ids: per text, its token ids (at least one).

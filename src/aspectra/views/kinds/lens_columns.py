@@ -5,17 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from aspectra.views.dense.lens_vectors import LensEncoder
-from aspectra.views.dense.query_encoder import QueryEncoder
 from aspectra.views.dense.view import DenseView
-from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import VIEW_KINDS, ViewFacts
+from aspectra.views.encoders.query_encoder import QueryEncoder
+from aspectra.views.generation import Generation
+from aspectra.views.kinds.protocol import VIEW_KINDS, Other
+from aspectra.views.protocol import ViewFacts
 
 __all__ = ["open_lens_columns"]
 
 
 @VIEW_KINDS.register("vector")
-def open_lens_columns(index: Index, facts: ViewFacts) -> DenseView:
+def open_lens_columns(generation: Generation, facts: ViewFacts, other: Other) -> DenseView:
     """The view, opened; query texts are encoded by its lens."""
-    folder = index.folder / facts.stored["folder"]
+    folder = generation.folder / facts.stored["folder"]
     encoder = QueryEncoder(partial(LensEncoder, facts.lens, folder))
-    return DenseView(facts, folder, index.positions, index.id_order, encoder)
+    return DenseView(facts, folder, generation.positions, generation.id_order, encoder)

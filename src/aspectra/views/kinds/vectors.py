@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from aspectra.views.dense.view import DenseView
-from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import VIEW_KINDS, ViewFacts
+from aspectra.views.generation import Generation
+from aspectra.views.kinds.protocol import VIEW_KINDS, Other
+from aspectra.views.protocol import ViewFacts
 
 __all__ = ["open_vectors"]
 
 
 @VIEW_KINDS.register("dense")
-def open_vectors(index: Index, facts: ViewFacts) -> DenseView:
+def open_vectors(generation: Generation, facts: ViewFacts, other: Other) -> DenseView:
     """The view, opened; its encoder is loaded when a text is encoded."""
     return DenseView(
         facts,
-        index.folder / facts.stored["folder"],
-        index.positions,
-        index.id_order,
-        index.query_encoder(facts),
-        index.units_of(facts),
-        sample=lambda: index.sample,
-        role_weights=index.role_weights if facts.units == "sentences" else None,
-        other=index.vector_view,
+        generation.folder / facts.stored["folder"],
+        generation.positions,
+        generation.id_order,
+        generation.query_encoder(facts),
+        generation.units_of(facts),
+        sample=lambda: generation.sample,
+        role_weights=generation.role_weights if facts.units == "sentences" else None,
+        other=other,
     )

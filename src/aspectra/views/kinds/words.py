@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import VIEW_KINDS, ViewFacts
+from aspectra.views.generation import Generation
+from aspectra.views.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.lexical.bm25 import LexicalView
+from aspectra.views.protocol import ViewFacts
 
 __all__ = ["open_words"]
 
 
 @VIEW_KINDS.register("lexical")
-def open_words(index: Index, facts: ViewFacts) -> LexicalView:
+def open_words(generation: Generation, facts: ViewFacts, other: Other) -> LexicalView:
     """The view, opened."""
     return LexicalView(
         facts,
-        index.folder / facts.stored["folder"],
-        lambda: index.positions,
-        index.id_order,
-        index.settings.lexical,
-        index.seed_text(facts),
-        index.units_of(facts),
+        generation.folder / facts.stored["folder"],
+        lambda: generation.positions,
+        generation.id_order,
+        generation.lexical,
+        generation.seed_text(facts),
+        generation.units_of(facts),
     )

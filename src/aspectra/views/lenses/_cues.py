@@ -7,7 +7,6 @@ repeated all over a long text cannot decide alone. Its grade is ``1 / (1 + exp(-
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,11 +20,12 @@ import numpy as np
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._features import Features, logistic
 from aspectra.views.lenses._layout import Layout, layout
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["Cue", "CueLens", "CueTable", "LeadText", "cue", "hardness", "lead_text", "logistic", "strongest"]
+__all__ = ["Cue", "CueLens", "CueTable", "LeadText", "cue", "hardness", "lead_text", "strongest"]
 
 # Characters read: the style of a page shows long before its end.
 _MOST = 12_000
@@ -332,11 +332,6 @@ def lead_text(paper: Paper) -> LeadText:
     return _prepared(field, paper.title, lead[:_MOST])
 
 
-def logistic(odds: float) -> float:
-    """1 / (1 + exp(-odds)), without overflow."""
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
-
-
 def hardness(lead: LeadText) -> float:
     """Letters a word above the middle, -1.5 to 1.5; 0 where words say nothing."""
     if lead.cjk > 0.3 or lead.words < _LEAST_WORDS:
@@ -364,6 +359,11 @@ class CueLens:
     def table(self) -> CueTable:
         """The cues; read at the first use, since a search mostly needs the labels alone."""
         return CueTable.load(self.name)
+
+    @cached_property
+    def features(self) -> Features:
+        """What is read beside the cues, of a lens that has a file of it."""
+        return Features(self.name)
 
     def apply(self, papers: Sequence[Paper]) -> list[Floats]:
         """(1, labels) grades of each paper."""

@@ -7,10 +7,13 @@ line, as most abstracts are, costs next to nothing.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, NamedTuple
+
+from aspectra.views.lenses._data import load_data
 
 __all__ = ["Layout", "Line", "LineKind", "asks", "layout"]
 
@@ -36,10 +39,7 @@ class Layout:
     @cached_property
     def counts(self) -> Mapping[LineKind, int]:
         """Lines of each kind; kinds without a line are missing."""
-        out: dict[LineKind, int] = {}
-        for line in self.lines:
-            out[line.kind] = out.get(line.kind, 0) + 1
-        return out
+        return Counter(line.kind for line in self.lines)
 
     @cached_property
     def weights(self) -> Mapping[LineKind, int]:
@@ -66,60 +66,21 @@ class Layout:
         return next((line for line in self.lines if line.kind in kinds), None)
 
 
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_HASH = re.compile(r"\s*#{1,6}(?:\s|$)")
-_UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,}|\*{3,}|~{3,})\s*$")
-_BULLET = re.compile(r"\s*(?:[-*+•·▪◦‣–—]\s+|\[[ xX]\]\s)\S")
-_NUMBER = re.compile(
-    r"\s*(?:\(?(?:(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)、．]|[A-Z]\))\s*(?!\d)\S"
-    r"|[（(][一二三四五六七八九十\d]{1,3}[)）]|[一二三四五六七八九十]{1,3}[、．.]\s*\S"
-    r"|第[一二三四五六七八九十\d]{1,3}步|[①-⑳]|(?:[Ss]tep|Schritt)\s+\d+\b)"
-)
-# 3.1 and 7.2.4: clauses of a document that is meant to be referred to; longer ones are numbered paragraphs.
-_LONGEST_CLAUSE = 250
-_CLAUSE = re.compile(r"\s*(?:§\s*)?\d{1,2}(?:\.\d{1,2}){1,3}\.?\s+\S")
-# "-x, --long  what it does", "/S  what", "-o：what", in man pages and help texts; a mere flag at the start of
-# a command line is not followed by a description.
-_FLAG = re.compile(r"\s*[*`|]{0,3}(?:--?[A-Za-z\d?#@][\w.+-]*|--?(?=[:：])|\+[A-Za-z]\b|/[A-Z?]{1,3}\b)")
-_DESCRIBED = re.compile(r"(?:[:：](?=\s|[^\x00-\x7f])|\s{2,}|\t|\s[—–#]\s|[^\x00-\x7f])\s*\S")
+_LONGEST_CLAUSE = 250  # characters; longer lines are numbered paragraphs
 _OPTION_REACH = 100  # characters in which an option and its arguments end
-_QUESTION = re.compile(
-    r"[*_#>\s]{0,8}(?:Q(?:uestion)?|F(?:rage)?|问题?|提问|(?:Question|Asked|Frage) (?:from|by"
-    r"|von) [^:：\n]{2,40})"
-    r" ?\d{0,3} ?[*_]{0,2}[:：.)]",
-    re.IGNORECASE,
-)
-_ANSWER = re.compile(
-    r"[*_#>\s]{0,8}(?:A(?=[:：.])|(?:\w+ )?(?:Answer|Antwort)(?: \([^)\n]{1,30}\))?|答案?"
-    r"|回答) ?\d{0,3} ?[*_]{0,2}[:：.]",
-    re.IGNORECASE,
-)
-_LETTER_A = re.compile(r"\s*[*_]{0,2}[Aa][*_]{0,2}[.:：]")
-# "name: text" and "name wrote: text", as threads and interviews have it.
-_TURN = re.compile(
-    r"\s*+([^\W\d][\w.'’-]{1,24}(?: [\w.'’-]{1,15}){0,2}?)(?: (?:wrote|writes|said|schrieb|写道|说))?"
-    r"\s?[:：](?:\s+\S|[^\x00-\x7f])"
-)
-_QUOTE = re.compile(r"\s*>\s")
-_PROMPT = re.compile(r"\s*(?:\$|>>>|PS>|C:\\[^>]*>|\[?\w+@[\w.-]+[^#$\n]{0,40}[#$]|%)\s+\S")
-_INDENTED = re.compile(r"(?: {4}|\t)\s*[^\s\-*•\d]")
-_TICKED = re.compile(r"\s*`[^`]+`[.:;]?\s*$")
-_COMMENT = re.compile(r"\s*(?:#(?!!)|//|/\*|\*/|\*\s|--\s|;;?\s|'\s|%\s|<!--|\(\*|\{-|REM\b|\"\"\")")
-_CODE = re.compile(
-    r"(?:^|\s)--?[A-Za-z][\w-]*(?=[\s=,\]]|$)|[{};]\s*$|\w\([^)\s]*\)|\s(?:\|\|?|&&|>>?|<<)\s"
-    r"|<[a-z][\w_/-]*>|\{\{"
-    r"|[\w\])\"']\s*(?::?=|=>|->|\+=|==)\s*[\w\"'\[({$]|(?:^|\s)(?:~|\.{1,2})?/[\w.*-]+|\$[\w{(]|\\$|^\s*@\w+"
-    r"|^\s*(?:def|class|import|from|function|var|let|const|return|public|private|static|package|sudo"
-    r"|SELECT|INSERT|echo)\s"
-)
-_PLAIN_COMMAND = re.compile(r"\s*[a-z./~$(\[{\"'<:!][^\s]*(?:\s|$)")
-_FUNCTION_WORDS = re.compile(
-    r"\b(?:the|is|are|was|were|of|that|which|with|when|you|your|it|its|this|they|have|has|will|can|not|be"
-    r"|der|die|das|und|ist|nicht)\b",
-    re.I,
-)
 _CLOSERS = " \t\r\"'”’“‘»)」』*_"
 _LONGEST_COMMAND = 300  # characters; longer lines are paragraphs
+
+
+@cache
+def _marks() -> dict[str, re.Pattern[str]]:
+    """The patterns of ``data/layout.toml``; compiled at the first use."""
+    return {name: re.compile(pattern) for name, pattern in load_data("layout").items()}
+
+
+def _is(mark: str, line: str) -> bool:
+    """Whether a line begins with a mark."""
+    return _marks()[mark].match(line) is not None
 
 
 def _ends_with(line: str, marks: str) -> bool:
@@ -138,20 +99,20 @@ def asks(line: str) -> bool:
 
 
 def _is_option(line: str) -> bool:
-    flag = _FLAG.match(line)
+    flag = _marks()["flag"].match(line)
     if flag is None:
         return False
-    described = _DESCRIBED.search(line, flag.end(), flag.end() + _OPTION_REACH)
+    described = _marks()["described"].search(line, flag.end(), flag.end() + _OPTION_REACH)
     return described is not None and line.count(" ", flag.end(), described.start()) <= 3
 
 
 def _looks_like_code(line: str) -> bool:
-    if _PROMPT.match(line) or _TICKED.match(line):
+    if _is("prompt", line) or _is("ticked", line):
         return True
-    if len(line) > _LONGEST_COMMAND or not _CODE.search(line):
+    if len(line) > _LONGEST_COMMAND or not _marks()["code"].search(line):
         return False
     words = max(1, line.count(" "))
-    spoken = len(_FUNCTION_WORDS.findall(line))
+    spoken = len(_marks()["function_words"].findall(line))
     # In prose every third or fourth word is a function word; a stop at the end makes it a sentence.
     return spoken <= (0 if _ends_sentence(line) else 0.15 * words)
 
@@ -159,23 +120,23 @@ def _looks_like_code(line: str) -> bool:
 def _outside(line: str) -> LineKind | None:
     """The kind of a line outside code fences by its own marks, None for prose and ``#`` lines."""
     found: LineKind | None = None
-    if len(line) <= _LONGEST_CLAUSE and _CLAUSE.match(line):
+    if len(line) <= _LONGEST_CLAUSE and _is("clause", line):
         found = "clause"
     elif _is_option(line):
         found = "option"
-    elif _BULLET.match(line) or _NUMBER.match(line):
+    elif _is("bullet", line) or _is("number", line):
         found = "item"
-    elif _QUESTION.match(line):
+    elif _is("question", line):
         found = "question"
-    elif _ANSWER.match(line):
+    elif _is("answer", line):
         found = "answer"
-    elif _QUOTE.match(line):
+    elif _is("quote", line):
         found = "quote"
-    elif _looks_like_code(line) or (_INDENTED.match(line) and not _ends_sentence(line)):
+    elif _looks_like_code(line) or (_is("indented", line) and not _ends_sentence(line)):
         found = "code"
     elif line.lstrip().startswith(("//", "/*", "<!--")):
         found = "comment"
-    elif _TURN.match(line):
+    elif _is("turn", line):
         found = "turn"
     elif line.isupper() and len(line.strip()) <= 60 and not _ends_sentence(line):
         found = "heading"
@@ -185,7 +146,7 @@ def _outside(line: str) -> LineKind | None:
 def _fenced(line: str) -> LineKind:
     if _is_option(line):
         return "option"
-    return "comment" if _COMMENT.match(line) else "code"
+    return "comment" if _is("comment", line) else "code"
 
 
 def _hash_runs(rows: list[str], kinds: list[LineKind | None]) -> None:
@@ -195,19 +156,19 @@ def _hash_runs(rows: list[str], kinds: list[LineKind | None]) -> None:
     """
     at = 0
     while at < len(rows):
-        if kinds[at] is not None or not _HASH.match(rows[at]):
+        if kinds[at] is not None or not _is("hash", rows[at]):
             at += 1
             continue
         stop = at
-        while stop < len(rows) and kinds[stop] is None and _HASH.match(rows[stop]):
+        while stop < len(rows) and kinds[stop] is None and _is("hash", rows[stop]):
             stop += 1
         below = rows[stop] if stop < len(rows) else ""
         commands = stop < len(rows) and (
             kinds[stop] == "code"
             or (
                 kinds[stop] in (None, "turn")
-                and (bool(_PLAIN_COMMAND.match(below)) or rows[stop - 1].rstrip().endswith((":", "：")))
-                and not _FUNCTION_WORDS.search(below)
+                and (_is("plain_command", below) or rows[stop - 1].rstrip().endswith((":", "：")))
+                and not _marks()["function_words"].search(below)
                 and not _ends_sentence(below)
             )
         )
@@ -217,7 +178,7 @@ def _hash_runs(rows: list[str], kinds: list[LineKind | None]) -> None:
         while commands and stop < len(rows) and rows[stop].strip() and kinds[stop] in (None, "code", "turn"):
             kinds[stop] = "code"
             stop += 1
-            if stop < len(rows) and _HASH.match(rows[stop]):
+            if stop < len(rows) and _is("hash", rows[stop]):
                 break
         at = stop
 
@@ -235,12 +196,12 @@ def layout(text: str) -> Layout:
     for i, row in enumerate(rows):
         if not row.strip():
             skipped.add(i)
-        elif _FENCE.match(row):
+        elif _is("fence", row):
             fence = not fence
             skipped.add(i)
         elif fence:
             kinds[i] = _fenced(row)
-        elif _UNDERLINE.match(row):
+        elif _is("underline", row):
             skipped.add(i)
             if i and kinds[i - 1] is None and i - 1 not in skipped:
                 kinds[i - 1] = "heading"
@@ -248,7 +209,7 @@ def layout(text: str) -> Layout:
             kinds[i] = _outside(row)
     if "question" not in kinds:  # "A." is then the first of several points
         kinds = [
-            "item" if k == "answer" and _LETTER_A.match(r) else k for k, r in zip(kinds, rows, strict=True)
+            "item" if k == "answer" and _is("letter_a", r) else k for k, r in zip(kinds, rows, strict=True)
         ]
     if "#" in text:
         _hash_runs(rows, kinds)

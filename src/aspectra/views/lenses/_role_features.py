@@ -17,6 +17,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses._remembered import Remembered
 
 __all__ = ["PLACES", "UNKNOWN", "Pieces", "Words", "pooled", "sentence_keys"]
@@ -32,18 +33,6 @@ _KEY_BITS = 3 * _BITS + 3
 _LONGEST_WORD = 40  # letters; longer runs are no words
 
 _WORD = re.compile(r"[^\W_]+|[^\w\s]|_")  # runs of letters and digits; each other sign by itself
-
-_OWN = "we our here".split()
-_THIS = "this the present".split()
-_WORK = (
-    "paper article work study thesis dissertation report survey chapter letter manuscript tutorial".split()
-)
-_FOUND = (
-    "result results finding findings experiment experiments experimental experimentally evaluation "
-    "evaluations evaluated evaluate outperform outperforms demonstrate demonstrates demonstrated "
-    "significantly found reveal reveals revealed %"
-).split()
-_SAY = "show shows showed shown indicate indicates indicated suggest suggests conclude".split()
 
 # One-hot groups: how many values each has.
 _GROUPS = {
@@ -110,8 +99,9 @@ class Words:
         )
         self._words = Remembered(self._divide)
         self._tokens = Remembered(self._pieces)
+        data = load_data("role_words")
         self._own, self._this, self._work, self._found, self._say = (
-            self._marks(words) for words in (_OWN, _THIS, _WORK, _FOUND, _SAY)
+            self._marks(data[name].split()) for name in ("own", "this", "work", "found", "say")
         )
         self._in, self._of_this, self._that = (self._number[word] for word in ("in", "this", "that"))
 

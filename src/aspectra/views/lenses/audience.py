@@ -11,7 +11,6 @@ Among papers everyday words are the rare ones.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from aspectra.papers.paper import Paper
@@ -19,26 +18,6 @@ from aspectra.views.lenses._cues import CueLens, LeadText, hardness
 from aspectra.views.lenses.protocol import LENSES
 
 __all__ = ["AudienceLens"]
-
-_PERSONAL = frozenset(
-    """i i'm i've i'd i'll me my you your you're you'll you've yours ich mir mich mein meine du dir dich dein
-    deine ihr euch""".split()
-)
-_CONTRACTED = frozenset(
-    """it's that's don't didn't doesn't can't couldn't won't isn't wasn't there's here's let's i'm i've you're
-    you'll haven't wouldn't what's they're we're we'll""".split()
-)
-
-# Quantities as specialists write them, comparisons, abbreviations, and words with digits in them.
-_TECHNICAL = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\d ?(?:%|°|[µmckM]?[mgLlsWVAΩNJ]\b|[kM]?Hz\b|k?Pa\b|dB\b|rpm\b|ppm\b|bar\b|mol\b|min\b|h\b)",
-        r"[<>≤≥]=? ?\d",
-        r"[A-Z]{2,6}(?![a-z])",
-        r"\d(?:(?<=[A-Za-z].)|(?<=[A-Za-z]-.))",
-    )
-)
 
 
 class AudienceLens(CueLens):
@@ -58,39 +37,27 @@ class AudienceLens(CueLens):
         words = float(lead.words)
         if lead.cjk > 0.3:
             words = lead.cjk * len(lead.plain) / 1.6  # characters to a Chinese word
-        hard = hardness(lead)
         # Two technical tokens in a hundred words are already unusual in a text for everybody.
-        tokens = sum(len(pattern.findall(lead.text)) for pattern in _TECHNICAL)
+        tokens = sum(len(pattern.findall(lead.text)) for pattern in self.features.patterns.values())
         technical = min(2.0, 50.0 * tokens / max(40.0, words))
-        personal = min(1.0, lead.share(_PERSONAL) / 0.03)
         marks = lead.text.count("!") + lead.text.count("！")
-        easy_talk = min(1.0, lead.share(_CONTRACTED) / 0.01) + min(2, marks) / 2
-        lay, expert, student = (added[label] for label in self.labels)
-        return (
-            0.6
-            - 3.0 * hard
-            - 0.9 * technical
-            + 0.6 * personal
-            + 0.5 * easy_talk
-            + lay
-            - 0.6 * expert
-            - 0.7 * student,
-            -1.6
-            + 3.0 * hard
-            + 1.1 * technical
-            + expert
-            - 0.8 * personal
-            - 0.8 * easy_talk
-            - 0.5 * lay
-            - 0.5 * student,
-            -2.8 + student - 0.5 * expert,
-        )
+        known = self.features.words
+        features = {
+            **added,
+            "hard": hardness(lead),
+            "technical": technical,
+            "personal": min(1.0, lead.share(known["personal"]) / 0.03),
+            "talk": min(1.0, lead.share(known["contracted"]) / 0.01) + min(2, marks) / 2,
+        }
+        return [self.features.odds(label, features) for label in self.labels]
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
         """The strongest cue; for experts the first quantity or abbreviation where there is none."""
         place = super().place(lead, label)
         if place is None and label == "expert":
-            found = [m.span() for pattern in _TECHNICAL if (m := pattern.search(lead.text))]
+            found = [
+                m.span() for pattern in self.features.patterns.values() if (m := pattern.search(lead.text))
+            ]
             place = min(found, default=None)
         return place
 

@@ -281,7 +281,7 @@ class LanguageLens:
 
 def _sentences(paper: Paper) -> Iterator[tuple[str, str, tuple[int, int]]]:
     for field, text in (lead_field(paper), ("title", paper.title)):
-        # Whoever looks for one sentence mostly finds it in the beginning.
+        # The sentence is mostly in the beginning.
         first = split_sentences(text[:_BEGINNING])[:-1]
         for span in first:
             yield field, text, span

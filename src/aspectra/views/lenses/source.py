@@ -15,24 +15,7 @@ from aspectra.views.lenses.protocol import LENSES
 
 __all__ = ["SourceLens"]
 
-_I = frozenset("i i'm i've i'd i'll me my mine myself ich mir mich mein meine meinen meiner meinem".split())
-_WE = frozenset("we our us wir unser unsere uns".split())
-_YOU = frozenset("you your you're you'll you've yours du dir dich dein deine sie ihr euch".split())
-_CHATTY = frozenset(
-    """it's that's don't didn't doesn't can't couldn't won't isn't wasn't there's here's let's i'm i've i'd
-    you're you'll haven't wouldn't what's yeah yep nope ok okay lol haha btw imo imho thanks thx cheers pretty
-    really actually honestly anyway stuff guys kinda gonna wow ugh hey hi""".split()
-)
 
-# Words in a host's name or path that say what the site is.
-_HOSTS = {
-    "blog": re.compile(r"\bblogs?\b|blog\.|/blog/"),
-    "forum": re.compile(r"\bforums?\b|\bboards?\b|\bcommunity\b|\bthreads?\b|/questions/"),
-    "news": re.compile(r"\bnews\b|\bpress\b|news\."),
-    "scholarly": re.compile(r"//(?:dx\.)?doi\.org/|\bjournals?\b|\bproceedings\b|\bpreprint"),
-    "encyclopedia": re.compile(r"wiki|pedia\b|encyclop"),
-    "official documentation": re.compile(r"\bdocs?\b|readthedocs|\bmanuals?\b|\bhandbook\b|\.gov\b"),
-}
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})
 
 _TURNED = re.compile(r"\s*([^:：\n]{2,40}?)(?: wrote| schrieb|写道)?\s?[:：]")
@@ -61,10 +44,10 @@ def _is_thread(lead: LeadText) -> bool:
     return len(again) >= 2 or len(set(names)) < len(names)
 
 
-def _first_person(lead: LeadText) -> float:
+def _first_person(lead: LeadText, words: frozenset[str]) -> float:
     if lead.cjk > 0.3:
         return min(1.0, 60 * lead.plain.count("我") / max(120, len(lead.plain)))
-    return min(1.0, lead.share(_I) / _PRONOUN_SHARE)
+    return min(1.0, lead.share(words) / _PRONOUN_SHARE)
 
 
 def _defines(lead: LeadText) -> float:
@@ -83,17 +66,6 @@ def _defines(lead: LeadText) -> float:
     return 0.7 if subject & {word[:5] for word in re.findall(r"[^\W\d_]{5,}", title)} else 0.0
 
 
-def _record(paper: Paper) -> dict[str, float]:
-    """Log-odds from the record."""
-    out: dict[str, float] = {}
-    url = paper.url.casefold()
-    if url:
-        out = {label: 4.0 for label, pattern in _HOSTS.items() if pattern.search(url)}
-    if _PAPERS_HAVE & paper.identifiers.keys():
-        out["scholarly"] = 4.0
-    return out
-
-
 class SourceLens(CueLens):
     """Grades of the kinds of source, each 0 to 1 on a logistic scale; several may hold.
 
@@ -109,9 +81,12 @@ class SourceLens(CueLens):
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""
-        odds = _odds(lead, added)
-        for label, worth in _record(paper).items():
-            odds[label] += worth
+        odds = self._by_text(lead, added)
+        # The record counts as much as two good cues.
+        url = paper.url.casefold()
+        told = {label for label, pattern in self.features.patterns.items() if pattern.search(url)}
+        for label in told | ({"scholarly"} if _PAPERS_HAVE & paper.identifiers.keys() else set()):
+            odds[label] += 4.0
         return [odds[label] for label in self.labels]
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
@@ -127,58 +102,38 @@ class SourceLens(CueLens):
         start = first and first.start + len(lead.title) + 1
         return None if start is None else (start, start + 1)
 
-
-def _odds(lead: LeadText, added: Mapping[str, float]) -> dict[str, float]:
-    lines = lead.layout
-    person, addressed = _first_person(lead), min(1.0, lead.share(_YOU) / _PRONOUN_SHARE)
-    together = min(1.0, lead.share(_WE) / _PRONOUN_SHARE)
-    chatty = min(1.0, lead.share(_CHATTY) / 0.02)
-    excited = min(2, sum(lead.text.count(c) for c in "!！")) / 2
-    thread = _is_thread(lead)
-    words = lead.words if lead.cjk < 0.3 else lead.cjk * len(lead.plain) / 1.6
-    asked = lines.number("question", "answer")
-    # A blog post is a story told by one person, so it needs some room.
-    room = min(1.0, words / 60)
-    odds = {
-        "blog": -3.0 + added["blog"] + 2.6 * person * room + 0.8 * chatty + 0.6 * excited - 4.0 * thread,
-        "forum": -3.4 + added["forum"] + 4.4 * thread + 0.6 * chatty + 0.5 * person,
-        "news": -3.2 + added["news"] - 1.0 * person - 1.0 * addressed,
-        "scholarly": -2.4
-        + added["scholarly"]
-        + 1.8 * hardness(lead)
-        - 1.5 * person
-        - 1.2 * addressed
-        - 1.2 * chatty
-        - 1.0 * excited,
-        "encyclopedia": -2.8
+    def _by_text(self, lead: LeadText, added: Mapping[str, float]) -> dict[str, float]:
+        """Label -> log-odds from the text."""
+        lines, known = lead.layout, self.features.words
+        person = _first_person(lead, known["i"])
+        addressed, together = (min(1.0, lead.share(known[name]) / _PRONOUN_SHARE) for name in ("you", "we"))
+        chatty = min(1.0, lead.share(known["chatty"]) / 0.02)
+        excited = min(2, sum(lead.text.count(c) for c in "!！")) / 2
+        words = lead.words if lead.cjk < 0.3 else lead.cjk * len(lead.plain) / 1.6
+        # A blog post is a story told by one person, so it needs some room.
+        room = min(1.0, words / 60)
         # Neither a writer nor a reader is mentioned.
-        + (
-            0.8 * room
-            if lines.share("prose") > 0.8 and not person + addressed + together + chatty + excited
-            else 0
-        )
-        + added["encyclopedia"]
-        + 3.4 * _defines(lead)
-        - 1.5 * person
-        - 2.0 * addressed
-        - 1.5 * together
-        - 1.0 * chatty
-        - 1.5 * excited,
-        "official documentation": -2.4
-        + added["official documentation"]
-        + 0.6 * min(3, lines.number("clause"))
-        + 0.5 * min(4, lines.number("option"))
-        + (0.6 if asked and together else 0.0)
-        + 0.7 * addressed
-        - 2.0 * person
-        - 1.0 * chatty
-        - 1.0 * excited
-        - 2.0 * thread,
-    }
-    # An abstract may well cite a term's definition or quote people; a scholarly text is then still that.
-    for label in ("encyclopedia", "news", "blog"):
-        odds[label] -= 0.6 * min(3.0, max(0.0, added["scholarly"] - 0.8))
-    return odds
+        alone = lines.share("prose") > 0.8 and not person + addressed + together + chatty + excited
+        features = {
+            "person": person,
+            "story": person * room,
+            "addressed": addressed,
+            "together": together,
+            "chatty": chatty,
+            "excited": excited,
+            "impersonal": room if alone else 0.0,
+            "thread": _is_thread(lead),
+            "hard": hardness(lead),
+            "defines": _defines(lead),
+            "clauses": min(3, lines.number("clause")),
+            "options": min(4, lines.number("option")),
+            "answers": bool(lines.number("question", "answer") and together),
+        }
+        odds = {label: self.features.odds(label, {**features, "cues": added[label]}) for label in self.labels}
+        # An abstract may well cite a term's definition or quote people; a scholarly text is then still that.
+        for label in ("encyclopedia", "news", "blog"):
+            odds[label] -= 0.6 * min(3.0, max(0.0, added["scholarly"] - 0.8))
+        return odds
 
 
 LENSES.register("source")(SourceLens())

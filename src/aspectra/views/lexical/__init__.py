@@ -1,1 +1,1 @@
-"""Lexical views: tokens, BM25 and reverse scoring over words."""
+"""Lexical views: BM25 and reverse scoring over words."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,16 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.arrays import load_array
-from aspectra.views.kinds.protocol import Asked, View, ViewFacts
 from aspectra.views.lexical.collection import Statistics, weigh_by
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
-from aspectra.views.lexical.tokens import LexicalSettings, Tokeniser
+from aspectra.views.protocol import Asked, View, ViewFacts
+from aspectra.views.tokens import LexicalSettings, Tokeniser
 from aspectra.views.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 __all__ = ["LexicalView", "build_lexical"]
 
+_ARRAYS, _JSON = ("data", "indices", "indptr"), ("params", "vocab")
 _ABSTRACTS = ViewFacts.words_of("abstract").name
 
 
@@ -39,7 +41,7 @@ def build_lexical(
 
     Args:
         texts: one for each paper or unit.
-        settings: see :class:`~aspectra.views.lexical.tokens.LexicalSettings`.
+        settings: see :class:`~aspectra.views.tokens.LexicalSettings`.
         folder: is made; has the view's name.
         pairs: store each paper's words and documents, for reverse probes.
         damped: reverse probes use root frequencies, see
@@ -79,6 +81,55 @@ def build_lexical(
     return facts
 
 
+@dataclass(frozen=True)
+class _Weights:
+    """The BM25 weights that bm25s stored, by word. Importing bm25s takes longer than a search does.
+
+    Attributes:
+        data: weights of all words in all documents.
+        indices: the document of each.
+        indptr: (words + 1,) where each word's begin.
+        absent: (words,) what a document without the word gets, for variants that have such weights, or None.
+        documents: how many there are.
+        vocabulary: word -> its number.
+    """
+
+    data: Floats
+    indices: NDArray[np.integer]
+    indptr: NDArray[np.integer]
+    absent: Floats | None
+    documents: int
+    vocabulary: dict[str, int]
+
+    @classmethod
+    def load(cls, folder: Path) -> _Weights:
+        """From a view's folder.
+
+        Raises:
+            LibraryCorrupt: a file is missing or damaged.
+        """
+        data, indices, indptr = (load_array(folder / f"{n}.csc.index.npy") for n in _ARRAYS)
+        absent = folder / "nonoccurrence_array.index.npy"
+        try:
+            facts, words = (json.loads((folder / f"{n}.index.json").read_text("utf-8")) for n in _JSON)
+            count = int(facts["num_docs"])
+        except (OSError, ValueError, KeyError) as error:
+            raise LibraryCorrupt(
+                f"the lexical index in {folder} cannot be read",
+                why=str(error),
+                hint="aspectra index --rebuild",
+            ) from error
+        return cls(data, indices, indptr, load_array(absent) if absent.exists() else None, count, words)
+
+    def scores(self, terms: Sequence[int]) -> Floats:
+        """(documents,) sum of the weights of these words."""
+        out = np.zeros(self.documents, np.float32)
+        for term in terms:
+            some = slice(self.indptr[term], self.indptr[term + 1])
+            out[self.indices[some]] += self.data[some]  # a document has one weight of a word
+        return out if self.absent is None else out + self.absent[list(terms)].sum()
+
+
 class LexicalView(View):
     """BM25 scores of papers, or of units pooled into papers.
 
@@ -113,8 +164,8 @@ class LexicalView(View):
         self._id_order = id_order
         self._text_of = text_of
         self._tokeniser = Tokeniser(settings.tokens)
-        self._engine = _load(folder)
-        self._vocabulary: dict[str, int] = self._engine.vocab_dict
+        self._weights = _Weights.load(folder)
+        self._vocabulary = self._weights.vocabulary
         offsets = None if units is None else units.offsets
         self._pairs = WordPairs(folder, offsets) if facts.stored.get("pairs") else None
         if (folder / "statistics.json").exists():  # the view is a part of a larger collection
@@ -122,7 +173,7 @@ class LexicalView(View):
             self._frequency = load_array(folder / "frequency.npy")
         else:
             self._total = self._papers
-            self._frequency = np.diff(np.asarray(self._engine.scores["indptr"]))
+            self._frequency = np.diff(self._weights.indptr)
 
     @cached_property
     def _words(self) -> list[str]:
@@ -147,7 +198,7 @@ class LexicalView(View):
         return {t: float(np.log1p(total / max(int(self._frequency[t]), 1))) for t in terms}
 
     def look_up(self, probe: Probe) -> Asked:
-        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             pairs = self._reverse_pairs(probe)
             held = [pairs.documents(at) for at in self._seed_positions(probe)]
@@ -199,7 +250,7 @@ class LexicalView(View):
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 
     def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
-        """See :class:`~aspectra.views.kinds.protocol.View`."""
+        """See :class:`~aspectra.views.protocol.View`."""
         return [self._score(one, papers) for one in asked]
 
     def _score(self, asked: Asked, papers: Positions | None) -> Scored:
@@ -220,23 +271,11 @@ class LexicalView(View):
         count = self._papers if self.units is None else len(self.units.spans)
         if not terms:
             return np.zeros(count, dtype=np.float32)
-        scores: Floats = self._engine.get_scores_from_ids(terms)
-        return scores[:count]
+        return self._weights.scores(terms)[:count]
 
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """See :class:`~aspectra.views.kinds.protocol.View`; papers that share no word are left out."""
+        """See :class:`~aspectra.views.protocol.View`; papers that share no word are left out."""
         if asked.probe.reverse:  # a score below a candidate's own mean is below 0, and still a match
             return scored.best(k, self._id_order, allowed, drop_unknown=True)
         scores = scored.scores if allowed is None else scored.scores * allowed
         return scored.at(top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order))
-
-
-def _load(folder: Path) -> Any:
-    import bm25s
-
-    try:
-        return bm25s.BM25.load(folder, mmap=True, load_corpus=False)
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise LibraryCorrupt(
-            f"the lexical index in {folder} cannot be read", why=str(error), hint="aspectra index --rebuild"
-        ) from error

@@ -69,8 +69,7 @@ class Moments:
     @classmethod
     def load(cls, folder: Path) -> Moments:
         """Inverse of :meth:`save`."""
-        mean, deviation = (load_array(folder / f"reverse_{n}.npy") for n in ("mean", "deviation"))
-        return cls(np.asarray(mean), np.asarray(deviation))
+        return cls(*(load_array(folder / f"reverse_{n}.npy") for n in ("mean", "deviation")))
 
 
 def moments_of(scored: Iterable[tuple[int, Floats]], own: Floats) -> Moments:
@@ -209,7 +208,7 @@ class _Sides:
         scores = np.zeros(self.papers, dtype=np.float32)
         offsets, numbers, values = self.by_word.offsets, self.by_word.numbers, self.by_word.values
         for low, high, weight in zip(offsets[words], offsets[words + 1], weights, strict=True):
-            # A paper stands once in the list of a word, so that nothing is lost in adding this way.
+            # A paper occurs once in the list of a word, so that nothing is lost in adding this way.
             scores[numbers[low:high]] += values[low:high] * weight
         return scores
 

@@ -7,7 +7,7 @@ see, are there with nothing in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +18,16 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
+from aspectra.views.progress import Progress
 from aspectra.views.prompted.definition import PromptedLens, usable
-from aspectra.views.prompted.store import Reading, keyed_readings, state, vectors_of
+from aspectra.views.prompted.store import Reading, readings, state, vectors_of
+from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["NUMBER", "collect_prompted", "encode_readings", "lens_view", "prompted_state", "reading_text"]
+__all__ = ["NUMBER", "collect_prompted", "encode_readings", "prompted_state"]
 
 NUMBER = "number"  # the column of a number lens
-Progress = Callable[[str, int, int], None]
 _FORMAT = "1"
-
-
-def lens_view(name: str, scorer: str) -> str:
-    """Name of a lens's view.
-
-    >>> lens_view("stance", "bm25")
-    'lens-stance@bm25'
-    """
-    return f"lens-{name}@{scorer}"
 
 
 def prompted_state(library: Store) -> list[str]:
@@ -60,8 +52,8 @@ def encode_readings(library: Store, writer: Writer, encoder: Encoder, batch: int
         producer = vectors_of(lens, encoder)
         held = {key for key, _ in library.derived.items(producer)}
         texts = {
-            _vector_key(key, reading.value): reading.value
-            for key, reading in keyed_readings(library, lens)
+            _vector_key(stored.key, reading.value): reading.value
+            for stored, reading in readings(library, lens)
             if reading is not None and isinstance(reading.value, str) and reading.value
         }
         waiting = sorted(texts.keys() - held, key=lambda key: (len(texts[key]), key))  # like lengths together
@@ -97,7 +89,7 @@ def collect_prompted(
     lenses: dict[str, dict[str, Any]] = {}
     views: dict[str, dict[str, Any]] = {}
     for name, lens in usable(library).items():
-        found = list(keyed_readings(library, lens))
+        found = [(stored.key, reading) for stored, reading in readings(library, lens)]
         read = [reading for _, reading in found]
         with_value = [reading for reading in read if reading is not None and reading.value is not None]
         if not with_value:
@@ -116,10 +108,10 @@ def collect_prompted(
             continue
         facts |= {"cues": list(lens.prompt.cues), "about": lens.prompt.about}
         texts = ["" if reading is None else str(reading.value or "") for reading in read]
-        view = lens_view(name, "bm25")
+        view = ViewFacts.words_of(lens_base(name)).name
         views[view] = {**facts, **build_lexical(texts, settings.lexical, folder / view)}
         for spec, encoder in encoders:
-            view = lens_view(name, encoder.name)
+            view = ViewFacts(lens_base(name), encoder.name).name
             keys = [_vector_key(key, text) for (key, _), text in zip(found, texts, strict=True)]
             views[view] = {**facts, **_vectors(library, lens, keys, spec, encoder, folder / view)}
     return lenses, views
@@ -163,16 +155,3 @@ def _vectors(
         "truncated": truncated,
         "unit_length": bool(((np.abs(norms - 1) < 1e-2) | (norms == 0)).all()),
     }
-
-
-def reading_text(library: Store, name: str, values: str, paper_id: str) -> str:
-    """The value of a text lens for a paper, or "".
-
-    Args:
-        library: that holds it.
-        name: of the lens.
-        values: fingerprint of the values that the generation was built from.
-        paper_id: of the paper.
-    """
-    value = library.derived.of(f"prompted:{name}", values, paper_id)
-    return "" if value is None else str(Reading.unpack(value).value or "")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -105,17 +105,6 @@ class PromptedLens:
         where = f"its prompt file {self.path}" if self.path else "the prompt that comes with Aspectra"
         return f"{where} says something else by now; the library keeps what it said"
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {
-            "name": self.name,
-            "text": self.text,
-            "schema": None if self.schema is None else dict(self.schema),
-            "path": self.path,
-            "model": self.model,
-            "thinking": self.thinking,
-        }
-
 
 def _ours(name: str) -> str | None:
     return builtin_text(name) if name in BUILTIN_PROMPTS else None
@@ -186,4 +175,4 @@ def undefine(library: Store, writer: Writer, name: str) -> None:
 
 
 def _keep(writer: Writer, lenses: Mapping[str, PromptedLens]) -> None:
-    writer.set_meta(_META, json.dumps([lens.to_dict() for lens in lenses.values()], ensure_ascii=False))
+    writer.set_meta(_META, json.dumps([asdict(lens) for lens in lenses.values()], ensure_ascii=False))

@@ -35,15 +35,6 @@ from aspectra.views.prompted.schema import ValueSchema
 
 __all__ = ["BUILTIN_PROMPTS", "LensPrompt", "builtin_text", "common"]
 
-BUILTIN_PROMPTS = (
-    "experiment",
-    "failure_mode",
-    "method",
-    "proof_technique",
-    "recollection",
-    "research_question",
-    "stance",
-)
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _KNOWN = ("answer", "paper", "rules")
 _KEYS = (
@@ -59,6 +50,7 @@ _KEYS = (
     "usual_tokens",
 )
 _HERE = files("aspectra.views.prompted") / "prompts"
+BUILTIN_PROMPTS = tuple(sorted(f.name[:-5] for f in _HERE.iterdir() if f.name.endswith(".toml")))
 _NUMBERS = {
     "most_characters": (6000, 100, 1_000_000),
     "max_tokens": (256, 8, 32_000),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -21,13 +20,13 @@ from aspectra.llm.failures import ModelError, Offline
 from aspectra.llm.loops import run
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
+from aspectra.views.progress import Progress, quiet
 from aspectra.views.prompted.asking import NO_TEXT, TRIES, question, read_paper, show
 from aspectra.views.prompted.definition import PromptedLens, define
 from aspectra.views.prompted.store import Reading, papers_at, tally, unread, values_of
 
 __all__ = ["LensEstimate", "RunReport", "bound_to", "estimate_lens", "run_lens"]
 
-Progress = Callable[[str, int, int], None]
 _MEASURED = 20  # values from which on an estimate is measured rather than guessed
 _PATIENCE = 120.0  # seconds that the last write waits for another process's
 
@@ -89,7 +88,7 @@ def estimate_lens(
             asked += 1
             thumb += prompt_tokens(request)
     known = tally(library, lens)
-    read = known.values + known.failed - (known.failures or {}).get(NO_TEXT, 0)
+    read = known.values + known.failed - known.failures.get(NO_TEXT, 0)
     measured = read if read >= _MEASURED and known.thumb and known.calls else 0
     # How much a model thinks is anybody's guess before it was measured.
     usual = (prompt.usual_tokens or prompt.max_tokens // 2) + prompt.thinking // 2
@@ -184,10 +183,6 @@ def bound_to(lens: PromptedLens, model: str, *, switch: bool = False) -> Prompte
     return lens.with_model(model)
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    """No progress shown."""
-
-
 def run_lens(
     library: Store,
     lens: PromptedLens,
@@ -198,7 +193,7 @@ def run_lens(
     spread: bool = False,
     tries: int = TRIES,
     batch: int = 256,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
 ) -> RunReport:
     """Compute a lens's missing values.
 
@@ -274,7 +269,7 @@ async def _ask(
 
 
 def _write(library: Store, lens: PromptedLens, rows: list[tuple[str, Reading]], last: bool = False) -> bool:
-    """Write values; False where somebody else is writing, and this is not the last attempt."""
+    """Write values; False where another process is writing, and this is not the last attempt."""
     if not rows:
         return True
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from aspectra.base.errors import LibraryCorrupt
-from aspectra.papers.library.derived import Arrays, Producer
+from aspectra.papers.library.derived import Arrays, Producer, Stored
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
@@ -23,11 +23,11 @@ __all__ = [
     "Reading",
     "Tally",
     "forget",
-    "keyed_readings",
     "papers_at",
     "readings",
     "state",
     "tally",
+    "text_of_paper",
     "unread",
     "values_of",
     "vectors_of",
@@ -64,9 +64,8 @@ class Reading:
 
     def pack(self) -> Arrays:
         """As stored: JSON without what has its default value, as an array of bytes."""
-        whole = asdict(self)
         plain = asdict(Reading(None))
-        kept = {key: value for key, value in whole.items() if key == "value" or value != plain[key]}
+        kept = {key: value for key, value in asdict(self).items() if key == "value" or value != plain[key]}
         text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)]
 
@@ -94,16 +93,10 @@ def vectors_of(lens: PromptedLens, encoder: Encoder) -> Producer:
     return Producer(f"prompted-vectors:{lens.name}", encoder.fingerprint, values_of(lens).reads)
 
 
-def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[str, Reading | None]]:
-    """(paper id, what came of it, or None where no model was called) in the library's order."""
-    for _, paper_id, _, value in library.derived.stream(values_of(lens)):
-        yield paper_id, None if value is None else Reading.unpack(value)
-
-
-def keyed_readings(library: Store, lens: PromptedLens) -> Iterator[tuple[str, Reading | None]]:
-    """The same with the key of the value in place of the paper's id."""
-    for _, _, key, value in library.derived.stream(values_of(lens)):
-        yield key, None if value is None else Reading.unpack(value)
+def readings(library: Store, lens: PromptedLens) -> Iterator[tuple[Stored, Reading | None]]:
+    """(paper with position, id and key; what came of it, or None where no model was called), in order."""
+    for stored in library.derived.stream(values_of(lens)):
+        yield stored, None if stored.value is None else Reading.unpack(stored.value)
 
 
 def unread(
@@ -118,8 +111,7 @@ def unread(
         spread: in an order that has nothing to do with the library's: the first are a fair sample.
     """
     waiting: dict[str, tuple[int, Reading | None]] = {}
-    for pos, _, key, value in library.derived.stream(values_of(lens)):
-        reading = None if value is None else Reading.unpack(value)
+    for (pos, _, key, _), reading in readings(library, lens):
         if key not in waiting and (reading is None or (failed and reading.value is None)):
             waiting[key] = pos, reading
     order = sorted(waiting) if spread else waiting
@@ -164,7 +156,7 @@ class Tally:
     values: int = 0
     empty: int = 0
     failed: int = 0
-    failures: dict[str, int] | None = None
+    failures: dict[str, int] = field(default_factory=dict)
     calls: int = 0
     asked: int = 0
     answered: int = 0
@@ -182,20 +174,19 @@ class Tally:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {**asdict(self), "missing": self.missing, "failures": self.failures or {}}
+        return {**asdict(self), "missing": self.missing}
 
 
 def tally(library: Store, lens: PromptedLens) -> Tally:
     """Count what a lens has."""
-    out = Tally(failures={})
-    failures: dict[str, int] = {}
+    out = Tally(old=library.derived.superseded(values_of(lens)))
     for _, reading in readings(library, lens):
         out.papers += 1
         if reading is None:
             continue
         if reading.value is None:
             out.failed += 1
-            failures[reading.failure] = failures.get(reading.failure, 0) + 1
+            out.failures[reading.failure] = out.failures.get(reading.failure, 0) + 1
         else:
             out.values += 1
             out.empty += reading.value == ""
@@ -207,14 +198,25 @@ def tally(library: Store, lens: PromptedLens) -> Tally:
         out.repaired += reading.repaired
         out.cut += reading.cut
         out.simulated += reading.simulated
-    out.failures = failures
-    out.old = library.derived.superseded(values_of(lens))
     return out
 
 
 def state(library: Store, lens: PromptedLens) -> str:
     """Changes whenever the lens's values do: what an index depends on."""
     return f"{lens.name}/{lens.fingerprint}/{library.derived.state(values_of(lens))}"
+
+
+def text_of_paper(library: Store, name: str, values: str, paper_id: str) -> str:
+    """The value of a text lens for a paper, or "".
+
+    Args:
+        library: the library with the values.
+        name: of the lens.
+        values: fingerprint of the values that the generation was built from.
+        paper_id: of the paper.
+    """
+    value = library.derived.of(f"prompted:{name}", values, paper_id)
+    return "" if value is None else str(Reading.unpack(value).value or "")
 
 
 def forget(writer: Writer, name: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.views.lenses._role_model import ROLES, shipped
 from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.lexical.tokens import Tokeniser
+from aspectra.views.tokens import Tokeniser
 
 __all__ = ["ASPECTS", "WORDS", "aspect_of", "central", "lead", "sections_of", "sentences_of"]
 
@@ -23,39 +25,19 @@ ASPECTS = ("question", "method", "experiment")
 # About one encoder's worth of text.
 WORDS = 200
 _NUMBER = re.compile(r"^\s*(?:section\s+)?(?:[\dA-H](?:\.\d+)*\.?|[IVX]+\.)\s+(?=\S)", re.IGNORECASE)
-# In order: the first that matches decides.
-_HEADINGS = (
-    (
-        "",
-        r"related work|related research|previous work|prior work|other work|literature|acknowledg|references"
-        r"|bibliography|appendix|supplement|ethic|broader impact|reproducib",
-    ),
-    (
-        "experiment",
-        r"experiment|result|evaluat|data\b|dataset|data set|corpus|corpora|performance|empirical"
-        r"|analysis|analyses|ablation|comparison|setup|set-up|setting|test|statistics|error"
-        r"|annotation|baseline|finding|measure|metric",
-    ),
-    (
-        "question",
-        r"introduc|conclu|motivat|discussion|summary|overview|background|future|objective|problem"
-        r"|goal|contribution|limitation|perspective|remarks|preliminar|abstract|task",
-    ),
-    (
-        "method",
-        r"method|approach|model|algorithm|system|architecture|framework|formalism|implement|procedure"
-        r"|technique|training|learning|inference|parsing|parser|grammar|feature|estimation|decoding"
-        r"|decoder|representation|classifier|classification|generation|extraction|alignment|design"
-        r"|network|theory|proposed|smoothing|search|kernel|component",
-    ),
-)
-_RULES = tuple((aspect, re.compile(pattern, re.IGNORECASE)) for aspect, pattern in _HEADINGS)
 _LETTERS = 0.6  # share of letters and spaces below which a "sentence" is a formula, a table or noise
 _SHORTEST, _LONGEST = 5, 80  # words of a sentence that can represent a section
 _FIRST = 12  # sentences of a section whose roles are read
 _PLACE = 0.2  # what a section's place counts beside its sentences' roles
 _ROLES_OF = (("background", "objective"), ("method",), ("result",))
 _MOST_SENTENCES = 400  # of one aspect: a very long section is known by its beginning
+
+
+@cache
+def _rules() -> dict[str, re.Pattern[str]]:
+    """Aspect -> the pattern of its headings in ``data/headings.toml``; the first match decides."""
+    text = (files("aspectra.views.readers") / "data" / "headings.toml").read_text("utf-8")
+    return {aspect: re.compile("|".join(words), re.I) for aspect, words in tomllib.loads(text).items()}
 
 
 def aspect_of(heading: str) -> str | None:
@@ -65,7 +47,7 @@ def aspect_of(heading: str) -> str | None:
     ('experiment', 'question', None)
     """
     bare = _NUMBER.sub("", heading)
-    return next((aspect for aspect, rule in _RULES if rule.search(bare)), None)
+    return next((aspect for aspect, rule in _rules().items() if rule.search(bare)), None)
 
 
 def sections_of(paper: Paper) -> dict[str, list[int]]:

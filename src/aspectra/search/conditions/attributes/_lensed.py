@@ -8,7 +8,7 @@ import numpy as np
 
 from aspectra.base.checking import unknown_name
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import Attribute, words_in_file
+from aspectra.search.conditions.attributes.protocol import Attribute
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
@@ -22,10 +22,6 @@ class LensAttribute(Attribute):
     def __init__(self, name: str, values: tuple[str, ...]) -> None:
         self.name = name
         self.values = values
-
-    def words(self, language: str) -> str:
-        """From ``words/NAME.txt``."""
-        return words_in_file(self.name, language)
 
     def check(self, value: str) -> None:
         """Refuse what is no label of the lens.

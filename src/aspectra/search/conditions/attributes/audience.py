@@ -6,14 +6,6 @@ from aspectra.search.conditions.attributes._lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.audience import AudienceLens
 
-__all__ = ["AudienceAttribute"]
+__all__: list[str] = []
 
-
-class AudienceAttribute(LensAttribute):
-    """See the module."""
-
-    def __init__(self) -> None:
-        super().__init__("audience", AudienceLens.labels)
-
-
-ATTRIBUTES.register("audience")(AudienceAttribute())
+ATTRIBUTES.register("audience")(LensAttribute("audience", AudienceLens.labels))

@@ -6,14 +6,6 @@ from aspectra.search.conditions.attributes._lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.format import FormatLens
 
-__all__ = ["FormatAttribute"]
+__all__: list[str] = []
 
-
-class FormatAttribute(LensAttribute):
-    """See the module."""
-
-    def __init__(self) -> None:
-        super().__init__("format", FormatLens.labels)
-
-
-ATTRIBUTES.register("format")(FormatAttribute())
+ATTRIBUTES.register("format")(LensAttribute("format", FormatLens.labels))

@@ -27,9 +27,9 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
-from aspectra.views.kinds.protocol import View
 from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.lexical.tokens import Tokeniser
+from aspectra.views.protocol import View
+from aspectra.views.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
 __all__ = ["FORM_GRADE", "KeywordAttribute", "Term", "inflections"]

@@ -6,14 +6,6 @@ from aspectra.search.conditions.attributes._lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.kind import KindLens
 
-__all__ = ["KindAttribute"]
+__all__: list[str] = []
 
-
-class KindAttribute(LensAttribute):
-    """See the module."""
-
-    def __init__(self) -> None:
-        super().__init__("kind", KindLens.labels)
-
-
-ATTRIBUTES.register("kind")(KindAttribute())
+ATTRIBUTES.register("kind")(LensAttribute("kind", KindLens.labels))

@@ -13,7 +13,6 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes._language_names import language_words
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
 from aspectra.views.lenses.language import LANGUAGES, label_of
@@ -57,10 +56,6 @@ class LanguageAttribute(Attribute):
             same = np.array([name == primary for name in names])[codes[papers]]
             out = np.where(stated, same.astype(np.float32), out)
         return np.asarray(out, np.float32)
-
-    def words(self, language: str) -> str:
-        """The names of languages in several languages, all with the English words."""
-        return language_words() if language == "en" else ""
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The sentence with most words in the language."""

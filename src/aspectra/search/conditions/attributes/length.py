@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aspectra.base.errors import UsageError
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, words_in_file
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.view import Floats, Positions
@@ -108,10 +108,6 @@ class LengthAttribute(Attribute):
     """See the module."""
 
     name = "length"
-
-    def words(self, language: str) -> str:
-        """From ``words/length.txt``."""
-        return words_in_file(self.name, language)
 
     def check(self, value: str) -> None:
         """Refuse what is neither a class nor a bound.

@@ -7,8 +7,9 @@ To add an attribute, write one module in ``search/conditions/attributes`` with a
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib import resources
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ATTRIBUTES", "Attribute", "words_in_file"]
+__all__ = ["ATTRIBUTES", "Attribute", "table_of_words"]
 
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 
@@ -41,12 +42,14 @@ class Attribute(Protocol):
     def words(self, language: str) -> str:
         """Lines ``VALUE = phrase | phrase`` of the words by which people say the values, for the reader.
 
+        By default those of ``words/NAME.txt``; "" where there is no such file.
+
         The notation is that of :mod:`aspectra.search.instructions.grammar.lexicon`.
 
         Args:
             language: of the words: ``en``, ``de`` or ``zh``.
         """
-        return ""
+        return _words_in_file(self.name, language)
 
     def check(self, value: str) -> None:
         """Refuse a value that means nothing here.
@@ -78,11 +81,18 @@ class Attribute(Protocol):
         return None
 
 
-def words_in_file(name: str, language: str) -> str:
+def _words_in_file(name: str, language: str) -> str:
     """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`."""
     file = resources.files(__package__) / "words" / f"{name}.txt"
+    if not file.is_file():
+        return ""
     parts = _SECTION.split(file.read_text("utf-8"))
     return dict(zip(parts[1::2], parts[2::2], strict=True)).get(language, "")
+
+
+def table_of_words(name: str) -> dict[str, Any]:
+    """The tables of ``words/NAME.toml``."""
+    return tomllib.loads((resources.files(__package__) / "words" / f"{name}.toml").read_text("utf-8"))
 
 
 ATTRIBUTES: Registry[Attribute] = Registry("attribute", __package__)

@@ -24,7 +24,7 @@ import numpy as np
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes._lensed import LensAttribute
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.views.index import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.lenses.source import SourceLens
@@ -37,50 +37,19 @@ _WORD = re.compile(r"[^\W_]+")
 _IN_RECORD, _IN_TEXT, _MENTIONED, _STYLE = 1.0, 0.6, 0.3, 0.45
 
 # Words in names, and the (lens, label) that they promise.
-_PROMISES: tuple[tuple[str, tuple[str, str]], ...] = (
-    (r"handbooks?|manuals?|man|reference|docs|documentation|handbuch|手册|文档", ("format", "manual")),
-    (r"\w*wiki\w*|\w*pedia|encyclop\w+|lexikon|百科", ("source", "encyclopedia")),
-    (r"cheats?|snippets?|gists?|dotfiles|代码", ("format", "code")),
-    (r"cheatsheets?|sheets?|checklists?|tips", ("format", "list")),
-    (r"forums?|boards?|threads|论坛", ("source", "forum")),
-    (r"answers|questions|faqs?|ask|问答", ("format", "qa")),
-    (r"blogs?|\w+blog|diary|notebook|博客", ("source", "blog")),
-    (
-        r"news|times|herald|tribune|gazette|chronicle|courier|daily|zeitung|nachrichten|tagblatt|日报|新闻",
-        ("source", "news"),
-    ),
-    (r"journal|proceedings|transactions|annals|letters|学报", ("source", "scholarly")),
-    (r"academy|school|course|courses|classroom", ("audience", "student")),
-)
-_PATTERNS = tuple((re.compile(rf"(?:{words})"), promise) for words, promise in _PROMISES)
+_PROMISES = [
+    (re.compile(f"(?:{one['words']})"), (one["lens"], one["label"]))
+    for one in table_of_words("source_names")["promise"]
+]
 # Scripts whose words are not set apart.
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-_LANGUAGES = {
-    "arabic": "ar",
-    "chinese": "zh",
-    "中文": "zh",
-    "dutch": "nl",
-    "english": "en",
-    "french": "fr",
-    "german": "de",
-    "deutsch": "de",
-    "italian": "it",
-    "japanese": "ja",
-    "korean": "ko",
-    "polish": "pl",
-    "portuguese": "pt",
-    "russian": "ru",
-    "spanish": "es",
-}
 
 
 def _promises(name: str) -> list[tuple[str, str]]:
     """What the telling words of a name promise."""
     out: list[tuple[str, str]] = []
     for word in _WORD.findall(name.casefold()):
-        if word in _LANGUAGES:
-            out.append(("language", _LANGUAGES[word]))
-        out += [promise for pattern, promise in _PATTERNS if pattern.fullmatch(word)]
+        out += [promise for pattern, promise in _PROMISES if pattern.fullmatch(word)]
     return list(dict.fromkeys(out))
 
 

@@ -16,24 +16,19 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import normalise_title
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
 from aspectra.views.index import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["VenueAttribute", "venue_grade"]
 
 _INITIALS = 0.8
-_SMALL = frozenset("a an and at de der des do du e et for für fur i in la le of on the to und y".split())
+_WORDS = {name: frozenset(words.split()) for name, words in table_of_words("venue_names").items()}
+_SMALL = _WORDS["small"]
 # What stands around the name of a meeting or volume.
-_AROUND = _SMALL | frozenset(
-    """proceedings proc annual meeting conference conf international volume vol long short main papers
-    paper track first second third fourth fifth sixth seventh eighth ninth tenth part joint""".split()
-)
+_AROUND = _SMALL | _WORDS["around"]
 # Another series than the one whose acronym it goes with.
-_OTHER_SERIES = frozenset(
-    """bulletin communications findings forum journal letters magazine newsletter newsletters notes notices
-    review reviews shorts student survey surveys transactions workshop workshops""".split()
-)
+_OTHER_SERIES = _WORDS["other_series"]
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th)?|[ivx]+")
 _ACRONYM = re.compile(r"[A-Z][A-Za-z]*[A-Z][A-Za-z]*|[A-Z]{2,}")
 

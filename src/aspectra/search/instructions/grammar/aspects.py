@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aspectra.search.instructions.grammar.lexicon import Lexicon
+from aspectra.search.instructions.grammar.lexicon import Lexicon, word_sets
 from aspectra.search.instructions.grammar.tokens import DELIMITERS, Token
 
 __all__ = ["AspectWish", "read_aspect"]
 
 _MOST_WORDS = 3  # of an aspect in free words
-_BEHIND = frozenset("but and or as on than obtained from though while with to , .".split())
-_ADVERBS = frozenset(
-    """
-    a an the completely entirely totally quite very much rather slightly somewhat kind of sort type
-    exactly precisely its their own overall general eine einen ein die der das ganz völlig
-    """.split()
-)
+_WORDS = word_sets("aspects")
+_BEHIND = _WORDS["behind"]
+_ADVERBS = _WORDS["adverbs"]
 _SEED = frozenset("seed paper this one in".split())
-_BETWEEN = frozenset(
-    """
-    should must that which is are be can could may do does to in have has needs need of a an
-    completely entirely totally quite really very very not n't don't doesn't shouldn't the from this
-    one
-    """.split()
-)
+_BETWEEN = _WORDS["between"]
 
 
 class AspectWish(NamedTuple):

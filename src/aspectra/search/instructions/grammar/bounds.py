@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from aspectra.search.instructions.grammar.lexicon import joined_lines, table
+
 __all__ = ["Bound", "read_bound"]
 
 # People read about this many words of plain prose in a minute (Brysbaert 2019, 238 for non-fiction).
@@ -33,103 +35,28 @@ class Bound:
     needs: str = ""
 
 
-_NUMBER_WORDS = (
-    "zero null",
-    "one a an single ein eine einen einem eines 一",
-    "two zwei 两 二",
-    "three drei 三",
-    "four vier 四",
-    "five fünf 五",
-    "six sechs 六",
-    "seven sieben 七",
-    "eight acht 八",
-    "nine neun 九",
-    "ten zehn 十",
-    "eleven elf",
-    "twelve zwölf",
-)
-_SMALL = {word: number for number, words in enumerate(_NUMBER_WORDS) for word in words.split()}
-_SMALL |= {"a couple of": 2, "a few": 3, "several": 3}
-_SMALL |= {"a dozen": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "eighty": 80}
-_BIG = {
-    "hundred": 100,
-    "hundert": 100,
-    "百": 100,
-    "thousand": 1000,
-    "tausend": 1000,
-    "千": 1000,
-    "k": 1000,
-    "million": 10**6,
-}
+def _numbers(name: str) -> dict[str, int]:
+    """Word -> number, of a table in ``words/bounds.toml``."""
+    return {word: int(n) for n, words in table("bounds")[name].items() for word in words.split(" | ")}
+
+
+_PATTERNS = joined_lines("bounds")
+_UNIT = _PATTERNS["unit"]
+_SMALL = _numbers("numbers")
+_BIG = _numbers("big")
 _SMALL_RE = "|".join(sorted(map(re.escape, _SMALL), key=len, reverse=True))
 _NUMBER = (
     rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred"
     rf"|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff]))?|hundert|tausend|thousand|hundreds?)"
 )
-_UNIT = (
-    r"(?P<unit>words?|wörter[n]?|worte[n]?|characters?|chars|letters|keystrokes|zeichen|字符|个字|字|个词"
-    r"|词|sentences?|sätzen?|satz|"
-    r"paragraphs?|absätzen?|absatz|abstracts?|pages?|seiten?|minutes?|mins?|minuten?"
-    r"|articles?)(?![^\W\u3400-\u9fff])"
-)
-_KINDS = {
-    "word": "words",
-    "wört": "words",
-    "wort": "words",
-    "char": "characters",
-    "lett": "characters",
-    "keys": "characters",
-    "zeic": "characters",
-    "字符": "characters",
-    "个字": "characters",
-    "字": "characters",
-    "个词": "words",
-    "词": "words",
-    "sent": "sentence",
-    "sätz": "sentence",
-    "satz": "sentence",
-    "para": "paragraph",
-    "absä": "paragraph",
-    "absa": "paragraph",
-    "abst": "paragraph",
-    "page": "page",
-    "seit": "page",
-    "minu": "minute",
-    "mins": "minute",
-    "min": "minute",
-    "arti": "article",
-}
-_FULL = r"(?:(?:full|whole|single|entire|complete|long|short|ordinary|typical|normal|proper|ganze[rn]?)[ -])*"
-_BE = r"(?:(?:that|which)?\s*(?:is|are|be)\s+)?"
-_UPPER = (
-    r"(?:(?:(?:no|not|never|nothing|keine?|nicht)\s+)(?:more|longer|greater|bigger|larger|mehr"
-    r"|länger)\s+(?:than|als)|(?:not|never)\s+(?:over|above|"
-    r"exceed|exceeding|beyond|über)|no\s+(?:over|above)|at\s+(?:the\s+)?most|up\s+to|a\s+maximum"
-    r"\s+of|maximum(?:\s+of)?|max\.?|not\s+to\s+exceed|limited\s+to|capped\s+at|"
-    r"höchstens|maximal|bis\s+zu|不超过|不多于|最多|不要超过|至多|within)"
-)
-_UNDER = (
-    r"(?:under|below|less\s+than|fewer\s+than|shorter\s+than|smaller\s+than|weniger\s+als|kürzer\s+als"
-    r"|unter|少于|不到|短于)"
-)
-_LOWER = (
-    r"(?:(?:no|not|never)\s+(?:less|fewer|shorter|smaller)\s+than|(?:nicht|nie)\s+(?:weniger"
-    r"|kürzer)\s+als|not\s+(?:under|below)|at\s+(?:the\s+very\s+)?least|a\s+minimum\s+of|minimum"
-    r"(?:\s+of)?|min\.|"
-    r"mindestens|wenigstens|至少|不少于|最少)"
-)
-_OVER = (
-    r"(?:over|above|more\s+than|longer\s+than|greater\s+than|upwards\s+of|in\s+excess\s+of|exceeding"
-    r"|exceeds?|beyond|mehr\s+als|länger\s+als|über|超过|多于)"
-)
-_AFTER_UPPER = (
-    r"(?:or\s+(?:less|fewer|under|shorter|below)|at\s+(?:the\s+)?(?:very\s+)?most|max(?:imum)?\b|tops"
-    r"|oder\s+(?:weniger|kürzer)|höchstens|and\s+no\s+more|but\s+no\s+more|以内|以下|之内)"
-)
-_AFTER_LOWER = (
-    r"(?:or\s+(?:more|longer|over|above|up)|and\s+(?:more|up|over|above)|at\s+(?:the\s+)?"
-    r"(?:very\s+)?least|plus\b|min(?:imum)?\b|oder\s+(?:mehr|länger)|und\s+mehr|mindestens|以上)"
-)
+_KINDS = {start: unit for unit, starts in table("bounds")["units"].items() for start in starts.split(" | ")}
+_FULL = _PATTERNS["full"]
+_UPPER = _PATTERNS["upper"]
+_UNDER = _PATTERNS["under"]
+_LOWER = _PATTERNS["lower"]
+_OVER = _PATTERNS["over"]
+_AFTER_UPPER = _PATTERNS["after_upper"]
+_AFTER_LOWER = _PATTERNS["after_lower"]
 _END = r"(?:\s+(?:long|in\s+length|lang))?"
 _GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
 

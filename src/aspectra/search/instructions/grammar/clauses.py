@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aspectra.search.instructions.grammar.lexicon import word_sets
 from aspectra.search.instructions.grammar.parts import Clauses, Kind, Part
 from aspectra.search.instructions.grammar.pieces import Piece
 from aspectra.search.instructions.grammar.settling import RELATIVE, segments, settle
@@ -17,24 +18,15 @@ from aspectra.search.instructions.grammar.tokens import DELIMITERS
 
 __all__ = ["Clauses", "Part", "divide"]
 
-_QUESTION = frozenset(
-    """
-    how what why when where who which whose whom is are do does did can could would should will has
-    have was were wie warum was wer wo wann
-    """.split()
-)
-_ASKS_HOW = frozenset("how why when where wie warum wann wo".split())
-_ASKS_WHAT = frozenset("what who which whose whom was wer".split())
-_STARTERS = frozenset(
-    """
-    in from by with as at that which who whose where and but written published posted for please aimed
-    suitable intended coming comes auf aus von mit als für die 的 用
-    """.split()
-)
-_FIRST_PERSON = frozenset("i i'm i've i'd we we're my our ich".split())
-_DETERMINERS = frozenset("a an the some any all one ein eine einen".split())
-_PARTICIPLES = frozenset("written published aimed intended suitable meant posted geared pitched".split())
-_ABOUT = frozenset("about on regarding concerning 关于 über".split())
+_WORDS = word_sets("clauses")
+_QUESTION = _WORDS["question"]
+_ASKS_HOW = _WORDS["asks_how"]
+_ASKS_WHAT = _WORDS["asks_what"]
+_STARTERS = _WORDS["starters"]
+_FIRST_PERSON = _WORDS["first_person"]
+_DETERMINERS = _WORDS["determiners"]
+_PARTICIPLES = _WORDS["participles"]
+_ABOUT = _WORDS["about"]
 _READERS = frozenset("reader readers readership audience".split())
 # A subject may follow these mentions directly: what is asked for is a kind of document.
 _DOCUMENTS = ("format", "source", "kind", "length")
@@ -51,8 +43,6 @@ class _Divider:
         self.continues = False  # a wish went before, and a comma
         self.labelled = False  # the last words were "topic:" or the like
 
-    # -- small questions about ranges
-
     def any(self, first: int, last: int, *categories: str) -> bool:
         return any(p.category in categories for p in self.pieces[first:last])
 
@@ -65,8 +55,6 @@ class _Divider:
     def add(self, kind: Kind, first: int, last: int, before: str, sentence: int) -> None:
         if first < last:
             self.parts.append(Part(kind, first, last, before, sentence))
-
-    # -- one segment
 
     def segment(self, first: int, last: int, before: str, sentence: int) -> None:
         """Divide the segment of pieces ``first`` to ``last``."""
@@ -359,9 +347,8 @@ class _Divider:
             if not begins or piece.tied:
                 continue
             tail = pieces[at:last]
-            if all(p.category in ("polite", "soft", "func") for p in tail) and any(
-                p.category in ("polite",) for p in tail
-            ):
+            kinds = {p.category for p in tail}
+            if kinds <= {"polite", "soft", "func"} and "polite" in kinds:
                 return at
             if piece.low.split(" ")[0] in RELATIVE and not documents:
                 return last

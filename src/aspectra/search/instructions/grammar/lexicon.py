@@ -8,18 +8,24 @@ A lexicon is written as text, one line per sense: ``CATEGORY VALUE = phrase | ph
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 
 from aspectra.search.instructions.grammar.tokens import Token, tokenise
 
-__all__ = ["Entry", "Lexicon", "expand", "sections"]
+__all__ = ["Entry", "Lexicon", "expand", "joined_lines", "sections", "table", "word_sets"]
 
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 # Three and more words that may follow, one behind the other, are a choice: one of them, or none.
 _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
+
+
+def _text(name: str) -> str:
+    return (resources.files(__package__) / "words" / name).read_text("utf-8")
 
 
 def sections(language: str) -> dict[str, str]:
@@ -28,9 +34,25 @@ def sections(language: str) -> dict[str, str]:
     Args:
         language: ``en``, ``de`` or ``zh``.
     """
-    file = resources.files("aspectra.search.instructions.grammar") / "words" / f"{language}.txt"
-    parts = _SECTION.split(file.read_text("utf-8"))
+    parts = _SECTION.split(_text(f"{language}.txt"))
     return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@cache
+def table(name: str) -> dict[str, dict[str, str]]:
+    """The tables of ``words/NAME.toml``."""
+    found: dict[str, dict[str, str]] = tomllib.loads(_text(f"{name}.toml"))
+    return found
+
+
+def word_sets(module: str) -> dict[str, frozenset[str]]:
+    """The sets of words of one module, by name, from ``words/sets.toml``."""
+    return {name: frozenset(words.split()) for name, words in table("sets")[module].items()}
+
+
+def joined_lines(name: str) -> dict[str, str]:
+    """The regular expressions of ``words/NAME.toml``, each on one line."""
+    return {key: "".join(text.splitlines()) for key, text in table(name)["patterns"].items()}
 
 
 def expand(pattern: str) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib import resources
+
+from aspectra.search.instructions.grammar.lexicon import joined_lines, table
 
 __all__ = ["Name", "read_name"]
 
@@ -24,21 +25,14 @@ class Name:
     sure: bool = True
 
 
-def _lists() -> dict[str, str]:
-    """Alternatives of a regular expression for each list in ``words/names.txt``, longer names first."""
-    text = (resources.files("aspectra.search.instructions.grammar") / "words" / "names.txt").read_text(
-        "utf-8"
-    )
-    joined = re.sub(r"\n\s+", " ", "\n".join(line for line in text.splitlines() if not line.startswith("#")))
-    out = {}
-    for line in filter(str.strip, joined.splitlines()):
-        head, _, names = line.partition(" = ")
-        known = sorted((name.strip() for name in names.split("|")), key=len, reverse=True)
-        out[head] = "|".join(map(re.escape, known))
-    return out
+def _either(names: str) -> str:
+    """A regular expression for any of the names, longer ones first."""
+    known = sorted((" ".join(name.split()) for name in names.split("|")), key=len, reverse=True)
+    return "|".join(map(re.escape, known))
 
 
-_NAMES = _lists()
+_NAMES = {kind: _either(names) for kind, names in table("names")["names"].items()}
+_PATTERNS = joined_lines("names")
 _CAP = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff][\w’'&-]*(?:\.(?=\w)\w+)*"
 _INITIALS = r"(?:[A-Z]\.\s?)+"
 _PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|af|zu|y)\b"
@@ -72,10 +66,7 @@ _APPEARED = re.compile(
     rf"|on)?\s*(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the"
     rf"\s+)?)?)?(?P<name>{_RUN})"
 )
-_VENUE_WORD = (
-    r"Journal|Transactions|Proceedings|Conference|Workshop|Letters|Annals|Symposium|IEEE|ACM|Bulletin"
-    r"|Archives|Review|Reviews|Quarterly|Acta|Zeitschrift|Trans\.|Proc\.|J\."
-)
+_VENUE_WORD = _PATTERNS["venue_word"]
 _IN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n])*?\b"
     rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
@@ -91,13 +82,8 @@ _SITE = re.compile(
     re.ASCII,
 )
 # What a name may end in; the plain ones are no part of it.
-_PLAIN_HEAD = (
-    "project|collection|site|website|web\\s+site|repository|database|archive|portal|pages?|homepage|community|"
-    "platform|series|paper|magazine|newspaper"
-)
-_HEAD = _PLAIN_HEAD + (
-    "|wiki|handbook|newsletter|encyclop(?:a?e|æ)dia|docs|forum|blog|podcast|manuals?|documentation|guide"
-)
+_PLAIN_HEAD = _PATTERNS["plain_head"]
+_HEAD = _PLAIN_HEAD + _PATTERNS["more_heads"]
 _PLACE = re.compile(
     rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s+)?(?:from|on|out"
     rf"\s+of|aus)\s+(?:the|an?|our|their|dem|der)\s+(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)"
@@ -106,17 +92,9 @@ _PLACE = re.compile(
 _FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))")
 _QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
 _PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|\w*\d\w*)(?=\s|$)")
-_NO_NAME = re.compile(
-    r"(?:(?:The|A|An)$|I|It|We|And|Please|Only|Not|No|English|German|French|Chinese|Japanese"
-    r"|Spanish|Italian|Russian|Arabic|January|February|March|April|May|June|July|August|September"
-    r"|October|November|December)\b"
-)
+_NO_NAME = re.compile(_PATTERNS["no_name"])
 _NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|\w+ing$")
-_OUR_WORDS = re.compile(
-    r"\b(?:blog|forum|news|documentation|docs|manual|guide|official|discussion|message|personal"
-    r"|user|press|review|survey|academic|scholarly)\b",
-    re.IGNORECASE,
-)
+_OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
 
 
 def _place(match: re.Match[str]) -> Name | None:

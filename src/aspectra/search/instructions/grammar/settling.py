@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from aspectra.search.instructions.grammar.lexicon import word_sets
 from aspectra.search.instructions.grammar.pieces import Piece
 from aspectra.search.instructions.grammar.tokens import DELIMITERS
 
 __all__ = ["RELATIVE", "segments", "settle"]
 
 RELATIVE = frozenset("that which who whose where die".split())
-_WRITES = frozenset("write writes wrote say says said think thinks post discuss report".split())
-_TAKES = frozenset("leave leaving keep keeping kept left cut take taken".split())
+_WORDS = word_sets("settling")
+_WRITES = _WORDS["writes"]
+_TAKES = _WORDS["takes"]
 _OUT = frozenset(["out", "off", "away", "aside"])
 
 

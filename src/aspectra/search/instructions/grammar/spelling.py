@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
+from aspectra.search.instructions.grammar.lexicon import word_sets
+
 __all__ = ["corrected"]
 
-_WORDS = """
-contain contains containing mention mentions mentioning include including exclude excluding exactly
-document documents article articles paragraph paragraphs sentence sentences language written published
-please prefer preferred preferably ideally explain avoid without should rather journal journals academic
-scholarly reviewed newspaper newspapers manual manuals question questions answer answers general public
-beginner beginners experts specialist specialists professional professionals technical jargon simple
-survey surveys possible blog forum forums exclusively official documentation encyclopedia students
-undergraduates researchers audience readers recent literature publications phrase keyword bulleted
-numbered bullet checklist tutorial snippet snippets characters maximum minimum results because looking
-anything something nothing everything longer shorter detailed laypeople layman simply search before after
-between english german french spanish chinese japanese italian russian portuguese korean arabic mandarin
-dutch swedish polish turkish
-""".split()
-# Real words that are one letter away from one of them.
-_REAL = frozenset(
-    """
-academie arabia avid ballet character detained excluded expects exports genera generals germain germans
-germany gorman italia italiana italians javanese korea koreans linger locking longed looming looting lyman
-mandal manuel maximus nothin noting officials phase pleas pleased publisher reapers regent researches
-reviewer russia russians sentenced shooter shouldn simpler somethin surrey
-""".split()
-)
+# Words that are corrected to, and real words that are one letter away from one of them.
+_SETS = word_sets("spelling")
 _SHORTEST = 5
 _SHORTEST_WRONG = 6  # a wrong letter changes more than a missing or exchanged one
 
@@ -35,7 +17,7 @@ _SHORTEST_WRONG = 6  # a wrong letter changes more than a missing or exchanged o
 @cache
 def _without_one() -> dict[str, tuple[str, ...]]:
     out: dict[str, tuple[str, ...]] = {}
-    for word in _WORDS:
+    for word in _SETS["words"]:
         if len(word) >= _SHORTEST:
             for key in {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}:
                 out[key] = (*out.get(key, ()), word)
@@ -71,6 +53,6 @@ def corrected(low: str) -> str:
     >>> corrected("contian"), corrected("germany")
     ('contain', 'germany')
     """
-    if not (_SHORTEST - 1 <= len(low) <= 20 and low.isascii() and low.isalpha()) or low in _REAL:
+    if not (_SHORTEST - 1 <= len(low) <= 20 and low.isascii() and low.isalpha()) or low in _SETS["real"]:
         return low
     return _guess(low)

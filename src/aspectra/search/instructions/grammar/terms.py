@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aspectra.search.instructions.grammar.lexicon import Entry, Lexicon
+from aspectra.search.instructions.grammar.lexicon import Entry, Lexicon, word_sets
 from aspectra.search.instructions.grammar.pieces import Piece
 from aspectra.search.instructions.grammar.tokens import DELIMITERS, Token
 
@@ -14,15 +14,11 @@ _MOST_WORDS = 6  # of an unquoted term
 _QUOTES = "“”„\"«»「」『』《》‘’`'"
 _JOINS = ("and", "or", "&", "und", "oder", "和", "或", "与", "、", "nor", "as", "well")
 _STOPS = ("neg", "hard", "soft", "perm", "topic", "open", "polite", "wish")
-_BETWEEN = frozenset(
-    """
-    the a an any both either explicitly actually even at all like such as : , ( really also once least
-    somewhere specifically das den die der ein
-    """.split()
-)
-_NAMED = frozenset("mentioned named used cited quoted included contained".split())
+_WORDS = word_sets("terms")
+_BETWEEN = _WORDS["between"]
+_NAMED = _WORDS["named"]
 _DETERMINERS = frozenset("the this das den dem".split())
-_INSIDE = frozenset("of the de la le von der des du 的".split())
+_INSIDE = _WORDS["inside"]
 
 
 def _entry(lexicon: Lexicon, tokens: Sequence[Token], at: int, category: str) -> tuple[int, Entry] | None:

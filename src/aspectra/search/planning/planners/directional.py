@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aspectra.search.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_TEXTS, TEXT_WEIGHT, Directed
 from aspectra.search.plan import Search
-from aspectra.search.planning.defaults import DIRECTED_ABSTRACTS, DIRECTED_FULL_TEXTS, TEXT_WEIGHT
-from aspectra.search.planning.directions import Directed
 from aspectra.search.planning.planners.protocol import ViewNames, planner
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.view import Probe
 
 __all__ = ["directional"]
@@ -21,7 +20,7 @@ def directional(query: Query, views: ViewNames) -> Search:
 
     The probes go by direction, on full texts where there are any, else on abstracts; without one, both ways.
 
-    Further words are asked forward, of titles and abstracts.
+    Further words are searched forward, in titles and abstracts.
     """
     table = DIRECTED_FULL_TEXTS if ViewFacts.words_of("full").name in views.names else DIRECTED_ABSTRACTS
     probes = _probes(query, views, table[query.direction or "both"])
@@ -43,12 +42,11 @@ def _probes(query: Query, views: ViewNames, recipe: Sequence[Directed]) -> list[
                     view,
                     seeds=query.seeds,
                     weight=one.weight,
-                    pooling=one.pooling,
                     matching=one.matching,
                     asking=asking,
                     reverse=one.reverse,
                 )
             )
     if not out:
-        views.require(recipe[0].view)  # raises: says what is missing
+        views.require(recipe[0].view)  # raises
     return out

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from aspectra.base.errors import ViewMismatch
 from aspectra.base.values import replace
-from aspectra.search.plan import Search
-from aspectra.search.planning.aspects import REST, Aspect, other_roles
-from aspectra.search.planning.defaults import (
+from aspectra.search.defaults import (
     ASPECT_CANDIDATES,
     ASPECT_MATCHINGS,
     ASPECT_WEIGHT,
     CONTRAST_WEIGHT,
     DIFFERENT_WEIGHT,
 )
+from aspectra.search.plan import Search
+from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.planning.planners.directional import directional
 from aspectra.search.planning.planners.hybrid import hybrid
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
@@ -58,7 +58,7 @@ def guided(query: Query, views: ViewNames) -> Search:
 
 
 def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:
-    """The query asked of the units that are about an aspect, in every way of matching."""
+    """Probes on the units that are about an aspect, one for each way of matching."""
     plain = probe(query, view, weight / len(ASPECT_MATCHINGS))
     named = replace(plain, aspect=aspect.name, roles=aspect.roles, focus=aspect.focus, matching="single")
     return [replace(named, matching=matching) for matching in ASPECT_MATCHINGS]

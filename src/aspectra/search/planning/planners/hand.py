@@ -5,7 +5,7 @@ from __future__ import annotations
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.protocol import ViewFacts
 
 __all__ = ["STYLE_VIEW", "hand"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from aspectra.search.defaults import LEXICAL_WEIGHT
 from aspectra.search.plan import Search
-from aspectra.search.planning.defaults import LEXICAL_WEIGHT
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.values import replace
+from aspectra.search.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
 from aspectra.search.plan import Search
-from aspectra.search.planning.defaults import LEXICAL_WEIGHT, UNLENSED_WEIGHT
 from aspectra.search.planning.lens_views import fitting
 from aspectra.search.planning.planners.hand import STYLE_VIEW, hand
 from aspectra.search.planning.planners.hybrid import hybrid
 from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts, lens_base
+from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.view import Probe
 
 __all__ = ["lensed"]
@@ -21,7 +21,7 @@ __all__ = ["lensed"]
 def lensed(query: Query, views: ViewNames) -> Search:
     """What lenses found in papers: the named lenses, or those that the words fit.
 
-    The named lenses alone; else those that the query's words ask for, beside the hybrid's probes. Each lens
+    The named lenses alone; else those whose cues are in the query, beside the hybrid's probes. Each lens
     is searched as the hybrid searches abstracts: by vectors, and 0.3 of that by words. A seed is compared by
     what the lens found in it; seeds without words are compared by all lenses alike. Where no lens fits it is
     the hybrid.
@@ -40,7 +40,7 @@ def lensed(query: Query, views: ViewNames) -> Search:
 
 
 def _through(name: str, query: Query, views: ViewNames, weight: float) -> list[Probe]:
-    """The query asked of one lens's views."""
+    """Probes on the views of one lens."""
     if name == "style":
         return [replace(one, weight=weight) for one in hand(replace(query, lenses=()), views).probes]
     lexical = ViewFacts.words_of(lens_base(name)).name

@@ -17,7 +17,7 @@ from aspectra.base.registry import Registry
 from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
-from aspectra.views.kinds.protocol import ViewFacts
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import ChunkSize
 from aspectra.views.view import Probe
 
@@ -85,7 +85,7 @@ class Planner:
 
     Attributes:
         name: as people write it.
-        make: the function; its docstring's first line says in help what it does.
+        make: the function; the first line of its docstring is its help text.
         vectors: whether it searches vectors: never, where there are any, or always.
         full_text: whether it searches chunks of full texts, likewise.
         lenses: lenses whose views it needs, such as ``style``.
@@ -112,7 +112,7 @@ class Planner:
         """The search for a query that was read already.
 
         Raises:
-            UsageError: the query asks for what this planner does not do. ViewMismatch: a view is missing.
+            UsageError: the query has fields that this planner does not use. ViewMismatch: a view is missing.
         """
         if self.seeds and not query.seeds:
             raise UsageError(
@@ -163,7 +163,7 @@ def planner(name: str, **declared: Any) -> Callable[[Callable[[Query, ViewNames]
 
 
 def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
-    """The query's text and seeds, asked of one view."""
+    """A probe with the query's text and seeds."""
     return Probe(view, text=query.text, seeds=query.seeds, weight=weight)
 
 

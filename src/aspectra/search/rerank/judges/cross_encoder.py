@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.local import Local
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate

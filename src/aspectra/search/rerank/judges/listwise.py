@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Literal
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.chat import Reply, Request
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
-from aspectra.search.rerank.prompts import Prompt
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels, repair
+from aspectra.search.rerank.templates import Prompt
 
 __all__ = ["Listwise", "ThinkFirst"]
 
@@ -73,7 +73,7 @@ class _Listwise:
             return repair(read_labels(reply.text, labels).labels, labels).clean
 
         def build(share: float) -> Request:
-            values = asker.shelf.values(papers, labels, share)
+            values = asker.shown.values(papers, labels, share)
             values |= {
                 "count": str(len(papers)),
                 "labels": f"{labels[0]} to {labels[-1]}",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import Answers
 from aspectra.search.rerank.question import Candidate
 
@@ -38,7 +38,7 @@ class Local:
         Raises:
             UsageError: the function gives another number of scores than there are texts.
         """
-        question = asker.shelf.question
+        question = asker.shown.question
         texts = ["\n\n".join(part for part in (p.text, p.judge_text) if part) for p in papers]
         query = "\n\n".join(part for part in (question.spoken, question.judge_text) if part)
         scores = [float(score) for score in await asyncio.to_thread(self.function, query, texts)]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.llm.chat import Reply, Request
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
-from aspectra.search.rerank.prompts import Prompt
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_choice
+from aspectra.search.rerank.templates import Prompt
 
 __all__ = ["Pairwise"]
 
@@ -48,7 +48,7 @@ class Pairwise:
         prompt = Prompt.load(self.name, self.prompt_file)
 
         def build(share: float) -> Request:
-            values = asker.shelf.values([first, second], ["A", "B"], share)
+            values = asker.shown.values([first, second], ["A", "B"], share)
             return Request(
                 prompt.messages(values),
                 prompt=prompt.stamp,

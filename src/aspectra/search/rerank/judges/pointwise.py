@@ -13,11 +13,11 @@ from typing import ClassVar, Literal
 
 from aspectra.base.errors import UsageError
 from aspectra.llm.chat import Reply, Request
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
-from aspectra.search.rerank.prompts import Prompt
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_choice, read_number
+from aspectra.search.rerank.templates import Prompt
 
 __all__ = ["Grade", "Points", "YesNo"]
 
@@ -43,7 +43,7 @@ class _Pointwise:
 
     async def _one(self, paper: Candidate, asker: Asker) -> float | None:
         def build(share: float) -> Request:
-            return self._request(paper, asker.shelf.values([paper], [""], share))
+            return self._request(paper, asker.shown.values([paper], [""], share))
 
         reply = await asker.ask(build, lambda reply: self._read(reply) is not None)
         if reply is None:

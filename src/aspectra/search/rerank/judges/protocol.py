@@ -2,8 +2,8 @@
 
 A judge gives scores to papers one by one, says which of two fits better, or puts up to ``width`` papers in
 order. To add one, write a module in ``search/rerank/judges`` with a frozen dataclass decorated by
-``@JUDGES.register(name)``, its fields being its options, and name it in :data:`JUDGES`; third parties use the
-entry point group ``aspectra.judge``.
+``@JUDGES.register(name)``, its fields being its options; third parties use the entry point group
+``aspectra.judge``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from aspectra.base.registry import Registry
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Candidate
 
 __all__ = ["JUDGES", "Answers", "Judge", "ListJudge", "PairJudge", "ScoreJudge"]

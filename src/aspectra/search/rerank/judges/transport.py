@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from aspectra.papers.text.sentences import split_sentences
-from aspectra.search.rerank.asking import Asker
+from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.local import Local
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import ClassVar
 
 from aspectra.search.rerank.judges.protocol import Answers, Judge
-from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
 __all__ = ["AllPairs"]
 
@@ -24,18 +24,18 @@ class AllPairs:
     asks: ClassVar[tuple[Answers, ...]] = ("pairs", "lists")
     least_width: ClassVar[int] = 2
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order; scores are win rates, 0 to 1."""
-        count = len(desk)
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge; scores are win rates, 0 to 1."""
+        count = len(papers)
         points = [0.0] * count
 
         async def compare(pair: tuple[int, int]) -> None:
             one, other = pair
-            won = desk.agreed(await desk.first_wins(one, other), await desk.first_wins(other, one))
+            won = papers.agreed(await papers.first_wins(one, other), await papers.first_wins(other, one))
             points[one] += won
             points[other] += 1.0 - won
 
-        await desk.each(compare, combinations(range(count), 2))
+        await papers.each(compare, combinations(range(count), 2))
         rates: list[float | None] = [point / (count - 1) for point in points]
         return Sorted(sorted(range(count), key=lambda place: (-points[place], place)), rates)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
-from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
 __all__ = ["Bubble"]
 
@@ -32,13 +32,13 @@ class Bubble:
         if self.depth < 1:
             raise UsageError(f"cannot sort {self.depth} places")
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order."""
-        order = list(range(len(desk)))
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge."""
+        order = list(range(len(papers)))
         for done in range(min(self.depth, len(order) - 1)):
             moved = False
             for at in range(len(order) - 1, done, -1):
-                if await desk.greater(order[at], order[at - 1], "not-greater"):
+                if await papers.greater(order[at], order[at - 1], "not-greater"):
                     order[at - 1], order[at] = order[at], order[at - 1]
                     moved = True
             if not moved:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
-from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Conflict, Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Conflict, JudgedPapers, Sorted
 
 __all__ = ["Heapsort"]
 
@@ -33,15 +34,16 @@ class Heapsort:
         if self.depth < 1 or self.conflict not in ("earlier", "not-greater"):
             raise UsageError(f"cannot sort {self.depth} places with conflict={self.conflict!r}")
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order."""
-        heap = list(range(len(desk)))
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge."""
+        heap = list(range(len(papers)))
+        greater = partial(papers.greater, conflict=self.conflict)
 
         async def sift(at: int) -> None:
             while (child := 2 * at + 1) < len(heap):
-                if child + 1 < len(heap) and await desk.greater(heap[child + 1], heap[child], self.conflict):
+                if child + 1 < len(heap) and await greater(heap[child + 1], heap[child]):
                     child += 1
-                if not await desk.greater(heap[child], heap[at], self.conflict):
+                if not await greater(heap[child], heap[at]):
                     return
                 heap[at], heap[child] = heap[child], heap[at]
                 at = child
@@ -50,7 +52,7 @@ class Heapsort:
         level = len(heap).bit_length() - 1
         while level >= 0:
             first = 2**level - 1
-            await desk.each(sift, range(first, min(2 * first + 1, len(heap) // 2)))
+            await papers.each(sift, range(first, min(2 * first + 1, len(heap) // 2)))
             level -= 1
         best: list[int] = []
         while heap and len(best) < self.depth:

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
-from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
 __all__ = ["Merge"]
 
@@ -47,17 +47,18 @@ class Merge:
     def _width(self, judge: Judge) -> int:
         return 2 if judge.answers == "pairs" else min(self.size, judge.width)
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order."""
-        width = self._width(desk.judge)
-        count = -(-len(desk) // width)
-        runs = await desk.each(desk.order, [list(range(first, len(desk), count)) for first in range(count)])
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge."""
+        width = self._width(papers.judge)
+        count = -(-len(papers) // width)
+        dealt = [list(range(first, len(papers), count)) for first in range(count)]
+        runs = await papers.each(papers.order, dealt)
 
         async def merge(pair: list[list[int]]) -> list[int]:
-            return await _merge(desk, pair[0], pair[1], width) if len(pair) == 2 else pair[0]
+            return await _merge(papers, pair[0], pair[1], width) if len(pair) == 2 else pair[0]
 
         while len(runs) > 1:
-            runs = await desk.each(merge, [runs[at : at + 2] for at in range(0, len(runs), 2)])
+            runs = await papers.each(merge, [runs[at : at + 2] for at in range(0, len(runs), 2)])
         return Sorted(runs[0])
 
     def calls(self, count: int, judge: Judge) -> Calls:
@@ -82,7 +83,7 @@ class Merge:
         return count
 
 
-async def _merge(desk: Desk, left: list[int], right: list[int], width: int) -> list[int]:
+async def _merge(papers: JudgedPapers, left: list[int], right: list[int], width: int) -> list[int]:
     """Two runs in order as one."""
     half = width // 2
     out: list[int] = []
@@ -91,7 +92,7 @@ async def _merge(desk: Desk, left: list[int], right: list[int], width: int) -> l
         heads = left[: max(half, width - len(right))], right[: max(half, width - len(left))]
         shown = [place for place in chain(*zip_longest(*heads)) if place is not None]
         # Where the judge says nothing, each run keeps its order and the first stage decides between heads.
-        ordered = await desk.order(shown, _by_first_stage(*heads))
+        ordered = await papers.order(shown, _by_first_stage(*heads))
         owner = {place: side for side, head in enumerate(heads) for place in head}
         waiting = [len(head) for head in heads]
         taken = 0

@@ -1,10 +1,10 @@
-"""The protocol of a sorter, and the desk at which it asks.
+"""The protocol of a sorter, and the papers that it sorts.
 
 A sorter decides which questions to ask; it sees papers only as places in the first-stage order, from 0. It
 says before it runs how many calls it may need and how much of its order is certain when the judge makes no
 mistake. To add one, write a module in ``search/rerank/sorters`` with a frozen dataclass decorated by
-``@SORTERS.register(name)``, its fields being its options, and name it in :data:`SORTERS`; third parties use
-the entry point group ``aspectra.sorter``.
+``@SORTERS.register(name)``, its fields being its options; third parties use the
+entry point group ``aspectra.sorter``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Literal, Protocol, TypeVar
 
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
-from aspectra.search.rerank.asking import Asker, in_parallel
+from aspectra.search.rerank.asker import Asker, in_parallel
 from aspectra.search.rerank.judges.protocol import Answers, Judge, ListJudge, PairJudge, ScoreJudge
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import repair
 
-__all__ = ["SORTERS", "Calls", "Conflict", "Desk", "Sorted", "Sorter"]
+__all__ = ["SORTERS", "Calls", "Conflict", "JudgedPapers", "Sorted", "Sorter"]
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -69,8 +69,8 @@ class Sorter(Protocol):
     @property
     def least_width(self) -> int: ...
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order."""
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge."""
         ...
 
     def calls(self, count: int, judge: Judge) -> Calls:
@@ -82,8 +82,8 @@ class Sorter(Protocol):
         ...
 
 
-class Desk:
-    """Where a sorter asks: its questions go to the judge, its answers come back repaired and counted.
+class JudgedPapers:
+    """The papers to be sorted, and what their judge says of them, repaired and counted.
 
     Args:
         papers: in first-stage order.

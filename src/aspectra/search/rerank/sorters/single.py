@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aspectra.search.rerank.judges.protocol import Answers, Judge
-from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
 __all__ = ["Single"]
 
@@ -21,9 +21,9 @@ class Single:
     asks: ClassVar[tuple[Answers, ...]] = ("scores",)
     least_width: ClassVar[int] = 1
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order."""
-        scores = await desk.scores()
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge."""
+        scores = await papers.scores()
         return Sorted(by_score(scores), scores)
 
     def calls(self, count: int, judge: Judge) -> Calls:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
-from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
 __all__ = ["Tournament"]
 
@@ -48,19 +48,19 @@ class Tournament:
         """The judge must take a whole batch."""
         return self.batch
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order."""
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge."""
         draw = random.Random(self.seed)  # noqa: S311 (no secret)
-        pool = list(range(len(desk)))
+        pool = list(range(len(papers)))
         tails: list[list[int]] = []
 
         async def play(batch: list[int]) -> list[int]:
             # A batch is shuffled; where the judge says nothing the first stage decides, not chance.
-            return await desk.order(batch, sorted(batch))
+            return await papers.order(batch, sorted(batch))
 
         while len(pool) > self.batch:
             draw.shuffle(pool)
-            played = await desk.each(play, _split(pool, self.batch))
+            played = await papers.each(play, _split(pool, self.batch))
             pool = [place for batch in played for place in batch[: self.top]]
             beaten = sorted((rank, p) for batch in played for rank, p in enumerate(batch) if rank >= self.top)
             tails.append([place for _, place in beaten])

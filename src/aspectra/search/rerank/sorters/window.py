@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.search.rerank.judges.protocol import Answers, Judge
-from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, Desk, Sorted
+from aspectra.search.rerank.sorters.protocol import SORTERS, Calls, JudgedPapers, Sorted
 
 __all__ = ["Window"]
 
@@ -42,12 +42,12 @@ class Window:
         """The judge must take a whole window."""
         return self.size
 
-    async def sort(self, desk: Desk) -> Sorted:
-        """Puts the desk's papers in order."""
-        order = list(range(len(desk)))
+    async def sort(self, papers: JudgedPapers) -> Sorted:
+        """Order the papers by asking the judge."""
+        order = list(range(len(papers)))
         for _ in range(self.passes):
             for start, end in self._windows(len(order)):
-                order[start:end] = await desk.order(order[start:end])
+                order[start:end] = await papers.order(order[start:end])
         return Sorted(order)
 
     def _windows(self, count: int) -> Iterator[tuple[int, int]]:

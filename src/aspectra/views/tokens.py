@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 
 import Stemmer
 
@@ -20,16 +21,6 @@ METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _IS_CJK = re.compile(rf"[{_CJK}]")
-
-STOPWORDS = frozenset(
-    """a about above after again against all also am an and any are as at be because been before being
-    below between both but by can could did do does doing down during each few for from further had has
-    have having he her here hers him his how i if in into is it its itself just may me might more most
-    must my no nor not now of off on once only or other our ours out over own same shall she should so
-    some such than that the their theirs them then there these they this those through to too under until
-    up upon us very was we were what when where which while who whom why will with would you your
-    yours""".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +64,11 @@ class LexicalSettings:
             raise UsageError("BM25 needs k1 >= 0 and b from 0 to 1")
 
 
+@cache
+def _stop_words() -> frozenset[str]:
+    return frozenset((files("aspectra.views") / "data" / "stopwords.txt").read_text("utf-8").split())
+
+
 @lru_cache(maxsize=8)
 def _stemmer(language: str) -> Stemmer.Stemmer:
     return Stemmer.Stemmer(language, 200_000)
@@ -88,7 +84,7 @@ class Tokeniser:
     def __init__(self, settings: TokenSettings | None = None) -> None:
         self.settings = settings or TokenSettings()
         self._stem: dict[str, str] = {}
-        self._stop = STOPWORDS if self.settings.stopwords else frozenset()
+        self._stop = _stop_words() if self.settings.stopwords else frozenset()
 
     def words(self, text: str) -> list[str]:
         """The words of a text, in order, repeats kept.

@@ -1,4 +1,4 @@
-"""The weights of the default recipe, all in one place.
+"""The probes and weights of the planners' defaults, all in one place.
 
 They were chosen on development data only (docs/results/aspects.md says which, and what they cost and gain)
 and depend on nothing but the views there are and the fields that a query gives. Weights multiply scores in
@@ -7,9 +7,8 @@ deviations from the mean of a fixed sample of papers, see :mod:`aspectra.search.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aspectra.search.planning.directions import Directed
 from aspectra.views.view import Matching
 
 __all__ = [
@@ -24,12 +23,13 @@ __all__ = [
     "LEXICAL_WEIGHT",
     "TEXT_WEIGHT",
     "UNLENSED_WEIGHT",
+    "Directed",
 ]
 
 # BM25 beside the abstract vector's 1.0.
 LEXICAL_WEIGHT = 0.3
 
-# Likeness in the aspects asked for, shared between them.
+# Likeness in the aspects that the query names, shared between them.
 ASPECT_WEIGHT = 1.0
 
 # Likeness in the other roles, subtracted: what tells "the same method" from "much the same paper".
@@ -45,8 +45,8 @@ ASPECT_MATCHINGS: tuple[Matching, ...] = ("maxsim", "centroid")
 # Papers whose sentences are compared, the best of the other probes, where all would be too many. Among 88,584
 # papers 200 to 8,000 gave the same NDCG@20 within a point, so this is about time.
 ASPECT_CANDIDATES = 300
-# The hybrid's probes beside those of the lenses that a query asks for: what a lens saw comes first, and the
-# paper's own words decide between papers of which it saw much the same. Set by hand, not tuned.
+# The hybrid's probes beside those of the lenses of a query: what a lens found comes first, and the paper's
+# own words decide between papers in which it found much the same. Set by hand, not tuned.
 UNLENSED_WEIGHT = 0.5
 
 # What wholly meeting one preference is worth, as a share of the best paper's lead over the field.
@@ -54,6 +54,21 @@ COMPLIANCE_WEIGHT = 0.6
 
 # Further words beside a seed with a direction.
 TEXT_WEIGHT = 1.0
+
+
+@dataclass(frozen=True)
+class Directed:
+    """One probe of a directional plan before it knows its seed; fields as in a probe.
+
+    ``{chunks}`` and ``{encoder}`` in a view's name stand for the library's own.
+    """
+
+    view: str
+    weight: float = 1.0
+    reverse: bool = False
+    matching: Matching = ""
+    asking: str = ""
+
 
 # A direction's probes, chosen on one half of acl-fulltext's queries (docs/results/full-papers.md). What asks:
 # a paper's telling words, its chunks, its abstract, the mean of its chunks; "back" is in reverse.
@@ -65,7 +80,6 @@ _PLACES_BACK = Directed("{chunks}@bm25", 0.5, reverse=True, asking="abstract@bm2
 _PLACES = Directed("{chunks}@bm25", 0.5)
 _ABSTRACT = Directed("abstract@{encoder}")
 _ABSTRACT_BACK = Directed("abstract@{encoder}", reverse=True)
-_TERMS = Directed("abstract@bm25")
 _TERMS_BACK = Directed("abstract@bm25", reverse=True)
 
 DIRECTED_FULL_TEXTS: dict[str, tuple[Directed, ...]] = {

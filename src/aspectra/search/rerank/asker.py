@@ -1,7 +1,7 @@
-"""Asking a model on behalf of a judge: bounded, counted, and never the end of a reranking.
+"""Calls to a model for a judge: bounded, counted, and never the end of a reranking.
 
 Whatever a model does (refuses, fails, answers nonsense), a judge gets a reply or None, and the sorter goes on
-with what is known. An error that no other call can mend (quota, key, budget) stops all further asking.
+with what is known. After an error that no other call can mend (quota, key, budget) no more calls are made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aspectra.llm.budget import Cost, call_cost
 from aspectra.llm.chat import ChatModel, Reply, Request
 from aspectra.llm.failures import ContextExceeded, ModelError, Refused
 from aspectra.llm.prices import Price
-from aspectra.search.rerank.showing import Shelf
+from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.step import Tally
 
 __all__ = ["Asker", "in_parallel"]
@@ -28,11 +28,11 @@ _LEAST_SHARE = 0.2  # of the text budget, below which a context counts as too sm
 
 
 class Asker:
-    """One reranking's way to its model, with everything counted.
+    """The calls of one reranking to its model, with everything counted.
 
     Args:
-        model: who is asked; None for judges that need none.
-        shelf: the texts.
+        model: the one to call; None for judges that need none.
+        shown: the texts.
         concurrency: calls in flight at most.
         again: how often a question is asked anew when nothing can be read from its answer.
 
@@ -41,16 +41,16 @@ class Asker:
         bad: questions whose answer had to be repaired, or that got none.
         defects: kind -> count, see ``docs/reranking.md``.
         cost: of all calls, at the model's price; those from a journal apart.
-        stopped: the error that ended the asking, or None.
+        stopped: the error after which no more calls were made, or None.
         last_error: of the last call that failed, or None.
     """
 
     def __init__(
-        self, model: ChatModel | None, shelf: Shelf, *, concurrency: int = 16, again: int = 1
+        self, model: ChatModel | None, shown: ShownTexts, *, concurrency: int = 16, again: int = 1
     ) -> None:
         if concurrency < 1 or again < 0:
             raise UsageError(f"cannot ask {concurrency} at a time, {again} times anew")
-        self.shelf = shelf
+        self.shown = shown
         self.concurrency = concurrency
         self.questions = self.bad = self.unanswered = 0
         self.defects: Counter[str] = Counter()

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import estimate_tokens
-from aspectra.search.rerank.fitting import Fit, Nearness, fit_text, share_out
+from aspectra.search.rerank.fitting import Fit, fit_text, share_out
 from aspectra.search.rerank.plain_text import without_hidden
-from aspectra.search.rerank.prompts import criterion, rules
 from aspectra.search.rerank.question import Candidate, Question
+from aspectra.search.rerank.templates import criterion, rules
 
-__all__ = ["Shelf", "as_data"]
+__all__ = ["ShownTexts", "as_data"]
 
 # Signs that open or close a turn, a thought or a tag somewhere: "<|", "|>", "</x", "<x", "[INST]", "<<SYS>>".
 _TEMPLATE = re.compile(
@@ -37,13 +37,12 @@ def as_data(value: object) -> str:
     return _TEMPLATE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
 
-class Shelf:
+class ShownTexts:
     """The texts of one reranking, cleaned once and fitted as each request needs them.
 
     Args:
         question: what is looked for.
         fit: how much text a request may hold.
-        near: measure of nearness for long texts, or None for shared words.
         salt: makes fences unknowable even to somebody who knows every other text; any text.
 
     Attributes:
@@ -53,16 +52,13 @@ class Shelf:
         criterion: the sentence that says what fits.
     """
 
-    def __init__(
-        self, question: Question, fit: Fit | None = None, near: Nearness | None = None, salt: str = ""
-    ) -> None:
+    def __init__(self, question: Question, fit: Fit | None = None, salt: str = "") -> None:
         self.question = question
         self.fit = fit or Fit()
         self.hidden: dict[str, int] = {}
         self.cut: set[str] = set()
         self.query_cut = False
         self.criterion = criterion(question.criterion)
-        self._near = near
         self._salt = salt
         self._query_words = without_hidden(question.spoken)[0]
         self._clean: dict[str, str] = {}
@@ -118,7 +114,7 @@ class Shelf:
         return self._asked[share]
 
     def _fit_query(self, text: str, limit: int) -> str:
-        fitted = fit_text(without_hidden(text)[0], self._query_words, limit, self._near)
+        fitted = fit_text(without_hidden(text)[0], self._query_words, limit)
         self.query_cut |= fitted.cut
         return fitted.text
 
@@ -137,7 +133,7 @@ class Shelf:
             return self._clean[paper.id]
         key = (paper.id, tokens)
         if key not in self._fitted:
-            fitted = fit_text(self._clean[paper.id], self._query_words, tokens, self._near)
+            fitted = fit_text(self._clean[paper.id], self._query_words, tokens)
             self._fitted[key] = fitted.text, fitted.cut
         text, cut = self._fitted[key]
         if cut:

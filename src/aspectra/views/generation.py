@@ -1,0 +1,224 @@
+"""An opened index generation: ids, columns to filter by, units, lenses, encoders."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
+from aspectra.papers.library.rows import text_hash
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+from aspectra.views.arrays import load_array
+from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.encoders.query_encoder import QueryEncoder
+from aspectra.views.lenses.protocol import LensValues
+from aspectra.views.protocol import ViewFacts
+from aspectra.views.settings import IndexSettings
+from aspectra.views.tokens import LexicalSettings
+from aspectra.views.units import Units, paper_spans
+from aspectra.views.view import ROLE_GROUPS, Floats, Positions
+
+__all__ = ["Generation"]
+
+_NEWEST = 1
+
+
+class Generation:
+    """One immutable generation, opened for reading.
+
+    Args:
+        library: where it belongs; texts of seeds are read from it.
+        folder: the generation's folder.
+        load: makes an encoder from its specification.
+    """
+
+    def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
+        self.library = library
+        self.folder = folder
+        # Views are opened when they are first used; until then nothing may take their files away.
+        weakref.finalize(self, os.close, library.generations.hold(folder))
+        self.manifest: dict[str, Any] = library.generations.manifest(folder)
+        if int(self.manifest.get("format", 0)) > _NEWEST:
+            raise LibraryCorrupt(
+                "the index was built by a newer Aspectra", hint="pip install --upgrade aspectra"
+            )
+        self.ids: list[str] = json.loads((folder / "ids.json").read_text("utf-8"))
+        self.id_order: NDArray[np.int32] = self.array("id_order")
+        self._load = load
+        self._encoders: dict[str, QueryEncoder] = {}
+        self._units: dict[str, Units] = {}
+        self._lenses: dict[str, LensValues] = {}
+        self._roles: dict[tuple[str, ...], Floats] = {}
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """A stored array, memory-mapped."""
+        return load_array(self.folder / f"{name}.npy")
+
+    @cached_property
+    def settings(self) -> IndexSettings:
+        """What the generation was built with. Checking them imports all lenses: a search reads the parts."""
+        return IndexSettings.from_dict(self.manifest["settings"])
+
+    @cached_property
+    def lexical(self) -> LexicalSettings:
+        """The settings of the views of words."""
+        return msgspec.convert(self.manifest["settings"]["lexical"], LexicalSettings)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Paper id -> position."""
+        return {paper_id: i for i, paper_id in enumerate(self.ids)}
+
+    @cached_property
+    def sample(self) -> Positions:
+        """Positions of the fixed random sample that scores are standardised against."""
+        return self.array("sample")
+
+    @cached_property
+    def years(self) -> NDArray[np.int32]:
+        """Year of each paper, 0 when unknown."""
+        return self.array("years")
+
+    def coded(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
+        """Codes per paper and their names, for ``venues`` and ``languages``."""
+        return self.array(column), json.loads((self.folder / f"{column}.json").read_text("utf-8"))
+
+    @cached_property
+    def text_hashes(self) -> NDArray[np.uint8]:
+        """(papers, 16) hashes of the texts that the units count in."""
+        return self.array("text_hashes")
+
+    def position(self, paper_id: str) -> int:
+        """Position of a paper.
+
+        Raises:
+            NoSuchPaper: it is not in this generation.
+        """
+        if paper_id not in self.positions:
+            raise NoSuchPaper(
+                f"{paper_id!r} is not in the index",
+                why="it was added after the last index",
+                hint="aspectra index",
+            )
+        return self.positions[paper_id]
+
+    @property
+    def view_names(self) -> list[str]:
+        """Names of the views of this generation."""
+        return sorted(self.manifest["views"])
+
+    def units_of(self, facts: ViewFacts) -> Units | None:
+        """The units of a view; None where each paper is one."""
+        return self.units(facts.units) if facts.units else None
+
+    def units(self, name: str) -> Units:
+        """The units of ``sentences`` or of a chunk size (``chunks-250w``)."""
+        with self._lock:
+            if name not in self._units:
+                self._units[name] = Units.load(self.folder / name)
+            return self._units[name]
+
+    @property
+    def lens_names(self) -> list[str]:
+        """Names of the lenses of this generation."""
+        return sorted(self.manifest.get("lenses", {}))
+
+    def lens(self, name: str) -> LensValues:
+        """The values of a lens, for every paper or every unit of ``sentences``.
+
+        Raises:
+            ViewMismatch: the generation has no such lens.
+        """
+        with self._lock:
+            if name not in self._lenses:
+                facts = self.manifest.get("lenses", {}).get(name)
+                if facts is None:
+                    raise ViewMismatch(
+                        f"the index has no lens {name!r}",
+                        why="it has "
+                        + (", ".join(self.lens_names) or "none: it was built before there were any"),
+                        hint="aspectra index",
+                    )
+                self._lenses[name] = LensValues(tuple(facts["labels"]), self.array(f"lens-{name}"))
+            return self._lenses[name]
+
+    def role_weights(self, roles: tuple[str, ...]) -> Floats:
+        """(units of sentences,) 1 where the sentence has one of the roles, else 0.
+
+        The likeliest group of roles decides, and within a group that is not asked for as a whole the
+        likeliest role. Deciding did better on development data than weighing by probability.
+        """
+        with self._lock:
+            if roles not in self._roles:
+                lens = self.lens("roles")
+                table = np.nan_to_num(np.asarray(lens.values, dtype=np.float32))
+                columns = [[lens.labels.index(role) for role in group] for group in ROLE_GROUPS]
+                leader = np.stack([table[:, c].sum(axis=1) for c in columns]).argmax(axis=0)
+                likeliest = np.isin(table.argmax(axis=1), [lens.labels.index(r) for r in roles])
+                wanted = np.zeros(len(table), dtype=np.bool_)
+                for number, group in enumerate(ROLE_GROUPS):
+                    asked = [role in roles for role in group]
+                    if any(asked):
+                        wanted |= (leader == number) & (likeliest | all(asked))
+                told = table.max(axis=1) > 0  # a title has no role
+                self._roles[roles] = (wanted & told).astype(np.float32)
+            return self._roles[roles]
+
+    def seed_text(self, facts: ViewFacts) -> Callable[[str], str]:
+        """Paper id -> its text in a view: that of the abstract, or the value of a prompted lens ("")."""
+        if facts.lens:
+            from aspectra.views.prompted.store import text_of_paper  # few libraries have such lenses
+
+            return partial(text_of_paper, self.library, facts.lens, facts.stored["values"])
+        return lambda paper_id: paper_spans(self.library.get(paper_id))[0]
+
+    def query_encoder(self, facts: ViewFacts) -> QueryEncoder:
+        """Shared by all views of one encoder; checked against the view's fingerprint when it loads."""
+        spec, fingerprint = facts.stored["encoder"], facts.stored["fingerprint"]
+        with self._lock:
+            if spec not in self._encoders:
+                self._encoders[spec] = QueryEncoder(lambda: self._checked(spec, fingerprint))
+            return self._encoders[spec]
+
+    def _checked(self, spec: str, fingerprint: str) -> Encoder:
+        encoder = self._load(spec)
+        if encoder.fingerprint != fingerprint:
+            raise ViewMismatch(
+                f"the views of {spec} were built with another version of that encoder",
+                why=f"the index has fingerprint {fingerprint}, the installed encoder {encoder.fingerprint}; "
+                "their vectors cannot be compared",
+                hint="aspectra index",
+            )
+        return encoder
+
+    def facts(self, name: str) -> ViewFacts:
+        """What is known of a view without opening it; without ``stored`` where there is no such view."""
+        return ViewFacts.of(name, self.manifest["views"].get(name))
+
+    def unchanged(self, paper: Paper) -> bool:
+        """Whether a paper's title and abstract are those that were indexed, so that its units fit them."""
+        indexed: bytes = self.text_hashes[self.positions[paper.id]].tobytes()
+        return bytes.fromhex(text_hash(paper)) == indexed
+
+    def default_encoder(self) -> str:
+        """Name of the encoder of the first dense abstract view, or "" when there is none."""
+        for spec in self.manifest["settings"]["encoders"]:
+            for facts in map(self.facts, self.manifest["views"]):
+                if facts.base == "abstract" and facts.stored.get("encoder") == spec:
+                    return facts.scorer
+        return ""

@@ -1,0 +1,37 @@
+"""What a lens reads beside its cues: words that it counts, and the weights of its features."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from aspectra.views.lenses._data import load_data
+
+__all__ = ["Features", "logistic"]
+
+
+class Features:
+    """Words and weights from ``data/NAME_features.toml``.
+
+    Attributes:
+        words: name -> words whose share is a feature.
+        patterns: name -> what is searched for.
+        weights: label -> feature -> its weight, ``bias`` first.
+    """
+
+    def __init__(self, name: str) -> None:
+        data = load_data(f"{name}_features")
+        self.words = {key: frozenset(text.split()) for key, text in data["words"].items()}
+        self.patterns = {key: re.compile(pattern) for key, pattern in data["patterns"].items()}
+        self.weights: dict[str, dict[str, float]] = data["odds"]
+
+    def odds(self, label: str, features: Mapping[str, float]) -> float:
+        """The log-odds of a label: its bias plus the sum of weight times feature."""
+        bias, *rest = self.weights[label].items()
+        return sum((weight * features[name] for name, weight in rest), bias[1])
+
+
+def logistic(odds: float) -> float:
+    """1 / (1 + exp(-odds)), without overflow."""
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))

@@ -1,0 +1,45 @@
+"""What an index does with a damaged generation, and with values that belong to no paper any more."""
+
+import numpy as np
+import pytest
+
+from aspectra.papers.library.derived import Producer
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+from aspectra.views.build.run import build_index
+from aspectra.views.settings import IndexSettings
+
+OTHER = Producer("other", "1", ("text",))
+
+
+@pytest.fixture
+def library(tmp_path):
+    made = Store.create(tmp_path / "library")
+    with made.writing("add") as writer:
+        writer.add([Paper("owl", title="Owls", abstract="Owls hunt at night.")])
+    build_index(made, IndexSettings(encoders=()))
+    return made
+
+
+@pytest.mark.parametrize("rebuild", [True, False])
+def test_a_damaged_manifest_is_replaced(library, rebuild):
+    (library.generations.current() / "manifest.json").write_text("{")
+    report = build_index(library, rebuild=rebuild)
+    assert report.changed
+    assert library.generations.manifest(library.generations.current())["papers"] == 1
+
+
+def test_orphans_are_collected_where_papers_changed(library):
+    with library.writing("test") as writer:
+        writer.derived.put(OTHER, [(library.derived.missing(OTHER)[0].key, [np.zeros(1, np.float32)])])
+    build_index(library, rebuild=True)
+    assert len(list(library.derived.items(OTHER))) == 1
+    with library.writing("add") as writer:
+        writer.add([Paper("owl", title="Owls", abstract="Owls hunt by ear.")])
+    build_index(library)
+    assert not list(library.derived.items(OTHER))
+
+
+def test_an_index_up_to_date_is_left_alone(library):
+    assert not build_index(library).changed
+    assert build_index(library, rebuild=True).changed
