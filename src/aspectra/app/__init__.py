@@ -1,1 +1,1 @@
-"""What people touch: the command line and its output."""
+"""The command line: commands, their options and what they print."""

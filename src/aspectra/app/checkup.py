@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at. Every check answers; none raises."""
+"""The checks of ``doctor``. Each returns what it found; none raises."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Check:
     """One line of the report.
 
     Attributes:
-        name: what was looked at.
+        name: what was checked.
         state: ``ok``, ``note`` (worth knowing) or ``bad``.
         text: what was found.
         hint: what to do about it, or "".
@@ -39,10 +39,6 @@ class Check:
     state: str
     text: str
     hint: str = ""
-
-    def to_dict(self) -> dict[str, str]:
-        """JSON form."""
-        return {"name": self.name, "state": self.state, "text": self.text, "hint": self.hint}
 
 
 def examine(path: Path, *, verify: bool) -> list[Check]:
@@ -116,7 +112,7 @@ def _library(path: Path, verify: bool) -> list[Check]:
             return [*checks, *index, *_fingerprints(views), _hosts([v["encoder"] for v in views.values()])]
     except AspectraError as error:
         return [Check("library", "bad", f"{error.what}{': ' + error.why if error.why else ''}", error.hint)]
-    except Exception as error:  # whatever damage we did not think of
+    except Exception as error:  # any other damage
         return [Check("library", "bad", f"{path}: {error}", "restore it from a copy")]
 
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _INTERRUPTED
     except BrokenPipeError:
         code = _pipe_closed()
-    except Exception as error:  # the last line of defence: no traceback without --debug
+    except Exception as error:  # anything else: no traceback without --debug
         if debug:
             raise
         code = _report(error)
@@ -103,8 +103,6 @@ def _report(error: Exception) -> int:
         _say(error.what, why=error.why, hint=error.hint)
         return error.exit_code
     if isinstance(error, OSError):
-        if error.errno == errno.EPIPE:
-            return _pipe_closed()
         where = f" {error.filename}" if error.filename else ""
         if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
             _say(
@@ -127,15 +125,10 @@ def _report(error: Exception) -> int:
 
 
 def _say(what: str, *, why: str = "", hint: str = "") -> None:
-    from aspectra.app.terminal.screen import safe
+    from aspectra.app.terminal.screen import error_text, safe
 
-    lines = [f"aspectra: {safe(what)}"]
-    if why:
-        lines.append(f"  why:  {safe(why)}")
-    if hint:
-        lines.append(f"  next: {safe(hint)}")
-    with contextlib.suppress(OSError):  # nobody listens any more
-        sys.stderr.write("\n".join(lines) + "\n")
+    with contextlib.suppress(OSError):  # standard error is closed
+        sys.stderr.write(safe(error_text(f"aspectra: {what}", why, hint)) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What may be asked of a library beside words and seeds, and the query that it makes."""
+"""What a search takes beside words and seeds, and the query that it makes."""
 
 from __future__ import annotations
 

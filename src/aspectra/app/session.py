@@ -54,6 +54,10 @@ class CommonOptions:
     no_color: Annotated[bool, option("--no-color", about="No colours (also: NO_COLOR=1).", rare=True)] = False
     no_progress: Annotated[bool, option("--no-progress", about="No progress shown.", rare=True)] = False
     debug: Annotated[bool, option("--debug", about="Show the traceback of an error.", rare=True)] = False
+    help_all: Annotated[
+        bool,
+        option("--help-all", about="Show every option.", rare=True, is_eager=True, callback=show_all_help),
+    ] = False
 
     def under(self, above: CommonOptions) -> CommonOptions:
         """These, and where one is not given, what was given before the command's name."""
@@ -104,16 +108,11 @@ class Session:
 
         return Screen(color=self.settings.color, quiet=self.options.quiet, verbose=self.options.verbose)
 
-    @property
-    def quiet(self) -> bool:
-        """Whether only results and errors are written."""
-        return self.options.quiet
-
     def progress(self) -> ProgressShown:
         """A context manager and callback that shows progress, where that is wanted."""
         from aspectra.app.terminal.progress import ProgressShown
 
-        return ProgressShown(self.settings.progress and not self.quiet)
+        return ProgressShown(self.settings.progress and not self.options.quiet)
 
     @property
     def library_path(self) -> Path:
@@ -122,7 +121,7 @@ class Session:
         return Path(named).expanduser() if named else default_library()
 
     def library_words(self) -> str:
-        """What a printed command must say to reach this library again: "" or `` --library DIR``."""
+        """What a printed command needs to reach this library again: "" or `` --library DIR``."""
         if self.config.origin("library") != "flag":
             return ""
         from shlex import quote
@@ -176,7 +175,7 @@ def _fields(group: Any) -> Iterator[inspect.Parameter]:
 
 
 def common(function: Callable[..., None]) -> Callable[..., None]:
-    """Decorator for commands: adds the common options and hands over a :class:`Session`.
+    """Decorator for commands: adds the common options and passes a :class:`Session`.
 
     The decorated function's first parameter is the session. Its others are its own arguments and options; a
     parameter whose type is a dataclass of options takes all of them.
@@ -186,25 +185,13 @@ def common(function: Callable[..., None]) -> Callable[..., None]:
         for own in inspect.signature(function, eval_str=True).parameters.values()
         if is_dataclass(own.annotation) and own.annotation is not Session
     }
-    every = inspect.Parameter(
-        "help_all",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[
-            bool,
-            option(
-                "--help-all", about="Show every option.", rare=True, is_eager=True, callback=show_all_help
-            ),
-        ],
-    )
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in _parameters(function)]
-    parameters = [context, *own, *_fields(CommonOptions), every]
+    parameters = [context, *own, *_fields(CommonOptions)]
 
     @functools.wraps(function)
     def run(**values: Any) -> None:
         context = values.pop("context")
-        values.pop("help_all")
         options = _take(CommonOptions, values)
         above = context.parent.obj if context.parent is not None else None
         session = Session(options.under(above.options) if isinstance(above, Session) else options)

@@ -34,7 +34,7 @@ def export_formats() -> tuple[str, ...]:
 
 
 class SearchSettings(Value, frozen=True):
-    """How a search runs where a command does not say otherwise."""
+    """How a search runs where a command has no option for it."""
 
     recipe: Annotated[str, setting("steps of a search, as guided, bm25 or 'bm25 | top(200) | hybrid'")] = (
         "guided"
@@ -93,7 +93,7 @@ def state_file(name: str) -> Path:
 
 
 def default_library() -> Path:
-    """The library used when nobody names another."""
+    """The library that is used when no other is named."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("aspectra", appauthor=False)) / "library"

@@ -63,18 +63,16 @@ class BadInput(AspectraError):
     """A file none of whose content can be read (single bad records are remarks, not errors)."""
 
     code = "bad-input"
-    exit_code = 1
 
 
 class NoSuchPaper(AspectraError):
     """A seed or id that the library does not hold."""
 
     code = "no-such-paper"
-    exit_code = 1
 
 
 class LibraryNotFound(AspectraError):
-    """There is no library at the place asked for."""
+    """There is no library at the given path."""
 
     code = "no-library"
     exit_code = 2
@@ -84,7 +82,6 @@ class LibraryBusy(AspectraError):
     """Another process holds the library's single writer lock."""
 
     code = "library-busy"
-    exit_code = 1
     retryable = True
 
 
@@ -96,7 +93,7 @@ class LibraryCorrupt(AspectraError):
 
 
 class ViewMismatch(AspectraError):
-    """A view is missing, or was built with another encoder than the one asked for."""
+    """A view is missing, or was built with another encoder than the given one."""
 
     code = "view-mismatch"
     exit_code = 6

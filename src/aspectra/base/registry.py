@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from importlib import metadata
 from typing import Generic, TypeVar
 
@@ -33,8 +34,6 @@ class Registry(Generic[T]):
         self.family = family
         self.package = package or ""
         self._members: dict[str, T] = {}
-        self._modules: dict[str, str] | None = None
-        self._entry_points: dict[str, metadata.EntryPoint] | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorator that adds a member under ``name``; a second, different one is an error."""
@@ -48,21 +47,18 @@ class Registry(Generic[T]):
 
         return add
 
+    @cached_property
     def _plugged(self) -> dict[str, metadata.EntryPoint]:
-        if self._entry_points is None:
-            group = f"aspectra.{self.family}"
-            self._entry_points = {point.name: point for point in metadata.entry_points(group=group)}
-        return self._entry_points
+        return {point.name: point for point in metadata.entry_points(group=f"aspectra.{self.family}")}
 
+    @cached_property
     def _waiting(self) -> dict[str, str]:
         """Modules of the package that were not imported yet: dotted name -> last part."""
-        if self._modules is None:
-            self._modules = dict(_modules_of(self.package)) if self.package else {}
-        return self._modules
+        return dict(_modules_of(self.package)) if self.package else {}
 
     def _import(self, module: str) -> None:
         importlib.import_module(module)
-        self._waiting().pop(module, None)
+        self._waiting.pop(module, None)
 
     def _find(self, name: str) -> bool:
         """Whether there is a member of this name; its module is imported."""
@@ -70,28 +66,28 @@ class Registry(Generic[T]):
             return True
         # The module named like the member first: one import instead of a whole family's.
         alike = name.replace("-", "_")
-        for module in [module for module, last in self._waiting().items() if last == alike]:
+        for module in [module for module, last in self._waiting.items() if last == alike]:
             self._import(module)
-        if name not in self._members and name in self._plugged():
-            self._members.setdefault(name, self._plugged()[name].load())
+        if name not in self._members and name in self._plugged:
+            self._members.setdefault(name, self._plugged[name].load())
         if name not in self._members:
             self._import_all()
         return name in self._members
 
     def _import_all(self) -> None:
-        for module in list(self._waiting()):
+        for module in list(self._waiting):
             self._import(module)
 
     def names(self) -> list[str]:
         """All names, sorted. Imports the family's modules, not those of third parties."""
         self._import_all()
-        return sorted({*self._members, *self._plugged()})
+        return sorted({*self._members, *self._plugged})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (name in self._plugged() or self._find(name))
+        return isinstance(name, str) and (name in self._plugged or self._find(name))
 
     def get(self, name: str) -> T:
         """The member called ``name``.

@@ -250,3 +250,5 @@ def test_an_endpoint_that_answers_nonsense_is_counted(world):
     assert "12 malformed replies" in out
     assert "4 papers without a value: malformed" in out
     assert "4 papers without a value: malformed" in world("lens", "status", "stance")[1]
+    assert "0 papers to ask about" in world("lens", "estimate", "stance")[1]
+    assert "4 papers to ask about" in world("lens", "estimate", "stance", "--failed")[1]

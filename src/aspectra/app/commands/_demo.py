@@ -39,7 +39,7 @@ def fill(library: Store, session: Session) -> None:
         report = writer.add(records, path="demo.jsonl", source="jsonl")
     with session.progress() as shown:
         built = build_index(library, progress=shown)
-    if not session.quiet:
+    if not session.screen.quiet:
         took = duration(sum(built.seconds.values()))
         session.screen.line(
             f"{count(report.added, 'demo paper')} added, {count(built.papers, 'paper')} indexed in {took}"

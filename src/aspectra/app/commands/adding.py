@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import asdict
 
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
@@ -14,7 +15,6 @@ from aspectra.app.terminal.screen import count
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
-    from aspectra.papers.sources.protocol import ReadOptions
 
 __all__ = ["add"]
 
@@ -40,6 +40,9 @@ def add(
 
     Example:  aspectra add library.bib papers/
     """
+    from aspectra.papers.sources.protocol import ReadOptions
+
+    limits = ReadOptions(**asdict(session.settings.add))
     with session.open_library() as library:
         with session.progress() as shown:
 
@@ -48,7 +51,7 @@ def add(
                 _tell(session, report)
 
             reports = library.add(
-                *paths, source=as_, again=again, options=_options(session), report=tell, progress=shown
+                *paths, source=as_, again=again, options=limits, report=tell, progress=shown
             )
         groups = library.store.summary()["version_groups"]
     _sum_up(session, reports, groups)
@@ -58,18 +61,6 @@ def add(
         raise typer.Exit(1)
     if skipped and strict:
         raise typer.Exit(4)
-
-
-def _options(session: Session) -> ReadOptions:
-    from aspectra.papers.sources.protocol import ReadOptions
-
-    limits = session.settings.add
-    return ReadOptions(
-        max_text_chars=limits.max_text_chars,
-        pdf_seconds=limits.pdf_seconds,
-        pdf_pages=limits.pdf_pages,
-        pdf_memory_mb=limits.pdf_memory_mb,
-    )
 
 
 def _tell(session: Session, report: FileReport) -> None:
@@ -84,7 +75,7 @@ def _tell(session: Session, report: FileReport) -> None:
     if report.error is not None:
         screen.note(f"{report.path}: skipped: {report.remarks[-1].reason}")
         return
-    if not session.quiet:
+    if not session.screen.quiet:
         name = f"{report.path} ({report.source})"
         if report.known:
             note = f", {report.skipped:,} skipped" if report.skipped else ""

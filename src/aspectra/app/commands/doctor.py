@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -33,7 +34,7 @@ def doctor(
     checks = examine(session.library_path, verify=verify)
     bad = [check for check in checks if check.state == "bad"]
     if as_json:
-        session.screen.document("doctor", {"ok": not bad, "checks": [check.to_dict() for check in checks]})
+        session.screen.document("doctor", {"ok": not bad, "checks": [asdict(check) for check in checks]})
     else:
         for check in checks:
             label = f"{_MARKS[check.state]}  {check.name}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from contextlib import nullcontext
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aspectra.app.commands._lens_files import add_lens, remove_lens
+from aspectra.app.commands._lens_changes import Name, add, remove
 from aspectra.app.options.model import cost_in_words, currency_of, language_model, model_settings
 from aspectra.app.output.lenses import (
     coverage,
@@ -23,37 +24,14 @@ from aspectra.app.terminal.screen import columns, count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.llm.assemble import Model
-    from aspectra.papers.library.store import Store
     from aspectra.views.prompted.definition import PromptedLens
-    from aspectra.views.prompted.running import LensEstimate
 
 __all__ = ["app"]
 
 app = CommandGroup("Compute something once for every paper, and search it.")
+app.command()(add)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the lens.", show_default=False)]
 Failed = Annotated[bool, option("--failed", about="Also papers whose earlier request failed.")]
-
-
-@app.command()
-@common
-def add(
-    session: Session,
-    name: Name,
-    prompt: Annotated[Path | None, option(metavar="FILE", about="A prompt file of your own.")] = None,
-    schema: Annotated[Path | None, option(metavar="FILE", about="JSON schema of the value.")] = None,
-    thinking: Annotated[
-        int | None, option(metavar="N", min=0, about="Tokens a reasoning model may think with.")
-    ] = None,
-) -> None:
-    """Add a lens, or update it from a changed prompt or schema.
-
-    No model is used yet. Without --prompt the lens is one that comes with Aspectra: see lens list.
-
-    Example:  aspectra lens add stance --prompt stance.toml
-    """
-    add_lens(session, name, prompt, schema, thinking)
 
 
 @app.command("list")
@@ -65,28 +43,27 @@ def list_(session: Session, as_json: AsJson = False) -> None:
     """
     from aspectra.views.build.run import settings_of
     from aspectra.views.lenses.protocol import LENSES
-    from aspectra.views.prompted.definition import definitions
-    from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
+    from aspectra.views.prompted.definition import PromptedLens, definitions
+    from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, builtin_text
 
     with session.open_library() as library:
         held, local = definitions(library.store), settings_of(library.store).lenses
         rows: list[dict[str, Any]] = [
-            {"lens": name, "gives": "local", "state": "in use", "about": LENSES.get(name).description}
-            for name in local
+            {
+                "lens": name,
+                "gives": "local",
+                "state": "in use" if name in local else "not added",
+                "about": LENSES.get(name).description,
+            }
+            for name in LENSES.names()
         ]
         for name, lens in held.items():
             rows.append({"lens": name, **_facts(lens), "state": coverage(library.store, lens)})
-    rows += [
-        {"lens": name, "gives": "local", "state": "not added", "about": LENSES.get(name).description}
-        for name in LENSES.names()
-        if name not in local
-    ]
     for name in BUILTIN_PROMPTS:
         if name not in held:
-            prompt = LensPrompt.parse(name, builtin_text(name))
-            rows.append(
-                {"lens": name, "gives": prompt.schema.kind, "state": "not added", "about": prompt.about}
-            )
+            builtin = PromptedLens(name, builtin_text(name))
+            rows.append({"lens": name, **_facts(builtin), "state": "not added"})
+    rows.sort(key=lambda row: row["state"] == "not added")
     if as_json:
         session.screen.document("lens-list", {"lenses": rows})
         return
@@ -126,40 +103,23 @@ def estimate(
     with session.open_library() as library:
         store = library.store
         lens = definition(store, name)
-        if not session.settings.llm.model and not pilot:
-            _show_estimate(session, store, lens, None, as_json)
-            return
-        with language_model(session, connect=bool(pilot)) as model:
-            lens = bound_to(lens, model.name)
-            if pilot:
+        named = bool(session.settings.llm.model or pilot)
+        with language_model(session, connect=bool(pilot)) if named else nullcontext() as model:
+            if model is not None:
+                lens = bound_to(lens, model.name)
+            if model is not None and pilot:
                 report = run_lens(store, lens, model, most=pilot, spread=True, failed=failed)
                 done = count(report.values + report.failed, "paper")
                 session.screen.note(f"pilot of {done}: {cost_in_words(report.cost, currency_of())}")
                 if report.stopped is not None:
                     raise report.stopped
             found = estimate_lens(store, lens, model, failed=failed)
-            _show_estimate(session, store, lens, found, as_json, model)
-
-
-def _show_estimate(
-    session: Session,
-    library: Store,
-    lens: PromptedLens,
-    found: LensEstimate | None,
-    as_json: bool,
-    model: Model | None = None,
-) -> None:
-    from dataclasses import asdict
-
-    from aspectra.views.prompted.running import estimate_lens
-
-    whole = found or estimate_lens(library, lens)
     if as_json:
-        session.screen.document("lens-estimate", {"lens": lens.name, **asdict(whole)})
+        session.screen.document("lens-estimate", {"lens": lens.name, **asdict(found)})
         return
-    for line in estimate_in_words(lens, whole, model is not None):
+    for line in estimate_in_words(lens, found, priced=named):
         session.screen.line(line)
-    if whole.papers:
+    if found.papers:
         session.screen.next(f"aspectra lens run {lens.name}{session.library_words()}")
 
 
@@ -272,17 +232,4 @@ def show(
         session.screen.note(f"The lens {lens.name} has no values yet.")
 
 
-@app.command()
-@common
-def remove(
-    session: Session,
-    name: Name,
-    values: Annotated[bool, option("--values", about="Its values too; recorded answers stay.")] = False,
-) -> None:
-    """Remove a lens from the library.
-
-    Its values stay, for when it is added again, unless --values is given.
-
-    Example:  aspectra lens remove stance
-    """
-    remove_lens(session, name, values)
+app.command()(remove)

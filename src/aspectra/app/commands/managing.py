@@ -10,7 +10,7 @@ import typer
 
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, option
-from aspectra.app.terminal.screen import columns, count, safe, size
+from aspectra.app.terminal.screen import columns, count, safe
 from aspectra.base.errors import UsageError
 
 __all__ = ["init", "remove", "status"]
@@ -36,7 +36,7 @@ def init(
     path = session.library_path
     existed = (path / "library.db").exists()
     with create_library(path) as library:
-        if not session.quiet:
+        if not session.screen.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
             from aspectra.app.commands._demo import fill
@@ -138,6 +138,8 @@ def _share(part: int, whole: int) -> str:
 
 
 def _show(session: Session, facts: dict[str, Any]) -> None:
+    from rich.filesize import decimal
+
     papers = facts["papers"]
     index = facts["index"]
     skipped = f"{facts['records_skipped']:,} skipped, {facts['records_noted']:,} noted"
@@ -152,7 +154,7 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
         ("version groups", f"{facts['version_groups']:,} ({count(facts['papers_in_groups'], 'paper')})"),
         ("citations", f"{facts['citations']:,}, {facts['citations_resolved']:,} to papers in the library"),
         ("records", skipped),
-        ("on disk", size(facts["bytes"])),
+        ("on disk", decimal(facts["bytes"])),
     ]
     if index is None:
         rows.append(("index", "none yet" + (": aspectra index" if papers else "")))

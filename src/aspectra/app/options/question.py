@@ -23,7 +23,7 @@ Names = list[str] | None
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """What is asked, beside words and seeds, and how it is searched."""
+    """The question, beside words and seeds, and how it is searched."""
 
     same: Annotated[
         Names,

@@ -1,4 +1,4 @@
-"""What the ``lens`` commands say, for people."""
+"""What the ``lens`` commands print for people."""
 
 from __future__ import annotations
 

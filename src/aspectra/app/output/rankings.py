@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,17 +112,7 @@ def _condition_line(found: ConditionResult) -> str:
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
     out = hit.to_dict()
     if explain:
-        out["probes"] = [
-            {
-                "view": p.view,
-                "aspect": p.aspect,
-                "weight": p.weight,
-                "score": p.score,
-                "standardised": p.standardised,
-                "rank": p.rank,
-            }
-            for p in hit.probes
-        ]
+        out["probes"] = [asdict(probe) for probe in hit.probes]
     return out
 
 
@@ -163,7 +154,7 @@ def write_ranking(
 
 
 def plan_in_words(plan: Plan) -> str:
-    """What a plan asks, in one line: words or seeds, the conditions as they were understood, the steps."""
+    """What a plan searches for, in one line: words or seeds, the conditions as read, the steps."""
     from aspectra.search.planning.aspects import aspects_asked
 
     texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.search.probes if p.text.strip()))

@@ -13,6 +13,7 @@ import msgspec
 
 from aspectra.app.checkup import Check
 from aspectra.base.checking import check_choice
+from aspectra.search.ranking import ProbeScore
 from aspectra.views.prompted.running import LensEstimate, RunReport
 
 __all__ = ["DOCUMENTS", "json_schema"]
@@ -50,17 +51,6 @@ class ConditionMet(_Part, frozen=True):
     grade: Grade | None
     moved: float
     quote: str
-
-
-class ProbeScore(_Part, frozen=True):
-    """What one view gave for a paper (with ``--explain``)."""
-
-    view: str
-    aspect: str
-    weight: float
-    score: float | None
-    standardised: float | None
-    rank: int | None
 
 
 class Move(_Part, frozen=True, rename={"before": "from", "after": "to"}):

@@ -11,7 +11,7 @@ from aspectra.app.terminal.screen import safe
 
 __all__ = ["ProgressShown", "duration"]
 
-_EVERY = 10.0  # seconds between lines where no terminal is looking
+_EVERY = 10.0  # seconds between lines where standard error is no terminal
 _SOON = 1.0  # seconds before a step of unknown length is shown
 
 
@@ -36,7 +36,7 @@ def _speed(rate: float) -> str:
 class ProgressShown:
     """A callback ``(step, done, total)`` that shows a bar on a terminal and now and then a line elsewhere.
 
-    A total of 0 means that nobody knows it. Steps that are over at once are not shown.
+    A total of 0 is unknown. Steps that are over at once are not shown.
 
     Args:
         wanted: False shows nothing.

@@ -20,7 +20,7 @@ from aspectra.base.errors import AspectraError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Screen", "columns", "count", "safe", "schema_of", "size", "write_file"]
+__all__ = ["Screen", "columns", "count", "error_text", "safe", "schema_of", "write_file"]
 
 # Control characters (escape sequences begin with one), and the marks that reverse the direction of a line.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -56,18 +56,9 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def size(amount: int) -> str:
-    """Bytes for people.
-
-    >>> size(512), size(3_400_000)
-    ('512 B', '3.4 MB')
-    """
-    value = float(amount)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return ""
+def error_text(what: str, why: str, hint: str) -> str:
+    """An error in three lines at most: what happened, why, and what comes next."""
+    return "\n".join([what, *([f"  why:  {why}"] if why else []), *([f"  next: {hint}"] if hint else [])])
 
 
 class Screen:
@@ -95,26 +86,17 @@ class Screen:
             no_color=True if not self._color else None, highlight=False, markup=False, emoji=False, width=wide
         )
 
-    @property
-    def width(self) -> int:
-        """Cells in a line; very many where nothing is wrapped."""
-        return self.console.width
-
     def line(self, text: str = "", style: str = "", indent: int = 0, first: str = "") -> None:
-        """A line of a result, wrapped with ``indent``; ``first`` stands inside the first line's indent."""
+        """A line of a result, wrapped with ``indent``; ``first`` is written into the first line's indent."""
         from rich.text import Text
 
-        room = max(20, self.width - indent)
-        lines = [""]
-        if text:
-            shown = Text(safe(text), style=style)
-            lines = (
-                [str(part) for part in shown.wrap(self.console, room)] if room < _UNWRAPPED // 2 else [text]
-            )
-        for number, part in enumerate(lines):
+        room = max(20, self.console.width - indent)
+        shown = Text(safe(text), style=style)
+        wrapped = text and room < _UNWRAPPED // 2
+        for number, part in enumerate(shown.wrap(self.console, room) if wrapped else [shown]):
+            part.rstrip()
             whole = Text(first.ljust(indent) if number == 0 else " " * indent)
-            whole.append(safe(part.rstrip()), style=style or None)
-            self.console.print(whole, soft_wrap=True)
+            self.console.print(whole.append_text(part), soft_wrap=True)
 
     def pairs(self, rows: Iterable[tuple[str, str]]) -> None:
         """Aligned ``label  value`` lines."""
@@ -128,11 +110,9 @@ class Screen:
         if target is not None:
             write_file(target, text)
             return
-        raw = text.encode("utf-8", "replace")
-        if self.terminal:  # a person reads it: no control characters either
-            raw = safe(text).encode("utf-8", "replace")
+        shown = safe(text) if self.terminal else text
         sys.stdout.flush()
-        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
         sys.stdout.buffer.flush()
 
     def document(self, name: str, value: Mapping[str, Any], target: Path | None = None) -> None:
@@ -160,10 +140,7 @@ class Screen:
 
     def failure(self, error: AspectraError) -> None:
         """An error that does not end the command."""
-        parts = [error.what, *([f"  why:  {error.why}"] if error.why else [])]
-        if error.hint:
-            parts.append(f"  next: {error.hint}")
-        _stderr("\n".join(parts))
+        _stderr(error_text(error.what, error.why, error.hint))
 
 
 def _stderr(text: str) -> None:

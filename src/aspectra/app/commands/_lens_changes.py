@@ -1,35 +1,41 @@
-"""Adding lenses to a library and removing them."""
+"""``lens add`` and ``lens remove``: which lenses a library has."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aspectra.app.session import Session
+import typer
+
+from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
     from aspectra.papers.library.store import Store
 
-__all__ = ["add_lens", "remove_lens"]
+__all__ = ["Name", "add", "remove"]
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the lens.", show_default=False)]
 
 
-def add_lens(
-    session: Session, name: str, prompt: Path | None, schema: Path | None, thinking: int | None
+@common
+def add(
+    session: Session,
+    name: Name,
+    prompt: Annotated[Path | None, option(metavar="FILE", about="A prompt file of your own.")] = None,
+    schema: Annotated[Path | None, option(metavar="FILE", about="JSON schema of the value.")] = None,
+    thinking: Annotated[
+        int | None, option(metavar="N", min=0, about="Tokens a reasoning model may think with.")
+    ] = None,
 ) -> None:
     """Add a lens, or update it from a changed prompt or schema.
 
-    Args:
-        session: of the command.
-        name: of the lens.
-        prompt: a prompt file; None for one of ours.
-        schema: a file with the JSON schema of the value; None where the prompt holds it.
-        thinking: tokens that a reasoning model may spend before it answers; None for as many as before.
+    No model is used yet. Without --prompt the lens is one that comes with Aspectra: see lens list.
 
-    Raises:
-        UsageError: the name, the prompt or the schema cannot be used; nothing is kept then.
+    Example:  aspectra lens add stance --prompt stance.toml
     """
     from aspectra.views.lenses.protocol import optional_lenses
     from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
@@ -89,11 +95,17 @@ def _add_local(session: Session, library: Store, name: str) -> None:
     session.screen.next(f"aspectra index{session.library_words()}")
 
 
-def remove_lens(session: Session, name: str, values: bool) -> None:
-    """Remove a lens from the library, and its values too where ``values`` is True.
+@common
+def remove(
+    session: Session,
+    name: Name,
+    values: Annotated[bool, option("--values", about="Its values too; recorded answers stay.")] = False,
+) -> None:
+    """Remove a lens from the library.
 
-    Raises:
-        UsageError: there is no such lens.
+    Its values stay, for when it is added again, unless --values is given.
+
+    Example:  aspectra lens remove stance
     """
     from dataclasses import replace
 
