@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from aspectra.app.preferences import Preferences, make_query
-from aspectra.app.settings import export_formats
+from aspectra.app.settings import DEFAULT_RECIPE, export_formats
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
+from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.store import Store
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from aspectra.views.build.draft import IndexReport
 
 __all__ = ["Library", "create_library", "open_library"]
-
-DEFAULT_RECIPE = "guided"
 
 
 class Library:
@@ -83,7 +82,7 @@ class Library:
         again: bool = False,
         options: ReadOptions | None = None,
         report: Callable[[FileReport], None] = lambda report: None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress = quiet,
     ) -> list[FileReport]:
         """Add papers from files and folders; returns one report a file.
 
@@ -144,7 +143,7 @@ class Library:
         *,
         encoders: Sequence[str] | None = None,
         rebuild: bool = False,
-        progress: Callable[[str, int, int], None] = lambda step, done, total: None,
+        progress: Progress = quiet,
         **settings: Any,
     ) -> IndexReport:
         """Make what was added searchable; only what is new is encoded.

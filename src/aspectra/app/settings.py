@@ -12,6 +12,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
 
 __all__ = [
+    "DEFAULT_RECIPE",
     "RUN_FORMATS",
     "TABLE_FORMATS",
     "Settings",
@@ -22,6 +23,7 @@ __all__ = [
     "user_file",
 ]
 
+DEFAULT_RECIPE = "guided"
 TABLE_FORMATS = ("markdown", "latex", "csv", "json")  # of the lab's tables
 RUN_FORMATS = ("trec", "beir", "jsonl")  # of a run that is exported
 
@@ -37,7 +39,7 @@ class SearchSettings(Value, frozen=True):
     """How a search runs where a command has no option for it."""
 
     recipe: Annotated[str, setting("steps of a search, as guided, bm25 or 'bm25 | top(200) | hybrid'")] = (
-        "guided"
+        DEFAULT_RECIPE
     )
     limit: Annotated[int, setting("papers shown", ge=0)] = 10
     evidence: Annotated[int, setting("sentences quoted per paper", ge=0)] = 1

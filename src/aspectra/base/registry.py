@@ -21,9 +21,8 @@ class Registry(Generic[T]):
     """Named members of a family (sources, encoders, planners ...).
 
     A member is one module in the family's package (or in a sub-package of it) that registers itself; nothing
-    else names it.
-    Modules whose names begin with ``_`` are never members. Third parties register members with the
-    decorator, and name the module (or the member) in an entry point of the group ``aspectra.<family>``.
+    else names it. Modules whose names begin with ``_`` are never members. Third parties register members with
+    the decorator, and name the module (or the member) in an entry point of the group ``aspectra.<family>``.
 
     Args:
         family: singular noun used in messages and in the entry point group, such as ``"source"``.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aspectra.base.errors import AspectraError, BadInput
+from aspectra.base.progress import Progress, quiet
 from aspectra.base.version import __version__
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
@@ -99,14 +100,14 @@ class Adding:
         as_: str | None = None,
         options: ReadOptions | None = None,
         again: bool = False,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress = quiet,
     ) -> None:
         self._library = library
         self._writer = writer
         self._as = as_
         self._options = options or ReadOptions()
         self._again = again
-        self._progress = progress or (lambda step, done, total: None)
+        self._progress = progress
         self._stored: set[str] | None = None
 
     def run(self, paths: Iterable[Path], tell: Callable[[FileReport], None]) -> list[FileReport]:

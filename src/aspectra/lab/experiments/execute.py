@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
+from aspectra.base.progress import Progress, quiet
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.directory import FILES, Opened, save_study
 from aspectra.lab.experiments.experiment import (
     Models,
-    Progress,
     benchmark_library,
     library_state,
-    quiet,
     run_cells,
 )
 from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json

@@ -11,6 +11,7 @@ from typing import Literal
 
 from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.progress import Progress, quiet
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
 from aspectra.lab.experiments.records import Record, Records
@@ -37,13 +38,11 @@ __all__ = [
     "needs_full_text",
     "needs_style",
     "needs_vectors",
-    "quiet",
     "run_cells",
     "topic_query",
 ]
 
 Protocol = Literal["collection", "pool"]
-Progress = Callable[[str, int, int], None]
 # The language model that stages call for a topic of a benchmark in a mode.
 Models = Callable[[Benchmark, Topic, str], ChatModel]
 BASE_MODE = "original"
@@ -147,10 +146,6 @@ def _some_search(recipe: Recipe, view: Callable[[str], bool], planner: Callable[
         else any(view(probe.view) for probe in search.probes)
         for search in recipe.searches
     )
-
-
-def quiet(stage: str, done: int, total: int) -> None:
-    """No progress shown."""
 
 
 def benchmark_library(
