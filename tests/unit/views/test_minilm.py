@@ -16,7 +16,7 @@ from aspectra.views.encoders import remembering
 from aspectra.views.encoders.arguments import split_argument
 from aspectra.views.encoders.minilm import MiniLM, find_model, make
 from aspectra.views.encoders.minilm_graph import read_weights
-from aspectra.views.encoders.minilm_runtime import batches, step_of
+from aspectra.views.encoders.minilm_runtime import Runtime, batches, step_of
 from aspectra.views.encoders.pooling import pool_spans, unit_rows
 
 WORDS = [
@@ -336,6 +336,49 @@ def test_batches_hold_every_text_once_within_the_budget() -> None:
         width = step_of(max(lengths[index] for index in group), 512)
         assert len(group) == 1 or width * len(group) <= 600
         assert min(lengths[index] for index in group) > width - 8
+
+
+def test_a_vector_does_not_depend_on_the_texts_beside_it(folder: Path) -> None:
+    rng = np.random.default_rng(3)
+    texts = [" ".join(rng.choice(TEXT.split(), rng.integers(1, 12))) for _ in range(60)]
+    spans = [[(0, len(text) // 2), (len(text) // 2, len(text))] for text in texts]
+    encoder = _small(folder)
+    whole = encoder.encode(texts, spans=spans)
+    for _ in range(4):
+        order = rng.permutation(len(texts))
+        for part in np.split(order, np.sort(rng.choice(60, 7, replace=False))):
+            some = encoder.encode([texts[i] for i in part], spans=[spans[i] for i in part])
+            for row, i in enumerate(part):
+                assert some.vectors[row].tobytes() == whole.vectors[i].tobytes()
+                assert some.spans[row].tobytes() == whole.spans[i].tobytes()
+
+
+@pytest.mark.parametrize("kind", ["document", "query"])
+def test_batches_of_one_length_have_one_shape(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    shapes: dict[int, set[int]] = {}
+    graphs = set()
+    make, compile_ = Runtime._inputs, Runtime._compile
+
+    def inputs(self: Runtime, *given: Any) -> Any:
+        made = make(self, *given)
+        rows, width = made[1].shape
+        shapes.setdefault(width, set()).add(rows)
+        return made
+
+    def compiled(self: Runtime, dtype: str, bulk: bool) -> Any:
+        graphs.add((dtype, bulk))
+        return compile_(self, dtype, bulk)
+
+    monkeypatch.setattr(Runtime, "_inputs", inputs)
+    monkeypatch.setattr(Runtime, "_compile", compiled)
+    encoder = _small(folder)
+    for count in (1, 2, 7, 80):
+        encoder.encode([TEXT, "the"] * count, kind=kind)
+    assert len(shapes) == 2
+    assert all(len(rows) == 1 for rows in shapes.values())
+    assert len(graphs) == 1
 
 
 def test_arguments() -> None:

@@ -143,9 +143,10 @@ class MiniLM:
     ) -> Encoding:
         """Encode texts, in order; see :class:`aspectra.views.encoders.protocol.Encoder`.
 
-        The model was trained without prompts: ``kind`` and ``instruction`` change nothing. An empty text
-        has the vector of its two special tokens. A token belongs to a span when their ranges overlap.
-        May be called from several threads.
+        The model was trained without prompts: ``instruction`` changes nothing, and ``kind`` only how the work
+        is cut up (queries are encoded one by one, quicker where there is one). An empty text has the vector
+        of its two special tokens. A token belongs to a span when their ranges overlap. A text has the same
+        vector, to the last bit, whatever is encoded with it. May be called from several threads.
         """
         if spans is not None and len(spans) != len(texts):
             raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
@@ -163,7 +164,7 @@ class MiniLM:
                 offsets = np.array(tokens[index].offsets, dtype=np.int64)
                 pooled[index] = pool_spans(states, offsets, spans[index])
 
-        runtime.run([one.ids for one in tokens], self.max_tokens, take)
+        runtime.run([one.ids for one in tokens], self.max_tokens, take, apart=kind == "query")
         return Encoding(unit_rows(vectors), pooled if spans is not None else [], truncated)
 
     def _tokens(self, texts: Sequence[str]) -> tuple[Runtime, Any]:

@@ -47,6 +47,11 @@ def step_of(length: int, limit: int) -> int:
     return min(-(-length // _STEP) * _STEP, max(limit, length))
 
 
+def _rows_of(width: int, budget: int) -> int:
+    """Rows of a full batch of texts of this width."""
+    return max(1, budget // width)
+
+
 def batches(lengths: Sequence[int], limit: int, budget: int = _BATCH_TOKENS) -> Iterator[list[int]]:
     """Groups of texts of similar length, longest first, each within a budget of padded tokens.
 
@@ -64,7 +69,7 @@ def batches(lengths: Sequence[int], limit: int, budget: int = _BATCH_TOKENS) -> 
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     for _, run in itertools.groupby(order, key=lambda index: step_of(lengths[index], limit)):
         group = list(run)
-        size = max(1, budget // step_of(lengths[group[0]], limit))
+        size = _rows_of(step_of(lengths[group[0]], limit), budget)
         for start in range(0, len(group), size):
             yield group[start : start + size]
 
@@ -83,7 +88,7 @@ class Runtime:
     """The compiled graph.
 
     Two forms are compiled when first needed (0.1 s each, so no compiled copy is kept on disk): *quick*
-    spreads one batch over all cores, *bulk* runs one batch per core at the same time.
+    spreads one text over all cores, *bulk* runs one batch per core at the same time.
 
     Args:
         weights: the model.
@@ -112,17 +117,31 @@ class Runtime:
                 self._dtype = self._choose() if self._asked == "auto" else self._asked
             return self._dtype
 
-    def run(self, ids: Sequence[Sequence[int]], limit: int, take: Callable[[int, Vectors], None]) -> None:
+    def run(
+        self,
+        ids: Sequence[Sequence[int]],
+        limit: int,
+        take: Callable[[int, Vectors], None],
+        *,
+        apart: bool = False,
+    ) -> None:
         """Run all texts and pass each one's states to ``take``.
+
+        A text's states depend on the text and on ``apart`` alone, to the last bit, never on the texts beside
+        it: the kernel that multiplies is chosen by the shape of a batch and by the form of the graph, so both
+        are the same for every text of a length. Otherwise an index that was interrupted would differ from
+        one that was not.
 
         Args:
             ids: per text, its token ids (at least one).
             limit: maximum length.
             take: called with (index of the text, states (tokens, dimensions)); the states are only valid
                 during the call. Called from this thread, in no particular order.
+            apart: one text a batch, each on all cores: quick for a query, slow for a library.
         """
-        groups = list(batches([len(row) for row in ids], limit))
-        bulk = self.threads > 1 and len(groups) >= 2 * self.threads
+        budget = 1 if apart else _BATCH_TOKENS
+        groups = list(batches([len(row) for row in ids], limit, budget))
+        bulk = self.threads > 1 and not apart
         compiled = self._compile(self.dtype, bulk)
         # Two requests per stream, so that a stream has its next batch while we pool the last one.
         # Requests belong to this call alone: that makes calls from several threads independent.
@@ -142,7 +161,7 @@ class Runtime:
         try:
             for turn, group in enumerate(groups):
                 finish(turn % count)
-                inputs = self._inputs([ids[index] for index in group], limit)
+                inputs = self._inputs([ids[index] for index in group], limit, budget)
                 requests[turn % count].start_async(inputs, share_inputs=True)
                 running[turn % count] = (group, inputs)  # keeps the shared inputs alive
             for turn in range(len(groups), len(groups) + count):
@@ -153,10 +172,13 @@ class Runtime:
                 if waiting is not None:
                     request.wait()
 
-    def _inputs(self, rows: Sequence[Sequence[int]], limit: int) -> list[NDArray[Any]]:
+    def _inputs(self, rows: Sequence[Sequence[int]], limit: int, budget: int) -> list[NDArray[Any]]:
+        """Embedded tokens and mask, as many rows as a full batch of this width has."""
         width = step_of(max(len(row) for row in rows), limit)
-        ids = np.zeros((len(rows), width), dtype=np.int64)
-        mask = np.zeros((len(rows), width), dtype=np.float32)
+        shape = (_rows_of(width, budget), width)
+        ids = np.zeros(shape, dtype=np.int64)
+        mask = np.zeros(shape, dtype=np.float32)
+        mask[:, 0] = 1.0  # a row without any token would divide by zero
         for index, row in enumerate(rows):
             ids[index, : len(row)] = row
             mask[index, : len(row)] = 1.0
