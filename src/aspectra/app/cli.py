@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from aspectra.app.commands import (
+    about,
     adding,
     bench,
     configuring,
@@ -16,7 +17,6 @@ from aspectra.app.commands import (
     lens,
     managing,
     measuring,
-    schema,
     searching,
 )
 from aspectra.app.session import Session, common
@@ -63,7 +63,8 @@ for _command in (
     managing.remove,
     measuring.measure,
     doctor.doctor,
-    schema.schema,
+    about.schema,
+    about.licences,
 ):
     app.command()(_command)
 app.add_typer(bench.app, name="bench")

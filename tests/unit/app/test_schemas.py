@@ -56,6 +56,7 @@ def checked(name: str, text: str) -> dict:
         ("config", ["config", "show", "--json"]),
         ("config-list", ["config", "list", "--json"]),
         ("lens-list", ["lens", "list", "--json"]),
+        ("licences", ["licences", "--json"]),
         ("lens-status", ["lens", "status", "--json"]),
     ],
 )

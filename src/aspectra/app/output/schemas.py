@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 
 from aspectra.app.checkup import Check
+from aspectra.app.dependencies import Dependency
 from aspectra.base.checking import check_choice
 from aspectra.search.ranking import ProbeScore
 from aspectra.views.prompted.running import LensEstimate, RunReport
@@ -332,6 +333,12 @@ class Measured(Document, frozen=True):
     checks: list[str]
 
 
+class Licences(Document, frozen=True):
+    """``licences``: every package that this installation needs."""
+
+    packages: list[Dependency]
+
+
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "search": Search,
     "hit": Hit,
@@ -340,6 +347,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "doctor": Doctor,
     "config": ConfigValues,
     "config-list": ConfigList,
+    "licences": Licences,
     "lens-list": LensList,
     "lens-status": LensStatus,
     "lens-estimate": _document_of(
