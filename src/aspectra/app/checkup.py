@@ -136,7 +136,7 @@ def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:
     if folder is None:
         return [Check("index", "note", "none yet", "aspectra index")], {}
     manifest = library.generations.manifest(folder)
-    problems = library.generations.verify(folder) if verify else _sizes(folder, manifest.get("files", {}))
+    problems = library.generations.verify(folder, content=verify)
     if problems:
         text = f"generation {folder.name}: {'; '.join(problems[:3])}"
         return [Check("index", "bad", text, "aspectra index --rebuild")], {}
@@ -145,17 +145,6 @@ def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:
     return [
         Check("index", "ok", f"generation {folder.name}, {manifest.get('papers', 0):,} papers, {how}")
     ], views
-
-
-def _sizes(folder: Path, files: dict[str, Any]) -> list[str]:
-    out = []
-    for name, (size, _) in files.items():
-        path = folder / name
-        if not path.is_file():
-            out.append(f"{name} is missing")
-        elif path.stat().st_size != size:
-            out.append(f"{name} has {path.stat().st_size:,} bytes, {size:,} were written")
-    return out
 
 
 def _fingerprints(views: dict[str, Any]) -> list[Check]:

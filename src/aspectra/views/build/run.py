@@ -12,12 +12,13 @@ from typing import Any
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
+from aspectra.papers.library.generations import FORMAT
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
 from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.draft import Draft, IndexReport
-from aspectra.views.build.generation import FORMAT, write_generation
+from aspectra.views.build.generation import write_generation
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.vectors import (
