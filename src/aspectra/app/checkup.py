@@ -108,6 +108,7 @@ def _library(path: Path, verify: bool) -> list[Check]:
     try:
         with Store(path) as library:
             checks = [_database(library, verify), _writable(path)]
+            checks += _leftovers(library)
             index, views = _index(library, verify)
             return [*checks, *index, *_fingerprints(views), _hosts([v["encoder"] for v in views.values()])]
     except AspectraError as error:
@@ -129,6 +130,12 @@ def _database(library: Store, verify: bool) -> Check:
 def _writable(path: Path) -> Check:
     fine = os.access(path, os.W_OK) and os.access(path / "library.db", os.W_OK)
     return Check("write", "ok" if fine else "note", "can be written" if fine else f"{path} is read-only")
+
+
+def _leftovers(library: Store) -> list[Check]:
+    left = [path.name for path in library.generations.leftovers()]
+    text = f"left by a run that was stopped: {', '.join(left)}"
+    return [Check("index", "note", text, "aspectra index")] if left else []
 
 
 def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:

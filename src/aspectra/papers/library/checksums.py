@@ -78,7 +78,7 @@ class Checksums:
 
     def __init__(self, sizes: Mapping[str, int], block: int, sums: bytes) -> None:
         self.sizes = dict(sorted(sizes.items()))
-        self._block = block
+        self.block = block
         self._sums = sums
         self._first: dict[str, int] = {}
         count = 0
@@ -109,5 +109,5 @@ class Checksums:
     def file(self, name: str) -> FileSums:
         """The sums of one file."""
         size, first = self.sizes[name], self._first[name]
-        count = -(-size // self._block)
-        return FileSums(size, self._block, self._sums[first * SUM_BYTES : (first + count) * SUM_BYTES])
+        count = -(-size // self.block)
+        return FileSums(size, self.block, self._sums[first * SUM_BYTES : (first + count) * SUM_BYTES])

@@ -23,7 +23,7 @@ import msgspec
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk, make_folder, write_durably
-from aspectra.papers.library.checksums import BLOCK, Checksums, checksum
+from aspectra.papers.library.checksums import Checksums, checksum
 
 __all__ = ["FORMAT", "REBUILD", "Generations", "damaged"]
 
@@ -206,8 +206,7 @@ class Generations:
     def build(self) -> Iterator[Path]:
         """A temporary folder to write into; readers do not see it before :meth:`publish`."""
         make_folder(self.root)
-        for left in self.leftovers():
-            disk().remove(left)
+        self._clean()
         path = self.root / f"{_BUILDING}{os.getpid()}"
         disk().make_folder(path)
         try:
@@ -226,6 +225,10 @@ class Generations:
                 with _locked(path) as free:
                     out += [path] if free else []
         return out
+
+    def _clean(self) -> None:
+        for left in self.leftovers():
+            disk().remove(left)
 
     def publish(self, building: Path, manifest: dict[str, Any]) -> Path:
         """Sum, flush and switch to the generation in ``building``; returns its final folder.
@@ -246,7 +249,7 @@ class Generations:
             "generation": number,
             **manifest,
             "files": sums.sizes,
-            "block": BLOCK,
+            "block": sums.block,
             "checksums": checksum(sums.content),
         }
         content = json.dumps(full, indent=1, ensure_ascii=False).encode("utf-8")
@@ -276,12 +279,13 @@ class Generations:
         return target
 
     def prune(self, keep: Collection[str] = ()) -> None:
-        """Remove generations that nobody holds; the writer's business.
+        """Remove generations that nobody holds, and leftovers; only for the writer of the library.
 
         Args:
             keep: names of those that stay beside the current one: its predecessor, which readers may be
                 about to open. Empty: the newest of the others stays.
         """
+        self._clean()
         current = self.current()
         others = sorted((p for p in self.root.iterdir() if p.name.isdecimal() and p != current), key=_number)
         kept = keep or [p.name for p in others if current and _number(p) < _number(current)][-1:]

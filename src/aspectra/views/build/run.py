@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.generations import FORMAT
@@ -81,6 +82,7 @@ def build_index(
         if not rebuild and manifest.get("state") == state:
             if changed:
                 writer.derived.collect()
+            library.generations.prune()
             return IndexReport(manifest["papers"], generation=name, changed=False)
         report = IndexReport()
         clock = perf_counter()
@@ -129,10 +131,19 @@ def _current(library: Store) -> tuple[str, dict[str, Any]]:
 def _publish(draft: Draft, identity: dict[str, str]) -> str:
     """Write a generation and switch to it; returns its name."""
     generations = draft.library.generations
-    with generations.build() as folder:
-        draft.folder = folder
-        manifest = write_generation(draft)
-        return generations.publish(folder, {**manifest, **identity}).name
+    try:
+        with generations.build() as folder:
+            draft.folder = folder
+            manifest = write_generation(draft)
+            return generations.publish(folder, {**manifest, **identity}).name
+    except OSError as error:
+        # numpy's error for a file that it could write in part has no number.
+        full = error.errno in (None, errno.ENOSPC, errno.EDQUOT)
+        raise AspectraError(
+            "the disk is full while writing the index" if full else "the index cannot be written",
+            why=f"{error.strerror or error}; the index in use is unchanged",
+            hint="free some space, then run: aspectra index" if full else "aspectra index",
+        ) from error
 
 
 def _fixed(
