@@ -44,7 +44,6 @@ class StoredFile:
     def __init__(self, path: Path, sums: FileSums | None = None) -> None:
         self._path = path
         self._sums = sums
-        self._map: mmap.mmap | None = None
         try:
             with path.open("rb") as stream:
                 size = stream.seek(0, io.SEEK_END)
@@ -54,8 +53,7 @@ class StoredFile:
                 if size < _MAPPED:
                     self.content = memoryview(stream.read())
                 else:
-                    self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-                    self.content = memoryview(self._map)
+                    self.content = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
         except (OSError, ValueError) as error:
             raise self.error(error) from error
         # Two threads may verify the same block; both find the same.
@@ -101,13 +99,11 @@ class StoredFile:
         return self.content
 
     def close(self) -> None:
-        """Let go of the file; arrays that are still in use keep it mapped until they are freed."""
-        if self._map is not None:
-            try:
-                self.content.release()
-                self._map.close()
-            except BufferError:
-                self._map = None
+        """Let go of the file, which is closed at once unless arrays made of it are still in use.
+
+        A map is never closed by hand: numpy does not keep it from being closed under an array, and reading
+        that array would end the process. It goes with the last array that refers to it.
+        """
         self.content = memoryview(b"")
 
 
