@@ -101,13 +101,13 @@ def test_json_and_missing_files(folder):
     assert "other.json" not in held
     (folder / "view" / "other.json").write_text("{}")
     assert "other.json" not in held  # it is none of the generation's
-    with pytest.raises(LibraryCorrupt, match="is missing|cannot be read"):
+    with pytest.raises(LibraryCorrupt, match=r"other\.json"):
         held.json("other.json")
     _flip(folder / "view" / "names.json", 1000)
     with pytest.raises(LibraryCorrupt, match="cannot be read"):
         StoredFolder(folder, sums).folder("view").json("names.json")
     (folder / "view" / "wide.npy").unlink()
-    with pytest.raises(LibraryCorrupt, match="wide.npy"):
+    with pytest.raises(LibraryCorrupt, match=r"wide\.npy"):
         held.array("wide")
     assert held.array("empty").whole().shape == (0, 12)
 

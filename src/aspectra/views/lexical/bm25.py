@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,9 +53,10 @@ def build_lexical(
 
     tokeniser = Tokeniser(settings.tokens)
     vocabulary: dict[str, int] = {}
-    documents: list[list[int]] = []
+    documents: list[Sequence[int]] = []
     for text in texts:
-        documents.append([vocabulary.setdefault(w, len(vocabulary)) for w in tokeniser.words(text)])
+        numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in tokeniser.words(text))
+        documents.append(array("i", numbers))  # four bytes a word, of all words of the library
     folder.mkdir(parents=True, exist_ok=True)
     save_array(folder / "lengths.npy", np.array([len(d) for d in documents], np.int32))
     if not vocabulary:
@@ -71,10 +73,10 @@ def build_lexical(
     engine.save(folder, show_progress=False)
     facts: dict[str, Any] = {"kind": "lexical", "folder": folder.name, "words": len(vocabulary)}
     if pairs:
-        used: list[list[int]] = documents
+        used: Iterable[Sequence[int]] = documents
         if asking is not None:
             known = vocabulary.get
-            used = [[w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking]
+            used = ([w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking)
         build_pairs(used, len(documents), engine.scores, folder, damped=damped)
         facts["pairs"] = True
     return facts

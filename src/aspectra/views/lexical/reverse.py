@@ -216,7 +216,7 @@ class _Sides:
 
 
 def build_pairs(
-    papers: Sequence[Sequence[int]], total: int, scores: dict[str, Any], folder: Path, *, damped: bool
+    papers: Iterable[Sequence[int]], total: int, scores: dict[str, Any], folder: Path, *, damped: bool
 ) -> None:
     """Write both sides of every paper beside a lexical index.
 
