@@ -139,6 +139,7 @@ class StoredArray:
         self.shape: tuple[int, ...] = shape
         self.dtype: np.dtype[Any] = dtype
         self._width = dtype.itemsize * math.prod(shape[1:])
+        self._verified = np.full(len(self), False)  # rows; quicker to look up than their blocks
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -158,9 +159,11 @@ class StoredArray:
                 low, high = (low, high) if step > 0 else (high + 1, low + 1)
                 self._file.verify(self._start + low * self._width, self._start + high * self._width)
             elif isinstance(rows, np.ndarray) and rows.dtype != np.bool_:
-                at = np.where(rows < 0, rows + len(self), rows) if rows.size and rows.min() < 0 else rows
-                lows = at.ravel().astype(np.int64, copy=False) * self._width
-                self._file.verify_many(lows + self._start, self._width)
+                known = self._verified[rows]
+                if not known.all():
+                    new = rows[~known] % len(self)
+                    self._file.verify_many(self._start + new.astype(np.int64) * self._width, self._width)
+                    self._verified[new] = True
             elif isinstance(rows, int | np.integer):
                 at_byte = self._start + range(len(self))[int(rows)] * self._width
                 self._file.verify(at_byte, at_byte + self._width)
