@@ -1,0 +1,152 @@
+"""Arrays of a generation: every block is verified before it is first used, and no other block is read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aspectra.base.errors import AspectraError, LibraryCorrupt
+from aspectra.papers.library import checksums
+from aspectra.papers.library.checksums import Checksums
+from aspectra.views.storage import arrays
+from aspectra.views.storage.arrays import StoredFolder, new_array, save_array, save_json
+
+ROWS, BLOCK = 500, 256
+
+
+@pytest.fixture(params=[1, 1 << 20], ids=["mapped", "read"])
+def folder(tmp_path, monkeypatch, request):
+    """Rows of 48 bytes, of which some lie across two blocks, and of 400, which lie across three."""
+    monkeypatch.setattr(checksums, "BLOCK", BLOCK)
+    monkeypatch.setattr(arrays, "_MAPPED", request.param)
+    (tmp_path / "view").mkdir()
+    save_array(tmp_path / "view" / "narrow.npy", np.arange(ROWS * 12, dtype=np.float32).reshape(ROWS, 12))
+    save_array(tmp_path / "view" / "wide.npy", np.arange(ROWS * 100, dtype=np.int32).reshape(ROWS, 100))
+    save_array(tmp_path / "view" / "empty.npy", np.zeros((0, 12), np.float16))
+    save_json(tmp_path / "view" / "names.json", ["é"] * 200)
+    return tmp_path
+
+
+def _sealed(folder):
+    names = [p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()]
+    return Checksums.of(folder, names)
+
+
+def _flip(path, at):
+    raw = bytearray(path.read_bytes())
+    raw[at] ^= 4
+    path.write_bytes(raw)
+
+
+READS = {
+    "a row": (7, [7]),
+    "the last row": (-1, [ROWS - 1]),
+    "a slice": (slice(20, 30), range(20, 30)),
+    "a slice backwards": (slice(30, 20, -1), range(21, 31)),
+    "every third": (slice(10, 40, 3), range(10, 40)),
+    "rows": (np.array([400, 3, 3, 17]), [400, 3, 17]),
+    "rows from the end": (np.array([-1, -3]), [ROWS - 1, ROWS - 3]),
+    "no rows": (np.zeros(0, np.int64), []),
+    "an empty slice": (slice(9, 9), []),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("array", ["narrow", "wide"])
+def test_what_is_read_is_verified_and_nothing_else(folder, name, array):
+    sums = _sealed(folder)
+    path = folder / "view" / f"{array}.npy"
+    key, rows = READS[name]
+    whole = np.load(path)
+    width = whole.dtype.itemsize * whole.shape[1]
+    places = [(128 + row * width, 128 + (row + 1) * width - 1) for row in rows]
+    read = {0} | {block for low, high in places for block in range(low // BLOCK, high // BLOCK + 1)}
+    for block in range(-(-path.stat().st_size // BLOCK)):
+        _flip(path, block * BLOCK)
+        held = StoredFolder(folder, sums).folder("view")
+        if block in read:
+            with pytest.raises(LibraryCorrupt, match=f"{array}.npy") as caught:
+                held.array(array)[key]
+            assert caught.value.hint == "aspectra index --rebuild"
+        else:
+            np.testing.assert_array_equal(held.array(array)[key], whole[key])
+            with pytest.raises(LibraryCorrupt):
+                held.whole(array)
+        held.close()
+        _flip(path, block * BLOCK)
+
+
+def test_a_block_is_verified_once(folder, monkeypatch):
+    sums = _sealed(folder)
+    seen = []
+    holds = checksums.FileSums.holds
+    monkeypatch.setattr(
+        checksums.FileSums, "holds", lambda self, content, n: seen.append(n) or holds(self, content, n)
+    )
+    array = StoredFolder(folder, sums).folder("view").array("narrow")
+    for _ in range(3):
+        array[100:120]
+        array[np.array([100, 101])]
+    assert len(seen) == len(set(seen)) == 1 + 4
+    array.whole()
+    array.whole()
+    assert sorted(seen) == list(range(-(-(128 + ROWS * 48) // BLOCK)))
+
+
+def test_json_and_missing_files(folder):
+    sums = _sealed(folder)
+    held = StoredFolder(folder, sums).folder("view")
+    assert held.json("names.json") == ["é"] * 200
+    assert "names.json" in held
+    assert "other.json" not in held
+    (folder / "view" / "other.json").write_text("{}")
+    assert "other.json" not in held  # it is none of the generation's
+    with pytest.raises(LibraryCorrupt, match=r"other\.json"):
+        held.json("other.json")
+    _flip(folder / "view" / "names.json", 1000)
+    with pytest.raises(LibraryCorrupt, match="cannot be read"):
+        StoredFolder(folder, sums).folder("view").json("names.json")
+    (folder / "view" / "wide.npy").unlink()
+    with pytest.raises(LibraryCorrupt, match=r"wide\.npy"):
+        held.array("wide")
+    assert held.array("empty").whole().shape == (0, 12)
+
+
+@pytest.mark.parametrize("change", [b"", b"x"])
+def test_a_file_of_another_length_is_refused(folder, change):
+    sums = _sealed(folder)
+    path = folder / "view" / "narrow.npy"
+    path.write_bytes(path.read_bytes() + change if change else path.read_bytes()[:-1])
+    with pytest.raises(LibraryCorrupt, match="were written"):
+        StoredFolder(folder, sums).folder("view").array("narrow")
+
+
+def test_a_closed_folder_gives_nothing(folder):
+    held = StoredFolder(folder, _sealed(folder))
+    array = held.folder("view").array("narrow")
+    kept = array[5:7]
+    held.close()
+    assert kept.tolist() == [list(range(60, 72)), list(range(72, 84))]
+    for use in (lambda: array[0], array.whole, lambda: held.folder("view").array("wide")):
+        with pytest.raises(AspectraError, match="closed"):
+            use()
+
+
+def test_arrays_are_written_as_numpy_writes_them(tmp_path):
+    for number, made in enumerate(
+        (
+            np.arange(10, dtype=np.int64),
+            np.zeros((0, 3), np.int32),
+            np.ones((3, 4), np.float16).T,
+            np.random.default_rng(1).normal(size=(5, 2)).astype(np.float32),
+        )
+    ):
+        save_array(tmp_path / f"{number}.npy", made)
+        np.testing.assert_array_equal(np.load(tmp_path / f"{number}.npy"), made)
+        np.save(tmp_path / "theirs.npy", np.ascontiguousarray(made))
+        assert (tmp_path / f"{number}.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+    filled = new_array(tmp_path / "new.npy", (4, 3), np.float16)
+    filled[2] = 7
+    del filled
+    np.save(tmp_path / "theirs.npy", np.array([[0] * 3, [0] * 3, [7] * 3, [0] * 3], np.float16))
+    assert (tmp_path / "new.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
