@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from aspectra.app.checkup import Check
+from aspectra.app.upkeep.checkup import Check
 from aspectra.base.checking import check_choice
 from aspectra.search.ranking import ProbeScore
 from aspectra.views.prompted.running import LensEstimate, RunReport

@@ -308,6 +308,28 @@ class DerivedWriter:
                     source.rows("SELECT key, data FROM derived WHERE producer = ?", (number,)),
                 )
 
+    def copy_sound(self, source: Derived) -> int:
+        """Copy all values from a damaged library but those that changed; returns how many were left out."""
+        left_out = 0
+        found = "SELECT id, name, version, reads FROM producers"
+        values = f"SELECT key, {_VALUE} FROM derived d WHERE producer = ?"
+        for number, *identity in list(source.rows(found)):
+            with self._transaction():
+                mine = self._number(*identity)
+                rows = source.rows(values, (number,))
+                while True:
+                    try:
+                        key, *value = next(rows)  # type: ignore[call-overload]
+                        _sound(key, *value)
+                    except StopIteration:
+                        break
+                    except LibraryCorrupt:
+                        left_out += 1
+                        continue
+                    insert = "INSERT OR REPLACE INTO derived (producer, key, data) VALUES (?, ?, ?)"
+                    self._db.execute(insert, (mine, key, value[-1]))
+        return left_out
+
     def _number(self, name: str, version: str, reads: str) -> int:
         self._db.execute(
             "INSERT OR IGNORE INTO producers (name, version, reads) VALUES (?, ?, ?)", (name, version, reads)

@@ -373,18 +373,25 @@ class Store:
         names = ("file", "source", "place", "reason", "skipped")
         return [dict(zip(names, (*row[:4], bool(row[4])), strict=True)) for row in rows]
 
-    def check(self) -> list[str]:
-        """Problems of the database; empty when all is well. Reads every byte of it."""
-        found = [row[0] for row in self.fetch("PRAGMA integrity_check(20)")]
-        if found != ["ok"] or not self.checksums.kept:
-            return [] if found == ["ok"] else found
+    def check(self, *, quick: bool = False) -> list[str]:
+        """Problems of the database; empty when all is well.
+
+        Args:
+            quick: leave out what takes longest: derived values, which are checked whenever they are read, and
+                comparing SQLite's indexes with their tables.
+        """
         connection = schema.connect(self.database, write=False)
         try:
-            return list(problems(connection))
+            how = "quick_check" if quick else "integrity_check"
+            found = [row[0] for row in connection.execute(f"PRAGMA {how}(20)")]
+            orphans = connection.execute("SELECT * FROM pragma_foreign_key_check LIMIT 20")
+            found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
+            found += problems(connection, but=("derived",) if quick else ()) if self.checksums.kept else []
         except sqlite3.Error as error:
-            return [str(error)]
+            found = [str(error)]
         finally:
             connection.close()
+        return [one for one in found if one != "ok"]
 
 
 def _same_given(one: str, other: str) -> bool:
