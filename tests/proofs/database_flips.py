@@ -1,11 +1,11 @@
-"""One-bit flips in ``library.db``: is every one of them refused, or without any effect on what is answered?
+"""One-bit flips in ``library.db``: is every one of them refused, or without effect on what is answered?
 
 Run:  python tests/proofs/database_flips.py --flips 500 --seed 1
 
-For each flip: a sound library is copied, one bit of the database is flipped (the file's times stay as they were,
-as when a disk forgets), and everything in :func:`answers` is done in a fresh process, which opens it anew. The
-outcome of each answer is *same*, *refused* (an ``AspectraError``), *changed* (another answer: silent damage) or
-*uncaught* (any other error).
+For each flip: a sound library is copied, one bit of the database is flipped (the file's times stay as they
+were, as when a disk forgets), and everything in :func:`answers` is done in a fresh process, which opens it
+anew. The outcome of each answer is *same*, *refused* (an ``AspectraError``), *changed* (another answer: silent
+damage) or *uncaught* (any other error).
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from aspectra.base.errors import AspectraError  # noqa: E402
-from aspectra.papers.library.store import Store  # noqa: E402
-from aspectra.papers.paper import Paper, Reference, Section  # noqa: E402
-from aspectra.search.searcher import Searcher  # noqa: E402
-from aspectra.views.build.run import build_index  # noqa: E402
-from aspectra.views.settings import IndexSettings  # noqa: E402
-from fake_encoder import FakeEncoder  # noqa: E402
+from aspectra.base.errors import AspectraError
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper, Reference, Section
+from aspectra.search.searcher import Searcher
+from aspectra.views.build.run import build_index
+from aspectra.views.settings import IndexSettings
+from fake_encoder import FakeEncoder
 
-__all__ = ["OUTCOMES", "answers", "flip", "make", "outcome", "run"]
+__all__ = ["OUTCOMES", "answers", "flip", "make", "outcome", "run", "small_papers"]
 
 OUTCOMES = ("same", "refused", "changed", "uncaught")
 _WORDS = "owl mouse night wing egg nest song hunt dark prey flock sea".split()
 SETTINGS = IndexSettings(encoders=("fake",), chunks=("60w",), batch=16)
 
 
-def _papers(count: int) -> list[Paper]:
+def small_papers(count: int) -> list[Paper]:
     out = []
     for n in range(count):
         first, second, third = _WORDS[n % 12], _WORDS[n // 12 % 12], _WORDS[n * 7 % 12]
@@ -72,7 +72,7 @@ def make(folder: Path, papers: int = 60) -> None:
     """A small library with an index: papers, full texts, citations, versions, vectors, lens values."""
     with Store.create(folder) as library:
         with library.writing("add") as writer:
-            writer.add(_papers(papers))
+            writer.add(small_papers(papers))
             writer.checkpoint()
         build_index(library, SETTINGS, load=lambda _: FakeEncoder())
 
