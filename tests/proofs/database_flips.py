@@ -4,7 +4,7 @@ Run:  python tests/proofs/database_flips.py --flips 500 --seed 1
 
 For each flip: a sound library is copied, one bit of the database is flipped (the file's times stay as they
 were, as when a disk forgets), and everything in :func:`answers` is done in a fresh process, which opens it
-anew. The outcome of each answer is *same*, *refused* (an ``AspectraError``), *changed* (another answer: silent
+anew. Each answer is *same*, *refused* (an ``AspectraError``), *changed* (another answer: silent
 damage) or *uncaught* (any other error).
 """
 

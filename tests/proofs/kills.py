@@ -51,7 +51,7 @@ from aspectra.views.build.run import build_index
 from aspectra.views.encoders.protocol import ENCODERS
 from fake_encoder import FakeEncoder
 
-__all__ = ["COLUMNS", "SCENARIOS", "run"]
+__all__ = ["COLUMNS", "SCENARIOS", "child", "finish", "run"]
 
 COLUMNS = ("kills", "lost", "reopen failures", "repairs", "answers unequal")
 _QUERIES = ("the owl hunts at night", "song of the sea", "nest")
@@ -139,13 +139,13 @@ SCENARIOS = (
 )
 
 
-def _child(arguments: list[str], stop_at: int | None) -> tuple[int, int]:
+def child(arguments: list[str], stop_at: int | None) -> tuple[int, int]:
     """Run a command in a child that is killed at write point ``stop_at``; returns (process, pipe)."""
     read, write = os.pipe()
-    child = os.fork()
-    if child:
+    process = os.fork()
+    if process:
         os.close(write)
-        return child, read
+        return process, read
     os.close(read)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(1, 2)
@@ -182,11 +182,11 @@ def _child(arguments: list[str], stop_at: int | None) -> tuple[int, int]:
         os._exit(code)
 
 
-def _finish(child: int, pipe: int) -> tuple[int, int]:
+def finish(process: int, pipe: int) -> tuple[int, int]:
     """(exit code or minus the signal, write points) of a child."""
     with os.fdopen(pipe) as stream:
         points = stream.read()
-    _, status = os.waitpid(child, 0)
+    _, status = os.waitpid(process, 0)
     return os.waitstatus_to_exitcode(status), int(points or 0)
 
 
@@ -255,7 +255,7 @@ def _run_one(scenario: Scenario, kills: int, chance: random.Random, work: Path) 
     scenario.prepare(start)
     shutil.copytree(start, alone)
     clock = time.perf_counter()
-    code, points = _finish(*_child(_arguments(scenario, alone), None))
+    code, points = finish(*child(_arguments(scenario, alone), None))
     seconds = time.perf_counter() - clock
     if code != 0:
         raise RuntimeError(f"{scenario.name} exits with {code} when nothing is killed")
@@ -265,25 +265,24 @@ def _run_one(scenario: Scenario, kills: int, chance: random.Random, work: Path) 
         shutil.rmtree(killed, ignore_errors=True)
         shutil.copytree(start, killed)
         at = None if number % 3 == 2 else chance.randint(1, points)
-        child, pipe = _child(_arguments(scenario, killed), at)
+        process, pipe = child(_arguments(scenario, killed), at)
         if at is None:
             time.sleep(chance.uniform(0, seconds))
             with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        code, _ = _finish(child, pipe)
+                os.kill(process, signal.SIGKILL)
+        code, _ = finish(process, pipe)
         total["kills"] += code == -signal.SIGKILL
         place = f"{scenario.name} at {f'write point {at} of {points}' if at else 'a random time'}"
         if wrong := _kept(scenario, killed, before, wanted["papers"]):
             total[wrong] += 1
             print(f"  {place}: {wrong}", file=sys.stderr)
-        code, _ = _finish(*_child(_arguments(scenario, killed), None))
-        # What was removed cannot be removed again.
-        if code != 0 and not (scenario.name == "remove" and _state(killed) == wanted):
+        code, _ = finish(*child(_arguments(scenario, killed), None))
+        found = _state(killed)
+        # What was removed cannot be removed again: the second run says so.
+        if code != 0 and not (scenario.name == "remove" and found == wanted):
             total["repairs"] += 1
             print(f"  {place}: the second run exits with {code}", file=sys.stderr)
-            continue
-        found = _state(killed)
-        if found != wanted:
+        elif found != wanted:
             total["answers unequal"] += 1
             parts = [name for name in wanted if found.get(name) != wanted[name]]
             print(f"  {place}: unequal: {', '.join(parts)}", file=sys.stderr)

@@ -14,7 +14,7 @@ from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import checksums
 from aspectra.papers.library.lock import WriterLock, hold
 
-__all__ = ["FORMAT", "at_rest", "connect", "create", "create_tables", "flush", "translate"]
+__all__ = ["FORMAT", "at_rest", "connect", "create", "create_tables", "flush", "translate", "writable"]
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 4
@@ -59,6 +59,16 @@ def translate(error: sqlite3.Error, path: Path) -> AspectraError:
 
 
 _NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+
+
+def writable(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse to write where the disk is so full that the database had to be opened as it lies.
+
+    Raises:
+        AspectraError: always then.
+    """
+    if at_rest(connection) and disk_is_full(path.parent):
+        raise AspectraError(f"the disk is full, so {path} cannot be written", hint=_FULL)
 
 
 def disk_is_full(folder: Path) -> bool:

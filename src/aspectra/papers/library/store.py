@@ -89,9 +89,10 @@ class Store:
         Raises:
             LibraryBusy: another process is writing.
         """
-        if schema.at_rest(self._connection):  # the disk was full; it keeps writers away
+        if schema.at_rest(self._connection):  # the disk was full, perhaps it is no longer
             self._connection.close()
             self._connection = schema.connect(self.database, write=False)
+            schema.writable(self._connection, self.database)
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
             try:
