@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "proofs"))
 
 import flips
 
-from aspectra.papers.library.checksums import FileSums
+from aspectra.papers.library.generations.checksums import FileSums
 
 
 def test_no_flipped_bit_changes_an_answer_silently(tmp_path):

@@ -38,13 +38,9 @@ class Library:
     Make one with :func:`aspectra.open` or :func:`aspectra.create`.
 
     Args:
-        store: the papers.
-        model: the language model for steps that need one, or None.
-        lanes: calls to it under way at once.
-
-    Attributes:
         store: the papers, for whoever needs more than the methods here.
-        model, lanes: as given; both may be changed between two searches.
+        model: the language model for steps that need one, or None; may be changed between two searches.
+        lanes: calls to it under way at once; may be changed too.
 
     >>> len(library)  # in these examples: three papers, in folder / "papers.lib"
     3
@@ -73,9 +69,7 @@ class Library:
 
     def close(self) -> None:
         """Release the library's files."""
-        if "searcher" in self.__dict__:
-            self.searcher.close()
-        self.store.close()
+        (self.__dict__.get("searcher") or self.store).close()  # a searcher closes the store too
 
     def add(
         self,
@@ -117,22 +111,20 @@ class Library:
     def resolve(self, *papers: str) -> list[str]:
         """Ids of papers, each once, in the order given.
 
+        Raises NoSuchPaper where one is not in the library.
+
         Args:
             papers: ids, DOIs, arXiv ids or exact titles.
-
-        Raises:
-            NoSuchPaper: one is not in the library.
         """
         return list(dict.fromkeys(self.store.resolve(one) for one in papers))
 
     def remove(self, *ids: str) -> int:
         """Remove papers; returns how many there were.
 
+        Raises NoSuchPaper where one is not in the library; nothing is removed then.
+
         Args:
             ids: ids, DOIs, arXiv ids or exact titles.
-
-        Raises:
-            NoSuchPaper: one is not in the library; nothing is removed then.
         """
         found = self.resolve(*ids)
         with self.store.writing("remove") as writer:
@@ -296,10 +288,7 @@ class Library:
         return self.run(self.plan(text, seeds=seeds, recipe=recipe, **given), explain=explain)
 
     def show(self, paper: str) -> Paper:
-        """One paper with its full text.
-
-        Args:
-            paper: an id, DOI, arXiv id or exact title.
+        """One paper with its full text, by id, DOI, arXiv id or exact title.
 
         Raises:
             NoSuchPaper: it is not in the library.
@@ -353,6 +342,16 @@ class Library:
             return WRITERS.get(format).write(self.store.papers())
         ids = self.resolve(*(one if isinstance(one, str) else one.id for one in papers))
         return WRITERS.get(format).write(self.store.get_many(ids).values())
+
+    def backup(self, file: Path | str) -> Path:
+        """Copy the library to one file while it is in use, as :func:`aspectra.restore` reads it.
+
+        >>> library.backup(folder / "papers.backup").name
+        'papers.backup'
+        """
+        from aspectra.papers.library.copies.backup import back_up
+
+        return back_up(self.store, Path(file))
 
     def status(self) -> dict[str, Any]:
         """What the library holds: counts of papers and records, and its index (None before the first).

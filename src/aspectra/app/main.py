@@ -104,7 +104,7 @@ def _report(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
-        if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        if _disk_full(error):
             _say(
                 f"the disk is full{' while writing' + where if where else ''}",
                 why="nothing of the interrupted step was kept; everything before it is safe",
@@ -122,6 +122,12 @@ def _report(error: Exception) -> int:
         hint="run again with --debug and report it",
     )
     return 1
+
+
+def _disk_full(error: OSError) -> bool:
+    """Whether no space is left; numpy tells of a short write in words only."""
+    full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+    return full or (error.errno is None and str(error).endswith(" written"))
 
 
 def _say(what: str, *, why: str = "", hint: str = "") -> None:

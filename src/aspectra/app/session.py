@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["CommonOptions", "Session", "common", "read_stdin"]
 
 _COMMANDS = re.compile(
-    r"\baspectra (?:lens (?:add|estimate|list|remove|run|show|status)|add|doctor|index|search|show|status)\b"
+    r"\baspectra (?:lens (?:add|estimate|list|remove|run|show|status)|"
+    r"add|backup|doctor|index|restore|search|show|status)\b"
     r"(?! --library)"
 )
 

@@ -12,8 +12,8 @@ import pytest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import Disk, disk, using
-from aspectra.papers.library.checksums import Checksums, checksum
-from aspectra.papers.library.generations import Generations, damaged
+from aspectra.papers.library.generations.checksums import Checksums, checksum
+from aspectra.papers.library.generations.folders import Generations, damaged
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
@@ -324,7 +324,7 @@ def test_what_a_killed_run_left_is_listed_and_removed(library, run):
     code = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from aspectra.papers.library.generations import Generations\n"
+        "from aspectra.papers.library.generations.folders import Generations\n"
         "with Generations(Path(sys.argv[1])).build() as folder:\n"
         "    (folder / 'half.npy').write_bytes(b'x' * 1000)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -348,7 +348,9 @@ def test_a_library_that_can_only_be_read_is_read(library, monkeypatch):
 
     def connect(name, *args, **more):
         if not more.get("uri"):
-            raise sqlite3.OperationalError("unable to open database file")  # as on a read-only medium
+            error = sqlite3.OperationalError("unable to open database file")  # as on a read-only medium
+            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise error
         return plain(name, *args, **more)
 
     monkeypatch.setattr(sqlite3, "connect", connect)

@@ -7,7 +7,7 @@ import pytest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.papers.library import checksums
-from aspectra.papers.library.checksums import Checksums
+from aspectra.papers.library.generations.checksums import Checksums
 from aspectra.views.storage import arrays
 from aspectra.views.storage.arrays import StoredFolder, new_array, save_array, save_json
 

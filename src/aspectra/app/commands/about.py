@@ -42,7 +42,7 @@ def licences(session: Session, as_json: AsJson = False) -> None:
 
     Example:  aspectra licences
     """
-    from aspectra.app.dependencies import dependencies
+    from aspectra.app.upkeep.dependencies import dependencies
 
     found = dependencies()
     if as_json:

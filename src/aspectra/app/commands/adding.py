@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
+from aspectra.app.upkeep.schedule import check_if_due
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
@@ -44,6 +45,7 @@ def add(
 
     limits = ReadOptions(**asdict(session.settings.add))
     with session.open_library() as library:
+        check_if_due(library.store)
         with session.progress() as shown:
 
             def tell(report: FileReport) -> None:

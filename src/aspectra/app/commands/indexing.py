@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
+from aspectra.app.upkeep.schedule import check_if_due
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def index(
             session.screen.line("The library holds no papers: nothing to index.")
             session.screen.next(f"aspectra add FILE{session.library_words()}")
             return
+        check_if_due(library.store)
         clock = perf_counter()
         with session.progress() as shown:
             report = library.index(

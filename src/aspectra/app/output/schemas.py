@@ -11,8 +11,8 @@ from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from aspectra.app.checkup import Check
-from aspectra.app.dependencies import Dependency
+from aspectra.app.upkeep.checkup import Check
+from aspectra.app.upkeep.dependencies import Dependency
 from aspectra.base.checking import check_choice
 from aspectra.search.ranking import ProbeScore
 from aspectra.views.prompted.running import LensEstimate, RunReport

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import LibraryCorrupt
+from aspectra.papers.library.row_sums import RowSums, row_hash
 from aspectra.papers.library.rows import part_sql
 
 __all__ = ["Arrays", "Derived", "DerivedWriter", "Missing", "Producer", "Stored", "pack", "unpack"]
@@ -29,6 +30,8 @@ Arrays = list[NDArray[Any]]
 _KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4", "u1")}
 _SHAPES = ("<", "<I", "<II", "<III")
 KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
+# What `_sound` reads of a row of `derived d`.
+_VALUE = "(SELECT total FROM sums WHERE relation = 'derived' AND bucket = d.rowid), d.producer, d.data"
 _PRODUCER = "(SELECT id FROM producers WHERE name = ? AND version = ? AND reads = ?)"
 
 
@@ -68,6 +71,21 @@ def unpack(data: bytes) -> Arrays:
     except (ValueError, LookupError, struct.error) as error:
         raise LibraryCorrupt("a derived value is damaged", why=str(error)) from error
     return out
+
+
+def _sound(key: str, total: int | None, producer: int, data: bytes) -> Arrays:
+    """The value of a row of ``derived``.
+
+    Raises:
+        LibraryCorrupt: it is not what was stored.
+    """
+    if row_hash(producer, key, data) != total:
+        raise LibraryCorrupt(
+            "a derived value in library.db is damaged",
+            why="its checksum does not fit: it is not as it was written",
+            hint="aspectra doctor --repair removes it, and the next `aspectra index` makes it again",
+        )
+    return unpack(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +160,12 @@ class Derived:
 
     Args:
         rows: runs a reading statement, see :meth:`~aspectra.papers.library.store.Store.rows`.
+        checksums: of the library.
     """
 
-    def __init__(self, rows: Callable[..., Iterable[tuple[Any, ...]]]) -> None:
+    def __init__(self, rows: Callable[..., Iterable[tuple[Any, ...]]], checksums: RowSums) -> None:
         self.rows = rows
+        self._checksums = checksums
 
     def missing(self, *producers: Producer) -> list[Missing]:
         """The papers that lack a value of one of these producers, which read the same parts; by position."""
@@ -181,34 +201,37 @@ class Derived:
             yield value
 
     def _stream(self, producer: Producer, where: str) -> Iterator[Stored]:
+        self._checksums.check("producers")
         statement = (
-            f"SELECT x.pos, x.id, x.k, d.data FROM (SELECT p.pos AS pos, p.id AS id, {producer.key_sql} AS k "
-            f"FROM papers p WHERE {where}) x LEFT JOIN derived d ON d.producer IS {_PRODUCER} "
-            "AND d.key = x.k ORDER BY x.pos"
+            f"SELECT x.pos, x.id, x.k, {_VALUE} FROM (SELECT p.pos AS pos, p.id AS id, "
+            f"{producer.key_sql} AS k FROM papers p WHERE {where}) x LEFT JOIN derived d "
+            f"ON d.producer IS {_PRODUCER} AND d.key = x.k ORDER BY x.pos"
         )
-        for pos, paper_id, key, data in self.rows(statement, producer.identity):
-            yield Stored(pos, paper_id, key, None if data is None else unpack(data))
+        for pos, paper_id, key, *value in self.rows(statement, producer.identity):
+            yield Stored(pos, paper_id, key, None if value[-1] is None else _sound(key, *value))
 
     def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
         """The value of one paper, or None; ``name`` and ``version`` are those of the producer."""
+        self._checksums.check("producers")
         for (reads,) in self.rows(
             "SELECT reads FROM producers WHERE name = ? AND version = ?", (name, version)
         ):
             producer = Producer(name, version, tuple(reads.split()))
             statement = (
-                f"SELECT d.data FROM papers p JOIN derived d ON d.producer = {_PRODUCER} "
-                f"AND d.key = {producer.key_sql} WHERE p.id = ?"
+                f"SELECT {producer.key_sql}, {_VALUE} FROM papers p JOIN derived d "
+                f"ON d.producer = {_PRODUCER} AND d.key = {producer.key_sql} "
+                f"WHERE p.id = ? AND {self._checksums.sound('p')}"
             )
-            for (data,) in self.rows(statement, (*producer.identity, paper_id)):
-                return unpack(data)
+            for key, *value in self.rows(statement, (*producer.identity, paper_id)):
+                return _sound(key, *value)
         return None
 
     def items(self, producer: Producer) -> Iterator[tuple[str, Arrays]]:
         """(key, value) of everything that is stored of a producer."""
-        for key, data in self.rows(
-            f"SELECT key, data FROM derived WHERE producer = {_PRODUCER}", producer.identity
-        ):
-            yield key, unpack(data)
+        self._checksums.check("producers")
+        statement = f"SELECT key, {_VALUE} FROM derived d WHERE producer = {_PRODUCER}"
+        for key, *value in self.rows(statement, producer.identity):
+            yield key, _sound(key, *value)
 
     def state(self, producer: Producer) -> str:
         """Changes whenever a value of the producer is stored or removed."""
@@ -284,6 +307,28 @@ class DerivedWriter:
                     f"INSERT OR REPLACE INTO derived (producer, key, data) VALUES ({mine}, ?, ?)",
                     source.rows("SELECT key, data FROM derived WHERE producer = ?", (number,)),
                 )
+
+    def copy_sound(self, source: Derived) -> int:
+        """Copy all values from a damaged library but those that changed; returns how many were left out."""
+        left_out = 0
+        found = "SELECT id, name, version, reads FROM producers"
+        values = f"SELECT key, {_VALUE} FROM derived d WHERE producer = ?"
+        for number, *identity in list(source.rows(found)):
+            with self._transaction():
+                mine = self._number(*identity)
+                rows = source.rows(values, (number,))
+                while True:
+                    try:
+                        key, *value = next(rows)  # type: ignore[call-overload]
+                        _sound(key, *value)
+                    except StopIteration:
+                        break
+                    except LibraryCorrupt:
+                        left_out += 1
+                        continue
+                    insert = "INSERT OR REPLACE INTO derived (producer, key, data) VALUES (?, ?, ?)"
+                    self._db.execute(insert, (mine, key, value[-1]))
+        return left_out
 
     def _number(self, name: str, version: str, reads: str) -> int:
         self._db.execute(

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from aspectra.base.errors import AspectraError, LibraryBusy
 
-__all__ = ["WriterLock"]
+__all__ = ["WriterLock", "hold"]
 
 
 def _take(descriptor: int) -> bool:
@@ -34,6 +34,37 @@ def _take(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def hold(folder: Path) -> int | None:
+    """Keep writers away while a database is read as it lies; returns a descriptor, to be closed at the end.
+
+    Returns None where the lock cannot be had in this way: there is no lock file, or the system has only
+    exclusive locks.
+
+    Raises:
+        LibraryBusy: somebody is writing.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        descriptor = os.open(folder / "writer.lock", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise LibraryBusy(
+            f"the library at {folder} is being written, and the disk is full",
+            why="without space it can be read only while nobody writes",
+            hint="free some space, then run the same command again",
+        ) from error
+    except OSError:  # a file system without locks
+        return descriptor
+    return descriptor
 
 
 class WriterLock:

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from aspectra.papers.library.row_sums import SUMMED, write_all
 from aspectra.papers.library.rows import BLANK
 from aspectra.papers.library.schema import create_tables
 
@@ -33,6 +34,8 @@ def upgrade(db: sqlite3.Connection) -> None:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now))
             db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(number),))
+            if number >= SUMMED:
+                write_all(db, ["meta"])
         except BaseException:
             db.execute("ROLLBACK")
             raise
@@ -161,7 +164,14 @@ def _linking(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM meta WHERE key = 'unlinked'")
 
 
+def _checksums(db: sqlite3.Connection) -> None:
+    """The table of checksums, with those of everything that is there."""
+    create_tables(db, "sums")
+    write_all(db)
+
+
 MIGRATIONS: Sequence[tuple[int, str, Callable[[sqlite3.Connection], None]]] = (
     (2, "derived values", _derived),
     (3, "incremental linking", _linking),
+    (4, "checksums", _checksums),
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from functools import reduce
+from operator import xor
 from typing import Any, Literal
 
 from aspectra.base.hashing import canonical_json, digest_texts
+from aspectra.papers.library.row_sums import PAPER_ROW, damaged, row_hash
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
 
@@ -40,9 +43,16 @@ _REFERENCES = (
     "(SELECT json_group_array(record) FROM "
     "(SELECT record FROM citations c WHERE c.pos = papers.pos ORDER BY ordinal))"
 )
+# What a row is checked by: its other columns, and the checksums of it, its sections and its references.
+_OTHERS = ("content_hash", "text_hash", "full_hash", "title_key", "version_group")
+_SUMS = ", ".join(
+    f"(SELECT total FROM sums WHERE relation = '{name}' AND bucket = papers.pos)"
+    for name in ("paper", "sections", "references")
+)
+_WIDTH = 5 + len(_COLUMNS)  # columns of the paper itself
 
 
-def paper_columns(parts: Parts = "all") -> str:
+def paper_columns(parts: Parts = "all", *, checked: bool = True) -> str:
     """The columns of a ``SELECT ... FROM papers`` that :func:`paper_from_row` reads.
 
     All parts of a paper come from one statement, so that they belong together whatever is written meanwhile.
@@ -50,10 +60,12 @@ def paper_columns(parts: Parts = "all") -> str:
     Args:
         parts: what is read beside the record: ``none``; ``lead``: sections where there is no abstract;
             ``sections``; ``all``: sections and references.
+        checked: also read the checksums, which libraries of formats before 4 do not have.
     """
     sections = {"none": "NULL", "lead": f"CASE WHEN {BLANK} THEN {_SECTIONS} END"}.get(parts, _SECTIONS)
     references = _REFERENCES if parts == "all" else "NULL"
-    return f"pos, id, {', '.join(_COLUMNS)}, record, {sections}, {references}"
+    columns = ("pos", "id", *_COLUMNS, "record", sections, references)
+    return ", ".join((*columns, *_OTHERS, _SUMS) if checked else columns)
 
 
 def part_sql(name: str) -> str:
@@ -121,16 +133,39 @@ def _json(value: Any) -> str:
 
 
 def paper_from_row(row: Sequence[Any]) -> Paper:
-    """A paper from the columns of :func:`paper_columns`."""
-    _, paper_id, *values, record, sections, references = row
+    """A paper from the columns of :func:`paper_columns`.
+
+    Raises:
+        LibraryCorrupt: a part of it is not as it was written.
+    """
+    pos, paper_id, *values, record, raw_sections, raw_references = row[:_WIDTH]
+    checks = row[_WIDTH:]
+    if checks:
+        *others, total, of_sections, of_references = checks
+        held = {**dict(zip(_COLUMNS, values, strict=True)), **dict(zip(_OTHERS, others, strict=True))}
+        held |= {"pos": pos, "id": paper_id, "record": record}
+        if row_hash(*(held[name] for name in PAPER_ROW)) != total:
+            raise damaged(f"the record of {paper_id!r}")
+    sections, references = json.loads(raw_sections or "[]"), json.loads(raw_references or "[]")
+    if checks and raw_sections is not None and _total(pos, sections) != (of_sections or 0):
+        raise damaged(f"the full text of {paper_id!r}")
+    if (
+        checks
+        and raw_references is not None
+        and _total(pos, ([r] for r in references)) != (of_references or 0)
+    ):
+        raise damaged(f"the references of {paper_id!r}")
     return Paper.from_dict(
         {
             **json.loads(record),
             **dict(zip(_COLUMNS, values, strict=True)),
             "id": paper_id,
-            "sections": [
-                {"heading": heading, "text": text} for heading, text in json.loads(sections or "[]")
-            ],
-            "references": [json.loads(one) for one in json.loads(references or "[]")],
+            "sections": [{"heading": heading, "text": text} for heading, text in sections],
+            "references": [json.loads(one) for one in references],
         }
     )
+
+
+def _total(pos: int, rows: Iterable[Sequence[Any]]) -> int:
+    """Checksum of a paper's sections or references, which are numbered from 0."""
+    return reduce(xor, (row_hash(pos, number, *row) for number, row in enumerate(rows)), 0)

@@ -2,55 +2,162 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import AspectraError, LibraryCorrupt, LibraryNotFound
+from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, LibraryNotFound, UsageError
 from aspectra.base.hashing import digest_texts
+from aspectra.papers.library import row_sums
+from aspectra.papers.library.lock import WriterLock, hold
 
-__all__ = ["FORMAT", "connect", "create", "create_tables", "translate"]
+__all__ = ["FORMAT", "at_rest", "connect", "create", "create_tables", "flush", "translate", "writable"]
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
-FORMAT = 3
+FORMAT = 4
+
+
+_FULL = "free some space, then run the same command again"
+_RESTORE = (
+    "aspectra doctor --verify names the damage; aspectra restore FILE brings back a backup, or make a new "
+    "library with `aspectra init` and add the files again"
+)
+# What a sound database never answers to the statements of this package.
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
+_DAMAGED |= {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT}
+_OURS = ("library.db", ".library.db.new", "writer.lock")  # what an interrupted `init` leaves
+_LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
 
 
 def translate(error: sqlite3.Error, path: Path) -> AspectraError:
     """The error a person should see instead of SQLite's."""
     text = str(error)
-    if "disk is full" in text:
+    code = getattr(error, "sqlite_errorcode", None)  # None for what Python itself found
+    main = None if code is None else code & 0xFF
+    if main == sqlite3.SQLITE_FULL or (main in _NO_ROOM and disk_is_full(path.parent)):
         return AspectraError(
-            f"the disk is full while writing {path}",
+            f"the disk is full while using {path}",
             why="nothing of the interrupted step was kept; everything before it is safe",
-            hint="free some space, then run the same command again",
+            hint=_FULL,
         )
-    if "malformed" in text or "not a database" in text:
-        return LibraryCorrupt(
-            f"{path} is damaged",
-            why=text,
-            hint="restore it from a copy, or make a new library with `aspectra init` and add the files again",
-        )
-    if "readonly" in text or "read-only" in text:
+    if main in _DAMAGED or (code is None and "decode" in text):
+        return LibraryCorrupt(f"{path} is damaged", why=text, hint=_RESTORE)
+    if main in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return AspectraError(
             f"{path} cannot be written", why=text, hint="check who owns it, or copy the library"
         )
-    if "unable to open" in text:
+    if main == sqlite3.SQLITE_CANTOPEN:
         return AspectraError(f"{path} cannot be opened", why=text, hint="check the folder's permissions")
-    return AspectraError(f"the database {path} failed", why=text)
+    if main in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LibraryBusy(
+            f"{path} is in use by another program", why=text, hint="wait until it has finished"
+        )
+    return AspectraError(f"the database {path} failed", why=text, hint="aspectra doctor --verify")
 
 
-def create(path: Path) -> sqlite3.Connection:
-    """A new database at ``path``, which must not exist."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA page_size = 8192")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("BEGIN IMMEDIATE")
-    create_tables(connection, "tables", "derived", "linking")
-    connection.execute("INSERT INTO meta VALUES ('format', ?), ('revision', '0')", (str(FORMAT),))
-    connection.execute("COMMIT")
-    return connection
+_NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+
+
+def writable(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse to write where the disk is so full that the database had to be opened as it lies.
+
+    Raises:
+        AspectraError: always then.
+    """
+    if at_rest(connection) and disk_is_full(path.parent):
+        raise AspectraError(f"the disk is full, so {path} cannot be written", hint=_FULL)
+
+
+def disk_is_full(folder: Path) -> bool:
+    """Whether so little space is left that SQLite cannot even make its files for reading."""
+    try:
+        return shutil.disk_usage(folder).free < _LEAST_SPACE
+    except OSError:
+        return False
+
+
+def create(folder: Path) -> None:
+    """Make an empty library; one that is there is left as it is, one that was never finished is finished.
+
+    Raises:
+        UsageError: the folder holds other things.
+    """
+    database = folder / "library.db"
+    if database.exists() and not half_made(database):
+        return
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file", why="a library is a folder")
+    if folder.is_dir() and any(not p.name.startswith(_OURS) for p in folder.iterdir()):
+        raise UsageError(
+            f"{folder} is not empty and holds no library",
+            why="a library needs a folder of its own",
+            hint=f"aspectra init --library {folder / 'library'}",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with WriterLock(folder, "init"):
+            if half_made(database):
+                for ending in ("", "-wal", "-shm", "-journal"):
+                    folder.joinpath(f"library.db{ending}").unlink(missing_ok=True)
+            if not database.exists():  # another `init` may have been quicker
+                _create(database)
+        flush(folder.parent)
+    except OSError as error:
+        raise AspectraError(f"cannot make a library at {folder}", why=error.strerror or str(error)) from error
+    except sqlite3.Error as error:
+        raise translate(error, database) from error
+
+
+def _create(path: Path) -> None:
+    """Make a new database at ``path``, which must not exist.
+
+    It is written under another name and renamed when it is whole and on disk: a process that is killed before
+    leaves a file beside ``path`` that the next one removes.
+    """
+    part = path.with_name(f".{path.name}.new")
+    for left in path.parent.glob(f"{part.name}*"):
+        left.unlink()
+    connection = sqlite3.connect(part, isolation_level=None)
+    try:
+        connection.execute("PRAGMA page_size = 8192")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        row_sums.install(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        create_tables(connection, "tables", "derived", "linking", "sums")
+        connection.execute("INSERT INTO meta VALUES ('format', ?), ('revision', '0')", (str(FORMAT),))
+        row_sums.write_all(connection)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+    flush(part)
+    part.rename(path)
+    flush(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Write a file, or the names in a folder, to the disk, where the system can do that."""
+    if path.is_dir() and os.name != "posix":  # elsewhere folders cannot be opened
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def half_made(path: Path) -> bool:
+    """Whether the database was never finished: an empty file, or one without any table."""
+    try:
+        if path.stat().st_size == 0:
+            return True
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return bool(connection.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
+    except (OSError, sqlite3.Error):
+        return False
 
 
 def create_tables(connection: sqlite3.Connection, *names: str) -> None:
@@ -78,15 +185,16 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         try:
             connection, row = _open(path, write=write)
         except sqlite3.OperationalError as error:
-            if write or "unable to open" not in str(error) or not _at_rest(path):
+            if write or not _resting(path, error):
                 raise
             connection, row = _open(path, write=False, at_rest=True)
     except sqlite3.Error as error:
-        if "no such table" in str(error):
+        if "no such table" in str(error) or half_made(path):
             raise LibraryCorrupt(
                 f"{path} is not an Aspectra library",
                 why=str(error),
-                hint="choose another folder, or move this file away and run `aspectra init`",
+                hint=f"aspectra init --library {path.parent} finishes one that was interrupted; "
+                "else choose another folder, or move this file away",
             ) from error
         raise translate(error, path) from error
     found = int(row[0]) if row and str(row[0]).isdigit() else -1
@@ -101,21 +209,39 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     return connection
 
 
+class _AtRest(sqlite3.Connection):
+    """A connection that reads the file as it lies, and keeps writers away meanwhile."""
+
+    lock: int | None = None
+
+    def close(self) -> None:
+        super().close()
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
+
+
 def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Connection, Any]:
     """A connection, and the row that states the format."""
-    name = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if at_rest else str(path)
+    name, factory = str(path), sqlite3.Connection
+    if at_rest:
+        name, factory = f"{path.absolute().as_uri()}?mode=ro&immutable=1", _AtRest
     connection = sqlite3.connect(
-        name, isolation_level=None, check_same_thread=False, timeout=30.0, uri=at_rest
+        name, isolation_level=None, check_same_thread=False, timeout=30.0, uri=at_rest, factory=factory
     )
     try:
+        if isinstance(connection, _AtRest) and os.access(path.parent, os.W_OK):
+            connection.lock = hold(path.parent)
         connection.create_function("digest", -1, _digest, deterministic=True)
+        row_sums.install(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA mmap_size = 268435456")
+        connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
         if write:
             connection.execute("PRAGMA synchronous = NORMAL")
         return connection, connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
 
@@ -125,14 +251,39 @@ def _digest(*parts: object) -> str:
     return digest_texts("" if part is None else str(part) for part in parts)
 
 
-def _at_rest(path: Path) -> bool:
-    """Whether the database can be read as it lies: no write-ahead log, on a medium that is only read.
+def _resting(path: Path, error: sqlite3.OperationalError) -> bool:
+    """Whether a database that could not be opened can be read as it lies.
 
-    SQLite cannot open a database with a write-ahead log where it may not make the log's files.
+    SQLite makes files beside a database with a write-ahead log, also for reading. It cannot on a medium that
+    is only read, nor on a full disk. Without such a log, and as long as nobody writes, the file is enough.
     """
-    log = path.with_name(path.name + "-wal")
+    main = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if main not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR):
+        return False
+    if os.access(path.parent, os.W_OK):
+        if not disk_is_full(path.parent):
+            return False
+        if not _without_log(path):
+            _move_log(path)
+    return _without_log(path) and os.access(path, os.R_OK)
+
+
+def _without_log(path: Path) -> bool:
     try:
-        empty = not log.exists() or log.stat().st_size == 0
+        return path.with_name(f"{path.name}-wal").stat().st_size == 0
+    except FileNotFoundError:
+        return True
     except OSError:
         return False
-    return empty and os.access(path, os.R_OK) and not os.access(path.parent, os.W_OK)
+
+
+def _move_log(path: Path) -> None:
+    """Move what a killed writer left in the write-ahead log into the database, without any other file."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def at_rest(connection: sqlite3.Connection) -> bool:
+    """Whether the connection reads the file as it lies, so that nobody can write."""
+    return isinstance(connection, _AtRest)

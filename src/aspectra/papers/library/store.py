@@ -12,12 +12,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.base.errors import AspectraError, NoSuchPaper, UsageError
+from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
-from aspectra.papers.library.generations import Generations
+from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.row_sums import SUMMED, RowSums, problems, track
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row
 from aspectra.papers.paper import Paper, normalise_title
 
@@ -47,6 +48,12 @@ class Store:
         self.database = self.folder / "library.db"
         self._connection = schema.connect(self.database, write=False)
         self.generations = Generations(self.folder)
+        self.checksums = RowSums(self.fetch, kept=int(self._format()) >= SUMMED)
+        try:
+            self.checksums.check("schema")
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def create(cls, folder: Path | str) -> Store:
@@ -56,26 +63,7 @@ class Store:
             UsageError: the folder holds other things.
         """
         path = Path(folder).expanduser()
-        database = path / "library.db"
-        if not database.exists():
-            if path.is_file():
-                raise UsageError(f"{path} is a file", why="a library is a folder")
-            if path.is_dir() and any(p.name != "writer.lock" for p in path.iterdir()):
-                raise UsageError(
-                    f"{path} is not empty and holds no library",
-                    why="a library needs a folder of its own",
-                    hint=f"aspectra init --library {path / 'library'}",
-                )
-            try:
-                path.mkdir(parents=True, exist_ok=True)
-                with WriterLock(path, "init"):
-                    schema.create(database).close()
-            except OSError as error:
-                raise AspectraError(
-                    f"cannot make a library at {path}", why=error.strerror or str(error)
-                ) from error
-            except sqlite3.Error as error:
-                raise schema.translate(error, database) from error
+        schema.create(path)
         return cls(path)
 
     def close(self) -> None:
@@ -101,13 +89,19 @@ class Store:
         Raises:
             LibraryBusy: another process is writing.
         """
+        if schema.at_rest(self._connection):  # the disk was full, perhaps it is no longer
+            self._connection.close()
+            self._connection = schema.connect(self.database, write=False)
+            schema.writable(self._connection, self.database)
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
             try:
-                if int(self.meta("format")) < schema.FORMAT:
+                if int(self._format()) < schema.FORMAT:
                     from aspectra.papers.library.migrations import upgrade
 
                     upgrade(connection)
+                    self.checksums.kept = True
+                track(connection)
                 writer = Writer(connection)
                 yield writer
                 writer.link()
@@ -126,10 +120,10 @@ class Store:
         """
         from aspectra.papers.library.derived import Derived  # loads numpy
 
-        if int(self.meta("format")) < schema.FORMAT:
+        if int(self._format()) < schema.FORMAT:
             with self.writing("upgrade"):
                 pass
-        return Derived(self.rows)
+        return Derived(self.rows, self.checksums)
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement; for few of them, as they are loaded at once."""
@@ -152,7 +146,13 @@ class Store:
         return int(self.fetch("SELECT count(*) FROM papers")[0][0])
 
     def __contains__(self, paper_id: object) -> bool:
-        return bool(self.fetch("SELECT 1 FROM papers WHERE id = ?", (paper_id,)))
+        if self.fetch("SELECT 1 FROM papers WHERE id = ?", (paper_id,)):
+            return True
+        self.checksums.ids([str(paper_id)])
+        return False
+
+    def _format(self) -> str:
+        return str(self.fetch("SELECT value FROM meta WHERE key = 'format'")[0][0])
 
     @property
     def revision(self) -> int:
@@ -161,6 +161,7 @@ class Store:
 
     def meta(self, key: str, default: str = "") -> str:
         """A value of the library's own small key-value table."""
+        self.checksums.check("meta", [key])
         found = self.fetch("SELECT value FROM meta WHERE key = ?", (key,))
         return str(found[0][0]) if found else default
 
@@ -183,8 +184,10 @@ class Store:
             full: with sections and references; without, both are empty (quicker).
         """
         wanted = list(dict.fromkeys(ids))
-        statement = f"SELECT {paper_columns('all' if full else 'none')} FROM papers WHERE id IN {_LISTED}"
+        columns = paper_columns("all" if full else "none", checked=self.checksums.kept)
+        statement = f"SELECT {columns} FROM papers WHERE id IN {_LISTED}"
         found = {row[1]: paper_from_row(row) for row in self.fetch(statement, [json.dumps(wanted)])}
+        self.checksums.ids(i for i in wanted if i not in found)
         return {i: found[i] for i in wanted if i in found}
 
     def papers(self, parts: Parts = "all") -> Iterator[Paper]:
@@ -193,7 +196,8 @@ class Store:
         Args:
             parts: what is read beside the record, see :func:`~aspectra.papers.library.rows.paper_columns`.
         """
-        for row in self.rows(f"SELECT {paper_columns(parts)} FROM papers ORDER BY pos"):
+        columns = paper_columns(parts, checked=self.checksums.kept)
+        for row in self.rows(f"SELECT {columns} FROM papers ORDER BY pos"):
             yield paper_from_row(row)
 
     def papers_at(self, positions: Sequence[int], parts: Parts = "lead") -> dict[int, Paper]:
@@ -203,12 +207,14 @@ class Store:
             positions: of the papers table.
             parts: what is read beside the record, see :func:`~aspectra.papers.library.rows.paper_columns`.
         """
-        statement = f"SELECT {paper_columns(parts)} FROM papers WHERE pos IN {_LISTED} ORDER BY pos"
+        columns = paper_columns(parts, checked=self.checksums.kept)
+        statement = f"SELECT {columns} FROM papers WHERE pos IN {_LISTED} ORDER BY pos"
         return {row[0]: paper_from_row(row) for row in self.rows(statement, [json.dumps([*positions])])}
 
     def ids(self) -> list[str]:
         """Every id, in the order in which they were added."""
-        return [row[0] for row in self.fetch("SELECT id FROM papers ORDER BY pos")]
+        sound = self.checksums.sound("p")
+        return [row[0] for row in self.fetch(f"SELECT id FROM papers p WHERE {sound} ORDER BY pos")]
 
     def resolve(self, seed: str) -> str:
         """The id of the paper that ``seed`` names: an id, DOI, arXiv id, another identifier or exact title.
@@ -222,16 +228,20 @@ class Store:
             raise UsageError("the seed is empty", hint="give an id, a DOI, an arXiv id or an exact title")
         if seed in self:
             return seed
-        key = normalise_title(seed)
+        key, sound = normalise_title(seed), self.checksums.sound("p")
         if parsed := parse_identifier(seed):
+            self.checksums.identifier(*parsed)
             found = self.fetch(
                 "SELECT p.id, p.version_group, p.pos FROM identifiers i JOIN papers p USING (pos) "
-                "WHERE i.scheme = ? AND i.value = ? ORDER BY p.pos",
+                f"WHERE i.scheme = ? AND i.value = ? AND {sound} ORDER BY p.pos",
                 parsed,
             )
         else:
+            self.checksums.title(key)
             found = self.fetch(
-                "SELECT id, version_group, pos FROM papers WHERE title_key = ? ORDER BY pos LIMIT 20", (key,)
+                f"SELECT id, version_group, pos FROM papers p WHERE title_key = ? AND {sound} "
+                "ORDER BY pos LIMIT 20",
+                (key,),
             )
         groups = {("group", row[1]) if row[1] is not None else ("paper", row[2]) for row in found}
         if len(groups) == 1:
@@ -262,27 +272,41 @@ class Store:
 
     def versions(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """Id -> ids of its other versions (preprint, journal), for those that have any."""
+        wanted = list(dict.fromkeys(ids))
+        sound = self.checksums.sound
+        held = self.fetch(
+            f"SELECT p.id, p.version_group FROM papers p WHERE p.id IN {_LISTED} AND {sound('p')}",
+            [json.dumps(wanted)],
+        )
+        self.checksums.ids(set(wanted).difference(row[0] for row in held))
+        self.checksums.check("groups", {row[1] for row in held if row[1] is not None})
         rows = self.fetch(
             "SELECT a.id, b.id FROM papers a JOIN papers b ON a.version_group = b.version_group "
-            f"AND a.pos != b.pos WHERE a.id IN {_LISTED} ORDER BY a.pos, b.pos",
-            [json.dumps(list(ids))],
+            f"AND a.pos != b.pos WHERE a.id IN {_LISTED} AND {sound('b')} ORDER BY a.pos, b.pos",
+            [json.dumps([row[0] for row in held if row[1] is not None])],
         )
         return {one: [other for _, other in pairs] for one, pairs in groupby(rows, itemgetter(0))}
 
     def cited_by(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that cite this one."""
-        return self._linked("target", "pos", paper_id)
+        return self._linked("target", "pos", "cited", paper_id)
 
     def cites(self, paper_id: str) -> list[str]:
         """Ids of papers in the library that this one cites."""
-        return self._linked("pos", "target", paper_id)
+        return self._linked("pos", "target", "cites", paper_id)
 
-    def _linked(self, here: str, there: str, paper_id: str) -> list[str]:
+    def _linked(self, here: str, there: str, relation: str, paper_id: str) -> list[str]:
+        sound = self.checksums.sound
+        own = self.fetch(f"SELECT p.pos FROM papers p WHERE p.id = ? AND {sound('p')}", (paper_id,))
+        if not own:
+            self.checksums.ids([paper_id])
+            return []
+        self.checksums.check(relation, own[0])
         statement = (
             f"SELECT DISTINCT other.id FROM citations c JOIN papers other ON other.pos = c.{there} "
-            f"JOIN papers p ON p.pos = c.{here} WHERE p.id = ? ORDER BY other.id"
+            f"WHERE c.{here} = ? AND {sound('other')} ORDER BY other.id"
         )
-        return [row[0] for row in self.fetch(statement, (paper_id,))]
+        return [row[0] for row in self.fetch(statement, own[0])]
 
     def ids_by_author(self, name: str) -> set[str]:
         """Ids of papers with an author of this family name, or whole name when given more than one word."""
@@ -291,8 +315,11 @@ class Store:
             name = f"{given} {last}"
         key, family = author_keys(name)
         first, several, _ = key.partition(" ")
+        self.checksums.family(family)
         rows = self.fetch(
-            "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ?", (family,)
+            "SELECT p.id, a.name FROM authors a JOIN papers p USING (pos) WHERE a.family = ? AND "
+            + self.checksums.sound("p"),
+            (family,),
         )
         # "A. Lovelace" and "Ada Lovelace" are taken as one person; "van der Berg" is a family name whole.
         return {
@@ -300,6 +327,12 @@ class Store:
             for i, n in rows
             if not several or n == key or n.endswith(f" {key}") or _same_given(n.split(" ", 1)[0], first)
         }
+
+    def ids_without_authors(self) -> list[str]:
+        """Ids of papers of which no author is known."""
+        self.checksums.check_all("authors")
+        statement = "SELECT p.id FROM papers p WHERE pos NOT IN (SELECT pos FROM authors) AND "
+        return [row[0] for row in self.rows(statement + self.checksums.sound("p"))]
 
     def summary(self) -> dict[str, Any]:
         """Counts of what the database holds."""
@@ -341,10 +374,25 @@ class Store:
         names = ("file", "source", "place", "reason", "skipped")
         return [dict(zip(names, (*row[:4], bool(row[4])), strict=True)) for row in rows]
 
-    def check(self) -> list[str]:
-        """Problems that SQLite finds in the database; empty when all is well."""
-        found = [row[0] for row in self.fetch("PRAGMA integrity_check(20)")]
-        return [] if found == ["ok"] else found
+    def check(self, *, quick: bool = False) -> list[str]:
+        """Problems of the database; empty when all is well.
+
+        Args:
+            quick: leave out what takes longest: derived values, which are checked whenever they are read, and
+                comparing SQLite's indexes with their tables.
+        """
+        connection = schema.connect(self.database, write=False)
+        try:
+            how = "quick_check" if quick else "integrity_check"
+            found = [row[0] for row in connection.execute(f"PRAGMA {how}(20)")]
+            orphans = connection.execute("SELECT * FROM pragma_foreign_key_check LIMIT 20")
+            found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
+            found += problems(connection, but=("derived",) if quick else ()) if self.checksums.kept else []
+        except sqlite3.Error as error:
+            found = [str(error)]
+        finally:
+            connection.close()
+        return [one for one in found if one != "ok"]
 
 
 def _same_given(one: str, other: str) -> bool:

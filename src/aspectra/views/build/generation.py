@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.version import __version__
-from aspectra.papers.library.generations import FORMAT
+from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings

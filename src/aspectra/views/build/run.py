@@ -13,7 +13,7 @@ from typing import Any
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
-from aspectra.papers.library.generations import FORMAT
+from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import disk
-from aspectra.papers.library.checksums import Checksums, FileSums
-from aspectra.papers.library.generations import damaged
+from aspectra.papers.library.generations.checksums import Checksums, FileSums
+from aspectra.papers.library.generations.folders import damaged
 
 __all__ = ["StoredArray", "StoredFolder", "new_array", "save_array", "save_json"]
 

@@ -19,7 +19,6 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["AuthorAttribute"]
 
-_NAMELESS = "SELECT id FROM papers WHERE pos NOT IN (SELECT pos FROM authors)"
 # Per generation, since reading it from a large library takes longer than a search.
 _unknown: WeakKeyDictionary[Index, NDArray[np.bool_]] = WeakKeyDictionary()
 
@@ -29,7 +28,7 @@ def _authorless(index: Index) -> NDArray[np.bool_]:
     if index not in _unknown:
         mask = np.zeros(len(index), np.bool_)
         known = index.positions
-        mask[[known[i] for (i,) in index.library.rows(_NAMELESS) if i in known]] = True
+        mask[[known[i] for i in index.library.ids_without_authors() if i in known]] = True
         _unknown[index] = mask
     return _unknown[index]
 

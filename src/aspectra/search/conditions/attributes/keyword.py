@@ -229,16 +229,18 @@ class KeywordAttribute(Attribute):
             part = ids[at : at + _MANY]
             marks = ",".join("?" * len(part))
             deep = []
-            statement = f"SELECT id, title, abstract, full_hash != '' FROM papers WHERE id IN ({marks})"
+            sound = index.library.checksums.sound("papers")
+            statement = "SELECT id, title, abstract, full_hash != '' FROM papers "
+            statement += f"WHERE id IN ({marks}) AND {sound}"
             for paper_id, title, abstract, full in index.library.fetch(statement, part):
                 grade = max(term.find(title)[0], term.find(abstract)[0])
                 best[paper_id] = grade if title or abstract or full else np.nan
                 if full and grade < 1:
                     deep.append(paper_id)
             marks = ",".join("?" * len(deep))
-            statement = (
-                f"SELECT p.id, s.text FROM papers p JOIN sections s USING (pos) WHERE p.id IN ({marks})"
-            )
+            whole = index.library.checksums.sound_sections("p")
+            statement = "SELECT p.id, s.text FROM papers p JOIN sections s USING (pos) "
+            statement += f"WHERE p.id IN ({marks}) AND {whole}"
             for paper_id, text in index.library.rows(statement, deep) if deep else ():
                 if best[paper_id] < 1:
                     best[paper_id] = max(best[paper_id], term.find(text)[0])
@@ -299,7 +301,8 @@ def _lexical(index: Index) -> list[View]:
 
 
 def _with_sections(index: Index) -> list[int]:
-    rows = index.library.rows("SELECT id FROM papers WHERE full_hash != ''")
+    sound = index.library.checksums.sound("papers")
+    rows = index.library.rows(f"SELECT id FROM papers WHERE CASE WHEN {sound} THEN full_hash != '' END")
     return [index.positions[i] for (i,) in rows if i in index.positions]
 
 

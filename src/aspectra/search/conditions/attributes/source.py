@@ -132,9 +132,10 @@ class SourceAttribute(LensAttribute):
                 out[np.array([bool(n) for n in names])[codes]] = 0.0
             words = _WORD.findall(name)
             like = f"%{max(words, key=len)}%"
+            sound = index.library.checksums.sound("papers")
             statement = (
-                "SELECT id, title, abstract, venue, record FROM papers "
-                "WHERE title LIKE ?1 OR abstract LIKE ?1 OR venue LIKE ?1 OR record LIKE ?1"
+                f"SELECT id, title, abstract, venue, record FROM papers WHERE CASE WHEN {sound} THEN "
+                "title LIKE ?1 OR abstract LIKE ?1 OR venue LIKE ?1 OR record LIKE ?1 END"
             )
             for paper_id, *fields in index.library.rows(statement, [like]):
                 if (at := index.positions.get(paper_id)) is not None:

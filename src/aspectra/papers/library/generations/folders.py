@@ -4,7 +4,7 @@ A generation is a folder of plain arrays and JSON that can be rebuilt from the d
 written under a temporary name, every file is flushed, the folder is renamed, and then the file ``CURRENT``
 is replaced: a reader sees the old generation or the new one, never a mixture, and keeps the one it opened.
 ``CURRENT`` holds the generation's name and the checksum of its manifest; the manifest holds that of
-``checksums``, where those of all other files are, see :mod:`aspectra.papers.library.checksums`.
+``checksums``, where those of all other files are, see :mod:`aspectra.papers.library.generations.checksums`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk, make_folder, write_durably
-from aspectra.papers.library.checksums import Checksums, checksum
+from aspectra.papers.library.generations.checksums import Checksums, checksum
 
 __all__ = ["FORMAT", "REBUILD", "Generations", "damaged"]
 

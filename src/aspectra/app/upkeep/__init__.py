@@ -1,0 +1,1 @@
+"""Keeping an installation and its libraries: checks, repairs, backups, licences."""

@@ -1,0 +1,95 @@
+"""``doctor --repair``: makes again what can be made again, and names what cannot."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from aspectra.app.upkeep.checkup import Check
+from aspectra.base.errors import AspectraError, LibraryCorrupt
+from aspectra.base.progress import Progress, quiet
+from aspectra.papers.library.copies.salvage import REPAIRING, salvage
+from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.store import Store
+
+__all__ = ["repair"]
+
+_LEFT = ("generations/.building-*", "generations/.CURRENT.new", ".library.db.new*", REPAIRING)
+
+
+def repair(path: Path, *, progress: Progress = quiet) -> list[Check]:
+    """Repair a library; returns what was done, and what could not be.
+
+    Removed: what killed commands left, and derived values of papers that are gone. Made again: a damaged
+    database whose papers are sound, from them; an index that is missing or damaged. Papers are never dropped.
+
+    Args:
+        path: of the library.
+        progress: called with (step, done, total).
+
+    Raises:
+        LibraryNotFound: there is none.
+        LibraryBusy: another process is writing.
+    """
+    done = _remove_leftovers(path)
+    try:
+        with Store(path) as library:
+            problems = library.check()
+            if problems:
+                kept, left_out = salvage(library)
+                text = f"made again from its papers ({problems[0]}); the damaged one is {kept}"
+                if left_out:
+                    text += f"; {left_out} derived values were left out, the next index makes them again"
+                done.append(Check("repair", "ok", text))
+        with Store(path) as library:
+            with library.writing("repair") as writer:
+                if gone := writer.derived.collect():
+                    done.append(Check("repair", "ok", f"removed {gone} derived values of no paper"))
+                writer.checkpoint()
+            done += _index(library, progress, changed=bool(problems))
+    except LibraryCorrupt as error:
+        done.append(
+            Check("repair", "bad", f"{error.what}{': ' + error.why if error.why else ''}", error.hint)
+        )
+    return done or [Check("repair", "ok", "nothing to repair")]
+
+
+def _remove_leftovers(path: Path) -> list[Check]:
+    done = []
+    with WriterLock(path, "repair"):
+        for pattern in _LEFT:
+            for left in path.glob(pattern):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+                done.append(
+                    Check("repair", "ok", f"removed {left.relative_to(path)}, left by a killed command")
+                )
+        pointer = path / "generations" / "CURRENT"
+        if pointer.is_dir() and not pointer.is_symlink():  # nothing of ours makes one
+            pointer.rename(pointer.with_name("CURRENT.not-a-file"))
+            done.append(
+                Check("repair", "ok", "moved the folder generations/CURRENT away: a file belongs there")
+            )
+    return done
+
+
+def _index(library: Store, progress: Progress, *, changed: bool) -> list[Check]:
+    """Build the index again where it is damaged, or where it is missing although there was one."""
+    from aspectra.views.build.run import SETTINGS_KEY, build_index
+
+    try:
+        folder = library.generations.current()
+        faults = [] if folder is None else library.generations.verify(folder)
+    except (LibraryCorrupt, OSError, ValueError) as error:
+        folder, faults = None, [str(error).splitlines()[0]]
+    if folder is not None and not faults and not changed:
+        return []
+    if not library.meta(SETTINGS_KEY) or not len(library):
+        return []  # it was never indexed
+    try:
+        report = build_index(library, progress=progress, rebuild=True)
+    except LibraryCorrupt:
+        raise
+    except AspectraError as error:
+        return [Check("repair", "bad", f"the index was not built: {error.what}", error.hint)]
+    reason = f" ({faults[0]})" if faults else ""
+    return [Check("repair", "ok", f"built the index again{reason}: generation {report.generation}")]

@@ -1,0 +1,219 @@
+"""A library as one file, and back.
+
+A backup is a copy of ``library.db`` that SQLite makes from one snapshot while others read and write. It holds
+everything but the index, which is built from it again without encoding anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from itertools import count
+from pathlib import Path
+
+from aspectra.base.errors import AspectraError, BadInput, LibraryCorrupt, UsageError
+from aspectra.papers.library import schema
+from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.row_sums import SUMMED, problems
+from aspectra.papers.library.store import Store
+
+__all__ = ["back_up", "exchange", "restore"]
+
+_MARK = 0x41535042  # SQLite's application id of a backup
+_OLD = "library.db.replaced-{}"
+
+
+def back_up(library: Store, target: Path) -> Path:
+    """Copy a library to one file, while it may be in use; returns the file.
+
+    The copy is checked before it takes the place of an earlier backup, which is kept until then.
+
+    Args:
+        library: the library.
+        target: the file; only an earlier backup is replaced.
+
+    Raises:
+        UsageError: there is something else at ``target``.
+        LibraryCorrupt: the library is damaged; no backup is written then.
+        AspectraError: the file cannot be written.
+    """
+    target = target.expanduser()
+    if target.is_dir() or (target.exists() and _mark_of(target) != _MARK):
+        raise UsageError(
+            f"{target} is there and is no backup of a library",
+            why="only an earlier backup is replaced",
+            hint="choose another file",
+        )
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        _copy(library.database, part)
+        with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copied:
+            copied.execute("PRAGMA journal_mode = DELETE")
+            copied.execute(f"PRAGMA application_id = {_MARK}")
+        found = _faults(part)
+        if found:
+            raise LibraryCorrupt(
+                f"{library.database} is damaged, so no backup was made of it",
+                why="; ".join(found[:3]),
+                hint="aspectra restore FILE brings back an earlier backup",
+            )
+        schema.flush(part)
+        part.replace(target)
+        schema.flush(target.absolute().parent)
+    except sqlite3.Error as error:
+        raise schema.translate(error, target) from error
+    except OSError as error:
+        raise AspectraError(f"{target} cannot be written", why=error.strerror or str(error)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+    return target
+
+
+def restore(file: Path, folder: Path, *, replace: bool = False) -> Path | None:
+    """Make a library of a backup; its index is left to be built.
+
+    Args:
+        file: the backup, or another copy of a ``library.db``; it is checked first, and not changed.
+        folder: of the library; made where it does not exist.
+        replace: also where there is a library with papers, whose database is kept in the folder.
+
+    Returns:
+        Where the replaced database is kept; None where none was replaced.
+
+    Raises:
+        BadInput: ``file`` is no backup, or is damaged; nothing is changed then.
+        UsageError: there is a library with papers, and no ``replace``; or the folder holds other things.
+        LibraryBusy: another process is writing to the library.
+    """
+    file = file.expanduser()
+    if not file.is_file():
+        raise BadInput(f"there is no file {file}", hint="check the path")
+    _check(file)
+    database = folder / "library.db"
+    if database.exists() and not replace and _has_papers(folder):
+        raise UsageError(
+            f"there is a library with papers at {folder}",
+            why="restoring would replace it",
+            hint="add --replace, which keeps its database aside, or give another folder with --library",
+        )
+    if not database.exists():
+        schema.create(folder)
+    try:
+        with WriterLock(folder, "restore"):
+            return exchange(file, folder)
+    except sqlite3.Error as error:
+        raise schema.translate(error, database) from error
+    except OSError as error:
+        raise AspectraError(f"{folder} cannot be written", why=error.strerror or str(error)) from error
+
+
+def exchange(file: Path, folder: Path) -> Path | None:
+    """Put a copy of ``file`` in the place of a library's database, under the writer's lock.
+
+    Killed at any point, the old database or the new one is in its place, whole.
+
+    Returns:
+        Where the old database is kept; None where it held no papers.
+    """
+    database, part = folder / "library.db", folder / ".library.db.new"
+    for left in folder.glob(f"{part.name}*"):
+        left.unlink()
+    _copy(file, part)
+    with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copied:
+        copied.execute("PRAGMA application_id = 0")
+        copied.execute("PRAGMA journal_mode = WAL")
+    schema.flush(part)
+    kept = None
+    if _has_papers(folder):
+        kept = next(name for n in count(1) if not (name := folder / _OLD.format(n)).exists())
+    if _log_moved(database):
+        for ending in ("-wal", "-shm"):
+            database.with_name(database.name + ending).unlink(missing_ok=True)
+    else:  # it cannot be opened: its log is kept with it
+        for ending in ("-wal", "-shm"):
+            log = database.with_name(database.name + ending)
+            if log.exists():
+                log.rename(folder / f"{(kept or folder / _OLD.format(1)).name}{ending}")
+    # The index belongs to the old papers: a search between here and the next `index` says so.
+    (folder / "generations" / "CURRENT").unlink(missing_ok=True)
+    if kept is not None:
+        _keep(database, kept)
+    part.replace(database)
+    schema.flush(folder)
+    return kept
+
+
+def _keep(database: Path, kept: Path) -> None:
+    """Give the old database a second name, or copy it where the system has no such names."""
+    try:
+        os.link(database, kept)
+    except OSError:
+        import shutil
+
+        shutil.copy2(database, kept)
+        schema.flush(kept)
+
+
+def _log_moved(database: Path) -> bool:
+    """Whether the write-ahead log is now part of the old database."""
+    try:
+        with contextlib.closing(schema.connect(database, write=True)) as connection:
+            (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except (AspectraError, sqlite3.Error):
+        return False
+    if busy:
+        raise AspectraError(
+            f"{database} is being read", why="its write-ahead log is in use", hint="try again when it is not"
+        )
+    return True
+
+
+def _has_papers(folder: Path) -> bool:
+    """Whether there is a library with papers, or one that cannot be opened and may have some."""
+    try:
+        with Store(folder) as library:
+            return len(library) > 0
+    except AspectraError:
+        return True
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a database from one snapshot."""
+    with (
+        contextlib.closing(schema.connect(source, write=False)) as held,
+        contextlib.closing(sqlite3.connect(target)) as made,
+    ):
+        held.backup(made)
+
+
+def _mark_of(file: Path) -> int:
+    """The application id of a database; 0 for any other file."""
+    with file.open("rb") as stream:
+        head = stream.read(72)
+    return int.from_bytes(head[68:72], "big") if head.startswith(b"SQLite format 3\0") else 0
+
+
+def _check(file: Path) -> None:
+    """Refuse a file that is no sound library.
+
+    Raises:
+        BadInput: always then.
+    """
+    try:
+        found = _faults(file)
+    except LibraryCorrupt as error:
+        raise BadInput(f"{file} is no backup of a library", why=error.why or error.what) from error
+    except sqlite3.Error as error:
+        raise BadInput(f"{file} is no sound backup", why=str(error), hint="use another backup") from error
+    if found:
+        raise BadInput(f"{file} is damaged", why="; ".join(found[:3]), hint="use another backup")
+
+
+def _faults(file: Path) -> list[str]:
+    """What is wrong with a database; reads all of it."""
+    with contextlib.closing(schema.connect(file, write=False)) as held:
+        found = [row[0] for row in held.execute("PRAGMA integrity_check(20)")]
+        (number,) = held.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+        return [one for one in found if one != "ok"] + (list(problems(held)) if int(number) >= SUMMED else [])

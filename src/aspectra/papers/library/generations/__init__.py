@@ -1,0 +1,1 @@
+"""Index generations on disk: their folders, and the checksums of their files."""
