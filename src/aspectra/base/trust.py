@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ __all__ = [
     "allow",
     "allowed",
     "allows",
+    "from_environment",
     "key_for",
     "origin_of",
     "refused",
@@ -171,7 +172,7 @@ def _read() -> dict[str, list[Permission]]:
     try:
         data = tomllib.loads(path.read_text("utf-8"))
         return {name: [Permission.parse(text) for text in data.get(name, ())] for name in _LISTS}
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {name: [] for name in _LISTS}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, UsageError) as error:
         raise UsageError(
@@ -205,7 +206,8 @@ def _write(lists: dict[str, list[Permission]]) -> None:
         raise
 
 
-def _from_environment() -> Iterable[Permission]:
+def from_environment() -> Iterator[Permission]:
+    """The hosts that the user's environment names (:data:`ADDRESSES`); they receive ``OPENAI_API_KEY``."""
     for variable in ADDRESSES:
         if url := os.environ.get(variable, ""):
             try:
@@ -230,7 +232,7 @@ def refused() -> list[Permission]:
 
 def allows(needed: Permission) -> bool:
     """Whether the user permits it, by ``aspectra config trust`` or by an address in the environment."""
-    return any(one.covers(needed) for one in (*allowed(), *_from_environment()))
+    return any(one.covers(needed) for one in (*allowed(), *from_environment()))
 
 
 def key_for(origin: str) -> str:

@@ -332,6 +332,14 @@ class Measured(Document, frozen=True):
     checks: list[str]
 
 
+class ConfigTrust(Document, frozen=True):
+    """``config trust``: what the user permitted, refused, and permits by an address in the environment."""
+
+    allowed: list[str]
+    refused: list[str]
+    environment: list[str]
+
+
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "search": Search,
     "hit": Hit,
@@ -340,6 +348,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "doctor": Doctor,
     "config": ConfigValues,
     "config-list": ConfigList,
+    "config-trust": ConfigTrust,
     "lens-list": LensList,
     "lens-status": LensStatus,
     "lens-estimate": _document_of(

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import NotTrusted
+from aspectra.base.errors import AspectraError
 from aspectra.base.registry import Registry
 from aspectra.base.trust import Permission, allow, require
 from aspectra.views.encoders.arguments import split_argument
@@ -147,12 +147,15 @@ def permit_encoder(spec: str) -> None:
         allow(needed)
 
 
-def refusal(spec: str) -> NotTrusted | None:
-    """Why an encoder that a library names is not loaded; None where the user permits it, asked or not."""
+def refusal(spec: str) -> AspectraError | None:
+    """Why an encoder that a library, plan or study names is not loaded; None where the user permits it.
+
+    Where somebody can be asked, the user is, once. It may also be that there is no such encoder or option.
+    """
     try:
         for needed in needs_of(spec):
             require(needed, f"the encoder {spec} of a library, plan or study")
-    except NotTrusted as error:
+    except AspectraError as error:
         return error
     return None
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
+from aspectra.llm.prompts.template import read_prompt
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.lenses.protocol import LENSES, optional_lenses
@@ -97,8 +98,8 @@ class PromptedLens:
     def drift(self) -> str:
         """How the file that the prompt came from differs by now, or "" where it does not."""
         try:
-            now = Path(self.path).read_text("utf-8") if self.path else _ours(self.name)
-        except (OSError, UnicodeDecodeError):
+            now = read_prompt(Path(self.path)) if self.path else _ours(self.name)
+        except UsageError:
             return f"its prompt file {self.path} is gone; the library keeps what it said"
         if now is None or now == self.text:
             return ""
