@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from aspectra.views.encoders.pooling import pool_spans, unit_rows
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
-__all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make"]
+__all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make", "model_permissions"]
 
 _NO_LIMIT = 2**31 - 1
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
@@ -324,8 +324,15 @@ def _refuse_own_code(place: str) -> None:
         )
 
 
-def _needs(place: str, options: dict[str, str]) -> list[Permission]:
-    """The model, of a hub with its revision: anybody may propose one, code included, to a trusted name."""
+def model_permissions(place: str, options: Mapping[str, str]) -> list[Permission]:
+    """What loading a model needs: the model, and its own code where an option has it run.
+
+    A model of a hub is permitted with its revision: anybody may propose one, code included, to a known name.
+
+    Args:
+        place: folder or hub name.
+        options: ``revision`` and ``trust_remote_code`` are read.
+    """
     path = Path(os.path.expanduser(place))
     # Only a relative path is looked at: looking at others can open a connection on some systems.
     if path.is_absolute() or "\\" in place or path.is_dir():
@@ -333,8 +340,8 @@ def _needs(place: str, options: dict[str, str]) -> list[Permission]:
     else:
         revision = options.get("revision")
         model = Permission("model", f"{place}@{revision}" if revision else place)
-    code = [Permission("code", model.name)] if yes_or_no(options, "trust_remote_code", False) else []
-    return [model, *code]
+    runs_code = options.get("trust_remote_code", "no") != "no"
+    return [model, Permission("code", model.name)] if runs_code else [model]
 
 
 def _identity(place: str, revision: str | None) -> Any:
@@ -371,6 +378,6 @@ make = EncoderFactory(
         "trust_remote_code": "yes or no: run the model's own code",
     },
     SentenceTransformers,
-    _needs,
+    model_permissions,
 )
 ENCODERS.register(make.name)(make)
