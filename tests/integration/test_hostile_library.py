@@ -20,6 +20,7 @@ import pytest
 
 from aspectra.papers.library.store import Store
 from aspectra.views.build.run import SETTINGS_KEY, build_index
+from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.settings import IndexSettings
 from conftest import PAPERS
 from fake_encoder import FakeEncoder
@@ -142,9 +143,12 @@ def hostile(world: Path, spec: str, port: int) -> Path:
             named = replace(settings, encoders=(spec,))
             writer.set_meta(SETTINGS_KEY, named.dumps())
             pipe = str(world / "outside" / "model" / "config.json")
-            lens = {"name": "stance", "text": PROMPT, "path": pipe}
+            lens = {"name": "stance", "text": PROMPT, "path": pipe, "base_url": f"http://127.0.0.1:{port}"}
             writer.set_meta("prompted_lenses", json.dumps([lens]))
-    build_index(Store(folder), named, load=lambda _: FakeEncoder(), rebuild=True)
+    fake, (family, _, argument) = FakeEncoder(), spec.partition(":")
+    if family == "openai":  # whoever makes the library makes its index fit
+        fake.fingerprint = ENCODERS.get(family)(argument).fingerprint
+    build_index(Store(folder), named, load=lambda _: fake, rebuild=True)
     (world / "work" / "aspectra.toml").write_text(EVIL_TOML.format(port=port), "utf-8")
     return folder
 
@@ -209,6 +213,8 @@ def test_a_hostile_library_is_searched_by_words_and_does_nothing(world, canary, 
         if words[0] == "search" and "bm25" not in words:
             assert "owl" in out
             assert "the vectors of fake are not searched" in said
+        if words[0] == "similar":  # compares vectors that are stored
+            assert "not searched" not in said
         if words[0] in ("search", "doctor") and "bm25" not in words and needed:
             assert f"aspectra config trust {needed}" in said
     assert calls == []

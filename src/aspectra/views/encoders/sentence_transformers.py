@@ -283,6 +283,7 @@ def _load(place: str, options: dict[str, str]) -> Any:
     trust = yes_or_no(options, "trust_remote_code", False)
     if not trust:
         _refuse_own_code(place)
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # it is read at the import
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
