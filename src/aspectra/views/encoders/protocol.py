@@ -2,7 +2,8 @@
 
 To add an encoder, write one module in ``views/encoders`` that registers an :class:`EncoderFactory` with
 ``ENCODERS.register(name)``; ``name`` or ``name:argument`` (``sentence-transformers:intfloat/e5-base``) then
-loads it. A third party names the module in an entry point of the group ``aspectra.encoder``.
+loads it. A third party names the module in an entry point of the group ``aspectra.encoder``. A specification
+may come with somebody else's library: ``needs`` declares what must be permitted before it is loaded.
 ``tests/unit/views/test_encoder_conformance.py`` tests every member, made as its table says.
 """
 
