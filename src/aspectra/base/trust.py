@@ -290,7 +290,7 @@ def require(needed: Permission, named_by: str) -> None:
         return
     ask = ASK.get()
     if ask is not None and needed not in refused():
-        if ask(f"{named_by} names it: {needed.deed}. Permit this from now on?"):
+        if ask(f"{needed.deed}: {named_by} names it. Permit this from now on?"):
             allow(needed)
             return
         lists = _read()

@@ -193,6 +193,6 @@ def test_the_question_is_put_on_a_terminal_only(session, monkeypatch):
                 require(Permission.host("https://else.example", "A_KEY"), "the \x1b[31mlibrary\nx")
     ASK.set(None)
     assert questions == [
-        "the library x names it: texts and the key in A_KEY would be sent to https://else.example. "
+        "texts and the key in A_KEY would be sent to https://else.example: the library x names it. "
         "Permit this from now on?"
     ]

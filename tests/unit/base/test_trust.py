@@ -97,7 +97,7 @@ def test_the_question_names_host_variable_and_what_is_sent_and_is_put_once(asked
         with pytest.raises(NotTrusted):
             require(HOST, "the library")
     assert questions == [
-        "the library names it: texts and the key in MY_KEY would be sent to https://models.example.org. "
+        "texts and the key in MY_KEY would be sent to https://models.example.org: the library names it. "
         "Permit this from now on?"
     ]
     assert refused() == [HOST]

@@ -180,7 +180,7 @@ def distrust(
     """
     if not withdraw(str(_given(what, ""))):
         raise UsageError(f"{what} is neither permitted nor refused", hint="aspectra config trust")
-    session.screen.note(f"{what} is no longer permitted.")
+    session.screen.note(f"forgotten: {what}")
 
 
 def _given(what: str, key: str) -> Permission:

@@ -64,4 +64,4 @@ def _encoder(index: Index, view: str) -> str:
 
 
 def _sentence(error: AspectraError) -> str:
-    return "; ".join(part for part in (error.what, error.why, error.hint) if part)
+    return "; ".join(part for part in (error.what, error.hint) if part)
