@@ -160,7 +160,7 @@ def test_a_prompt_is_a_plain_file_of_bounded_size(tmp_path):
     os.mkfifo(pipe)
     large.write_bytes(b"#" * (LARGEST_PROMPT + 1))
     odd.write_bytes(b"\xff\xfe")
-    for path, why in ((pipe, "no plain file"), (large, "larger than 1 MiB"), (odd, "utf-8"), (tmp_path, "")):
+    for path, why in ((pipe, "no plain file"), (large, "larger than 64 KiB"), (odd, "utf-8"), (tmp_path, "")):
         with pytest.raises(UsageError, match="cannot be read") as caught:
             read_prompt(path)
         assert why in str(caught.value)
@@ -169,8 +169,10 @@ def test_a_prompt_is_a_plain_file_of_bounded_size(tmp_path):
 
 
 def test_a_prompt_that_is_nested_without_end_is_refused():
+    with pytest.raises(UsageError, match="longer than"):
+        parse_prompt("the prompt", "a." * 2**16 + "a = 1", ("a",))
     with pytest.raises(UsageError, match="not valid TOML"):
-        parse_prompt("the prompt", "user = " + "[" * 100_000, ("user",))
+        parse_prompt("the prompt", "user = " + "[" * 60_000, ("user",))
 
 
 def test_a_criterion_of_somebodys_plan_cannot_end_a_turn():

@@ -19,7 +19,7 @@ from aspectra.base.errors import UsageError
 
 __all__ = ["LARGEST_PROMPT", "check_places", "fill", "parse_prompt", "read_prompt"]
 
-LARGEST_PROMPT = 2**20  # bytes of a prompt file
+LARGEST_PROMPT = 2**16  # bytes of a prompt; a key of many parts takes quadratic time to read
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _OPEN = re.compile(r"\{\{.{0,40}")
 
@@ -28,7 +28,7 @@ def read_prompt(path: Path, what: str = "the prompt file") -> str:
     """The text of a prompt file, or of another that a lens is made of.
 
     Raises:
-        UsageError: it is no plain file of at most 1 MiB in UTF-8, or cannot be read.
+        UsageError: it is no plain file of at most 64 KiB in UTF-8, or cannot be read.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe or a device may never end
@@ -36,7 +36,7 @@ def read_prompt(path: Path, what: str = "the prompt file") -> str:
         with path.open("rb") as source:
             raw = source.read(LARGEST_PROMPT + 1)
         if len(raw) > LARGEST_PROMPT:
-            raise UsageError(f"{what} {path} cannot be read", why="it is larger than 1 MiB")
+            raise UsageError(f"{what} {path} cannot be read", why="it is larger than 64 KiB")
         return raw.decode("utf-8")
     except (OSError, ValueError) as error:
         raise UsageError(f"{what} {path} cannot be read", why=str(error)) from error
@@ -51,8 +51,10 @@ def parse_prompt(what: str, text: str, keys: tuple[str, ...]) -> dict[str, Any]:
         keys: that it may have.
 
     Raises:
-        UsageError: not TOML, nested too deeply, or an unknown key.
+        UsageError: not TOML, nested too deeply, too long, or an unknown key.
     """
+    if len(text) > LARGEST_PROMPT:
+        raise UsageError(f"{what} cannot be used", why="it is longer than 65,536 characters")
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
