@@ -86,10 +86,12 @@ print(json.dumps({"seconds": seconds, "versions": versions}))
 COLD = """
 import json, time
 t = [time.perf_counter()]
-from aspectra.views.encoders.protocol import load_encoder
-encoder = load_encoder("minilm:" + {place!r})
+from aspectra.views.encoders.minilm import make
+encoder = make({place!r})
 t.append(time.perf_counter())
-import openvino, tokenizers
+from aspectra.views.encoders.openvino_import import import_openvino
+import_openvino()
+import tokenizers
 t.append(time.perf_counter())
 encoder._tokenizer, encoder.runtime._weights
 t.append(time.perf_counter())
@@ -128,8 +130,10 @@ def sgemm_limit(size: int = 2048) -> float:
 
 def matmul_limit(dtype: str, threads: int, size: int = 2048) -> float:
     """GFLOP/s of one matrix product with constant weights in OpenVINO."""
-    import openvino as ov
-    from openvino import opset13 as op
+    from aspectra.views.encoders.openvino_import import import_openvino
+
+    ov = import_openvino()
+    op = ov.opset13
 
     a = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32)
     x = op.parameter([size, size], np.float32)

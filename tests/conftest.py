@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# What the person who runs the tests permits is not looked at, nor added to.
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")
 # No test is timed: a busy machine must not fail one.
 hypothesis.settings.register_profile("untimed", deadline=None)
 # CI tries the same examples every time; whoever develops tries new ones.

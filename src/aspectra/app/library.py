@@ -144,6 +144,7 @@ class Library:
 
         Args:
             encoders: specifications such as ``"minilm"``; ``[]`` for words only. None keeps the library's.
+                What those given here need is permitted for good, see :mod:`aspectra.base.trust`.
             rebuild: build even if nothing changed.
             progress: called with (step, done, total).
             settings: other fields of :class:`~aspectra.views.settings.IndexSettings`, such as ``chunks``; and
@@ -151,17 +152,18 @@ class Library:
 
         Raises:
             UsageError: a setting is unknown or out of its range.
+            NotTrusted: an encoder that the library names is not permitted.
             LibraryBusy: another process is writing.
 
         >>> library.index(encoders=[]).changed
         False
         """
         from aspectra.views.build.run import build_index, settings_of
-        from aspectra.views.encoders.protocol import ENCODERS
+        from aspectra.views.encoders.protocol import permit_encoder
 
         changed = {k: value for k, value in {"encoders": encoders, **settings}.items() if value is not None}
         for spec in encoders or ():
-            ENCODERS.get(spec.partition(":")[0])  # a wrong name is an error before anything is built
+            permit_encoder(spec)  # whoever writes it here permits it; a wrong one is an error at once
         chosen = settings_of(self.store).changed(**changed) if changed else None
         done = build_index(self.store, chosen, progress=progress, rebuild=rebuild)
         if "searcher" in self.__dict__:

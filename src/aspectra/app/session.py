@@ -153,6 +153,24 @@ class Session:
         return open_library(path)
 
 
+def _let_permissions_be_asked(session: Session) -> None:
+    """Let what needs a permission put its question, where somebody can answer it.
+
+    Without a terminal, or with ``--quiet``, such a thing is refused, with the command that permits it.
+    """
+    from aspectra.base.trust import ASK
+
+    there = sys.stdin.isatty() and sys.stderr.isatty() and not session.options.quiet
+    ASK.set(_confirm if there else None)
+
+
+def _confirm(question: str) -> bool:
+    """The user's answer; no without one."""
+    from aspectra.app.terminal.screen import safe
+
+    return typer.confirm(safe(question, one_line=True), default=False, err=True)
+
+
 def _setting(text: str) -> tuple[str, Any]:
     """Name and value of ``--set KEY=VALUE``."""
     name, equals, value = text.partition("=")
@@ -197,6 +215,7 @@ def common(function: Callable[..., None]) -> Callable[..., None]:
         above = context.parent.obj if context.parent is not None else None
         session = Session(options.under(above.options) if isinstance(above, Session) else options)
         context.obj = session
+        _let_permissions_be_asked(session)
         try:
             function(session, **{name: _take(kind, values) for name, kind in groups.items()}, **values)
         except AspectraError as error:

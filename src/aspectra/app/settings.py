@@ -72,7 +72,9 @@ class Settings(Value, frozen=True):
     """Every setting, in the tables of ``aspectra.toml``."""
 
     library: Annotated[str, setting("folder of the library; empty: in your data folder", path=True)] = ""
-    offline: Annotated[bool, setting("open no connection, even for encoders that need one")] = False
+    offline: Annotated[bool, setting("open no connection, even for encoders that need one", guard=True)] = (
+        False
+    )
     progress: Annotated[bool, setting("show progress")] = True
     color: Annotated[bool, setting("colours on a terminal (NO_COLOR=1 turns them off too)")] = True
     search: SearchSettings = SearchSettings()
@@ -106,7 +108,7 @@ def load_config(flags: Mapping[str, Any], file: Path | None = None) -> Config[Se
 
     Args:
         flags: name -> value from the command line, None where not given.
-        file: used in place of the project's ``aspectra.toml``.
+        file: used in place of the project's ``aspectra.toml``; the user named it, so it is the user's.
 
     Raises:
         UsageError: a layer holds something unusable, or ``file`` does not exist.
@@ -117,4 +119,6 @@ def load_config(flags: Mapping[str, Any], file: Path | None = None) -> Config[Se
         project = file or find_project_file(Path.cwd())
     except OSError:  # the working folder was deleted under us
         project = None
-    return Config(Settings, flags=flags, environ=os.environ, project=project, user=user_file())
+    return Config(
+        Settings, flags=flags, environ=os.environ, project=project, user=user_file(), named=file is not None
+    )

@@ -1,7 +1,9 @@
 """Layered settings: flag, then environment, then project file, then user file, then default.
 
 A settings class declares every setting once, with its type, limits, description and default (see
-:func:`setting`). Each value keeps its origin. An unknown key is an error, and so is a secret in a file.
+:func:`setting`). Each value keeps its origin. An unknown key is an error, and so is a secret in a file. A
+project's file may come with somebody else's work: what it names is used like the rest, but
+:meth:`Config.claimed` tells it from what the user set.
 """
 
 from __future__ import annotations
@@ -40,16 +42,17 @@ _SECRET_TEXT = re.compile(r"\b(?:sk|pk|hf|ghp|xox[a-z])[-_][A-Za-z0-9_-]{16,}")
 S = TypeVar("S", bound=Value)
 
 
-def setting(about: str, *, path: bool = False, **limits: float) -> Any:
+def setting(about: str, *, path: bool = False, guard: bool = False, **limits: float) -> Any:
     """What describes a field of a settings class, as an annotation of its type.
 
     Args:
         about: one line for people.
         path: the text names a file or folder; one in a file is relative to that file's folder.
+        guard: where the user's own file says true, a project's file cannot say false.
         limits: ``ge``, ``gt``, ``le`` or ``lt``, for numbers.
     """
     make: Any = msgspec.Meta
-    return make(description=about, extra={"path": path}, **limits)
+    return make(description=about, extra={"path": path, "guard": guard}, **limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class Key:
         default: its value where no layer sets it.
         help: one line for people.
         path: whether it names a file or folder.
+        guard: see :func:`setting`.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Key:
     default: Any
     help: str
     path: bool
+    guard: bool = False
 
     @property
     def variable(self) -> str:
@@ -93,8 +98,8 @@ def keys_of(kind: type[Value], prefix: str = "") -> Iterator[Key]:
             yield from keys_of(field.type, f"{prefix}{field.name}.")
         else:
             meta = get_args(field.type)[1]
-            path = bool(meta.extra["path"])
-            yield Key(f"{prefix}{field.name}", field.type, field.default, meta.description, path)
+            extra: dict[str, bool] = meta.extra
+            yield Key(f"{prefix}{field.name}", field.type, field.default, meta.description, **extra)
 
 
 def find_key(keys: Mapping[str, Key], name: str, where: str = "") -> Key:
@@ -152,7 +157,7 @@ def read_file(path: Path, keys: Mapping[str, Key]) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the configuration {path} cannot be read", why=str(error)) from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"the configuration {path} is not valid TOML", why=str(error)) from error
     out = {}
     for name, value in _flatten(loaded):
@@ -191,6 +196,7 @@ class Config(Generic[S]):
         environ: environment variables.
         project: the project's file, or None.
         user: the user's file; it need not exist.
+        named: whether the user named the project's file in this call, and it was not found in a folder.
 
     Attributes:
         settings: the values, as an instance of the class.
@@ -208,14 +214,18 @@ class Config(Generic[S]):
         environ: Mapping[str, str],
         project: Path | None,
         user: Path | None,
+        named: bool = False,
     ) -> None:
         self.keys = {key.name: key for key in keys_of(kind)}
         self.project = project
         self.user = user
         values = {name: (key.default, "default") for name, key in self.keys.items()}
         for path in (user, project):
-            if path is not None:
-                values |= {name: (read, str(path)) for name, read in read_file(path, self.keys).items()}
+            if path is None:
+                continue
+            for name, read in read_file(path, self.keys).items():
+                if not (self.keys[name].guard and path is project and not named and values[name][0]):
+                    values[name] = (read, str(path))
         for name, key in self.keys.items():
             if text := environ.get(key.variable, ""):
                 where = f"environment {key.variable}"
@@ -226,6 +236,7 @@ class Config(Generic[S]):
                 flag = f"--{name.rpartition('.')[2]}"
                 values[name] = (parse_value(key, value, "the command line", flag), "flag")
         self._values = values
+        self._named = named
         nested: dict[str, Any] = {}
         for name, (value, _) in values.items():
             table, _, last = name.rpartition(".")
@@ -235,6 +246,10 @@ class Config(Generic[S]):
     def origin(self, name: str) -> str:
         """Which layer set it: ``flag``, ``environment ASPECTRA_X``, a file's path, or ``default``."""
         return self._values[name][1]
+
+    def claimed(self, name: str) -> bool:
+        """Whether a project's file set it that the user did not name: perhaps somebody else's."""
+        return not self._named and self.origin(name) == str(self.project)
 
     def items(self) -> Iterator[tuple[Key, Any]]:
         """Every key with its value, in the order of declaration."""

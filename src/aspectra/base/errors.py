@@ -16,6 +16,7 @@ __all__ = [
     "LibraryNotFound",
     "MissingExtra",
     "NoSuchPaper",
+    "NotTrusted",
     "UsageError",
     "ViewMismatch",
 ]
@@ -69,6 +70,12 @@ class NoSuchPaper(AspectraError):
     """A seed or id that the library does not hold."""
 
     code = "no-such-paper"
+
+
+class NotTrusted(UsageError):
+    """A library, plan or project names a host, a model or code that the user has not permitted."""
+
+    code = "not-trusted"
 
 
 class LibraryNotFound(AspectraError):

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from aspectra.base.errors import UsageError
+from aspectra.base.trust import Permission, require
 from aspectra.llm.budget import Account, Budget, Cost, Limits, estimate
 from aspectra.llm.chat import ChatModel, Reply, Request
 from aspectra.llm.client.capabilities import Capabilities, probe
@@ -45,6 +46,8 @@ class ModelSettings:
         model: the endpoint's name of it. There is no default.
         base_url: address up to and without ``/chat/completions``; "" takes ``OPENAI_BASE_URL``.
         key_variable: environment variable with the key; "" for the defaults, see :mod:`aspectra.llm.secrets`.
+        named_by: the file that named address or variable, where it is not the user's own; then the user must
+            have permitted both, see :mod:`aspectra.base.trust`.
         revision: any word; another one makes the journal ask anew.
         timeout: seconds for one attempt.
         lanes: calls under way at once, see :class:`aspectra.llm.journal.Journal`.
@@ -63,6 +66,7 @@ class ModelSettings:
     model: str = ""
     base_url: str = ""
     key_variable: str = ""
+    named_by: str = ""
     revision: str = ""
     timeout: float = 60.0
     lanes: int = 8
@@ -185,6 +189,7 @@ def build_model(settings: ModelSettings) -> Model:
     Raises:
         UsageError: no model or address is named, a setting makes no sense, or money is limited and the model
             has no price.
+        NotTrusted: a file that is not the user's own named the address or the key's variable.
         MissingExtra: httpx is not installed.
         JournalFailed, JournalBroken: the journal cannot be used.
     """
@@ -206,10 +211,13 @@ def build_model(settings: ModelSettings) -> Model:
                 f"the model {settings.model!r} has no address",
                 hint="aspectra config set llm.base_url URL (it usually ends in /v1), or set OPENAI_BASE_URL",
             )
+        if settings.named_by:
+            require(Permission.host(base_url, settings.key_variable), settings.named_by)
         client = OpenAICompatible(
             settings.model,
             base_url,
             key_variable=settings.key_variable,
+            own=not settings.named_by,
             revision=settings.revision,
             timeout=settings.timeout,
             extra=settings.extra,

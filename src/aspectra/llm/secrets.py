@@ -8,29 +8,50 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import urlsplit
 
-__all__ = ["DEFAULT_VARIABLE", "OPENAI_HOST", "OPENAI_VARIABLE", "key_variable", "read_key", "redact"]
+from aspectra.base.errors import UsageError
+from aspectra.base.trust import OPENAI_ORIGIN, OPENAI_VARIABLE, origin_of
+
+__all__ = ["DEFAULT_VARIABLE", "key_variable", "read_key", "redact"]
 
 DEFAULT_VARIABLE = "ASPECTRA_API_KEY"
-OPENAI_VARIABLE = "OPENAI_API_KEY"
-OPENAI_HOST = "api.openai.com"
 _WINDOW = 6  # a run of this many characters of a key is as good as the key for whoever looks for it
 _LOOKS_SECRET = re.compile(r"(?i)\b(bearer\s+|(?:sk|pk|hf|gsk|xai|ghp|key)[-_])[A-Za-z0-9+/=._~-]{8,}")
 
 
-def key_variable(host: str, named: str = "") -> str:
-    """The environment variable that holds the key for ``host``, or "" when there is none.
+def key_variable(
+    origin: str,
+    named: str = "",
+    *,
+    default: str = DEFAULT_VARIABLE,
+    addresses: tuple[str, ...] = ("OPENAI_BASE_URL",),
+) -> str:
+    """The environment variable that holds the key for a host, or "" when there is none.
 
-    ``named`` if somebody named one; else ``ASPECTRA_API_KEY``; else ``OPENAI_API_KEY``, which is meant for
-    one provider and goes to nobody else: to OpenAI, or to the host that ``OPENAI_BASE_URL`` names.
+    ``named`` if the user named one for this host; else ``default``; else
+    ``OPENAI_API_KEY``, which is meant for one provider and goes to nobody else: to OpenAI, or to a host that
+    the user's environment names.
+
+    Args:
+        origin: of the host, see :func:`aspectra.base.trust.origin_of`.
+        named: a variable that the user named beside the address, or gave to the host (see
+            :func:`aspectra.base.trust.key_for`).
+        default: the variable for a host that the user named; "" where somebody else named it.
+        addresses: variables of the environment with the address of a host that receives ``OPENAI_API_KEY``.
     """
     if named:
         return named if read_key(named) else ""
-    if read_key(DEFAULT_VARIABLE):
-        return DEFAULT_VARIABLE
-    hosts = {OPENAI_HOST, urlsplit(os.environ.get("OPENAI_BASE_URL", "")).hostname}
-    return OPENAI_VARIABLE if host in hosts and read_key(OPENAI_VARIABLE) else ""
+    if read_key(default):
+        return default
+    hosts = {OPENAI_ORIGIN, *(_origin(os.environ.get(variable, "")) for variable in addresses)}
+    return OPENAI_VARIABLE if origin in hosts and read_key(OPENAI_VARIABLE) else ""
+
+
+def _origin(url: str) -> str:
+    try:
+        return origin_of(url)
+    except UsageError:
+        return ""
 
 
 def read_key(variable: str) -> str:

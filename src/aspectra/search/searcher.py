@@ -19,6 +19,7 @@ from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
+from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
 from aspectra.search.planning.publication_order import publication_order
 from aspectra.search.query import Query
@@ -218,7 +219,8 @@ class Searcher:
                     self.library.get(seed)  # raises where there is no such paper at all
                 engine.index.position(seed)
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
-            plan = made.plan(query, self._view_names(engine.index))
+            views = self._view_names(engine.index)
+            plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
             order = publication_order(plan.search, engine.index)
         return replace(plan, conditions=(*plan.conditions, *order)) if order else plan
 
@@ -329,6 +331,7 @@ class Searcher:
                 f"{len(removed):,} removed paper(s) are still in the index, never shown: aspectra index"
             )
         out += lens_warnings(engine.index, plan)
+        out += permission_warnings(engine.index, plan)
         probes = [probe for search in plan.searches for probe in search.probes]
         for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe

@@ -101,3 +101,42 @@ def test_a_bad_file_stops_every_command(capsys, home):
     assert main(["status"]) == 2
     assert "unknown key 'limits'" in capsys.readouterr().err
     assert main(["status", "--config", "nowhere.toml"]) == 2
+
+
+def test_permissions_are_listed_given_and_withdrawn(run, monkeypatch, home):
+    for name in ("OPENAI_BASE_URL", "ASPECTRA_EMBEDDINGS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert run("config", "trust") == (0, "", "Nothing is permitted yet.\n")
+    code, _, err = run("config", "trust", "models.example.org", "--key", "MY_KEY")
+    assert (code, err) == (
+        0,
+        "permitted from now on: texts and the key in MY_KEY may be sent to https://models.example.org\n",
+    )
+    (home / "work" / "model").mkdir()
+    assert run("config", "trust", "model:model")[0] == 0
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:8000/v1")
+    code, out, _ = run("config", "trust")
+    assert out.splitlines() == [
+        "https://models.example.org with MY_KEY",
+        f"model:{home / 'work' / 'model'}",
+        "http://localhost:8000 with OPENAI_API_KEY  # named in your environment",
+    ]
+    assert run("config", "distrust", "https://models.example.org/v1")[0] == 0
+    assert run("config", "distrust", "model:model")[0] == 0
+    assert json.loads(run("config", "trust", "--json")[1])["allowed"] == []
+    code, _, err = run("config", "distrust", "models.example.org")
+    assert code == 2
+    assert "neither permitted nor refused" in err
+
+
+def test_a_host_that_is_set_for_a_project_is_permitted(run):
+    assert run("config", "set", "--project", "llm.base_url", "http://127.0.0.1:8000/v1")[0] == 0
+    assert run("config", "trust")[1].splitlines()[0] == "http://127.0.0.1:8000"
+    assert run("config", "set", "--project", "llm.lanes", "2")[0] == 0
+
+
+def test_a_file_that_is_nested_without_end_is_refused(tmp_path):
+    path = tmp_path / "aspectra.toml"
+    path.write_text("library = " + "[" * 100_000)
+    with pytest.raises(UsageError, match="not valid TOML"):
+        read_file(path, KEYS)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import pytest
 
 from aspectra.app.options.model import cost_in_words, model_settings, read_limits
-from aspectra.app.session import CommonOptions, Session
-from aspectra.base.errors import UsageError
+from aspectra.app.session import CommonOptions, Session, _let_permissions_be_asked
+from aspectra.base.errors import NotTrusted, UsageError
+from aspectra.base.trust import ASK, Permission, allow, require
+from aspectra.llm.assemble import build_model
 from aspectra.llm.budget import Cost, Limits
+from aspectra.llm.failures import KeyRefused
 
 
 @pytest.fixture
 def session(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("CONFIG", "DATA"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     for name in ("ASPECTRA_LLM_MODEL", "ASPECTRA_LLM_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     # Setting and deleting makes monkeypatch put it back, whatever the session writes there.
@@ -94,3 +98,101 @@ def test_unknown_money_is_never_nought():
     assert "unknown" in cost_in_words(Cost(calls=1, unpriced=1))
     assert "0.25 EUR" in cost_in_words(Cost(calls=1, money=0.25), "EUR")
     assert "3 from the journal" in cost_in_words(Cost(recorded=3))
+
+
+# --- a project's file may come with somebody else's work -------------------------------------------------
+
+
+@pytest.fixture
+def project(session, tmp_path, monkeypatch):
+    """Writes the project's file and returns the model's settings."""
+    for name in ("ASPECTRA_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+    def write(text, **options):
+        (tmp_path / "aspectra.toml").write_text(text)
+        return model_settings(Session(CommonOptions(**options)))
+
+    return write
+
+
+OTHERS = '[llm]\nmodel = "m"\nbase_url = "https://else.example/v1"\n'
+
+
+def test_an_address_in_a_project_s_file_needs_a_permission(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASPECTRA_API_KEY", "of-my-own-host")
+    settings = project(OTHERS)
+    assert settings.named_by == str(tmp_path / "aspectra.toml")
+    with pytest.raises(NotTrusted, match=r"texts, and no key, would be sent to https://else\.example"):
+        build_model(settings)
+    allow(Permission.host("https://else.example"))
+    with build_model(settings) as model, pytest.raises(KeyRefused, match="no key for the endpoint"):
+        model._client._check()  # the key of another host does not go along
+    allow(Permission.host("https://else.example", "ITS_KEY"))
+    monkeypatch.setenv("ITS_KEY", "of-that-host")
+    with build_model(settings) as model:
+        assert model._client._endpoint.key() == "of-that-host"
+
+
+def test_a_project_s_file_cannot_name_a_key_for_my_host(project, monkeypatch, tmp_path):
+    monkeypatch.setenv("ASPECTRA_LLM_BASE_URL", "https://mine.example/v1")
+    monkeypatch.setenv("CLOUD_SECRET", "much-more-than-a-model")
+    settings = project('[llm]\nmodel = "m"\nkey_variable = "CLOUD_SECRET"\n')
+    with pytest.raises(NotTrusted, match=r"the key in CLOUD_SECRET would be sent to https://mine\.example"):
+        build_model(settings)
+
+
+def test_a_project_s_file_cannot_send_my_key_to_another_host(project, monkeypatch):
+    monkeypatch.setenv("ASPECTRA_LLM_KEY_VARIABLE", "MY_KEY")
+    allow(Permission.host("https://else.example"))
+    with pytest.raises(NotTrusted, match=r"the key in MY_KEY would be sent to https://else\.example"):
+        build_model(project(OTHERS))
+
+
+@pytest.mark.parametrize("options", [{"set_": ["llm.base_url=https://else.example/v1"]}, {"config": True}])
+def test_what_the_user_names_needs_none(project, tmp_path, monkeypatch, options):
+    monkeypatch.setenv("ASPECTRA_API_KEY", "k")
+    if options.get("config"):
+        options = {"config": tmp_path / "mine.toml"}
+        options["config"].write_text(OTHERS)
+    settings = project(OTHERS, **options)
+    assert settings.named_by == ""
+    with build_model(settings) as model:
+        assert model._client._endpoint.key() == "k"
+
+
+def test_a_project_s_file_can_switch_off_the_network_and_not_on(session, tmp_path, monkeypatch):
+    user = tmp_path / "config" / "aspectra" / "config.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text("offline = true\n")
+    (tmp_path / "aspectra.toml").write_text("offline = false\n")
+    assert Session().settings.offline
+    monkeypatch.setenv("ASPECTRA_OFFLINE", "0")
+    assert not Session().settings.offline  # the environment is the user's
+    monkeypatch.setenv("ASPECTRA_OFFLINE", "")
+    user.write_text("offline = false\n")
+    (tmp_path / "aspectra.toml").write_text("offline = true\n")
+    assert Session().settings.offline
+
+
+@pytest.mark.parametrize("journal", ["../calls.db", "/var/tmp/calls.db", "a/../../calls.db"])
+def test_a_project_s_file_keeps_its_journal_in_its_folder(project, journal):
+    with pytest.raises(NotTrusted, match="outside of that folder"):
+        project(f'[llm]\nmodel = "m"\njournal = "{journal}"\n')
+
+
+def test_the_question_is_put_on_a_terminal_only(session, monkeypatch):
+    questions = []
+    monkeypatch.setattr("typer.confirm", lambda text, **_: bool(questions.append(text)))
+    for terminal in (False, True):
+        monkeypatch.setattr("sys.stdin.isatty", lambda there=terminal: there, raising=False)
+        monkeypatch.setattr("sys.stderr.isatty", lambda there=terminal: there, raising=False)
+        for quiet in (True, False):
+            _let_permissions_be_asked(Session(CommonOptions(quiet=quiet)))
+            with pytest.raises(NotTrusted):
+                require(Permission.host("https://else.example", "A_KEY"), "the \x1b[31mlibrary\nx")
+    ASK.set(None)
+    assert questions == [
+        "texts and the key in A_KEY would be sent to https://else.example: the library x names it. "
+        "Permit this from now on?"
+    ]

@@ -55,6 +55,7 @@ def checked(name: str, text: str) -> dict:
         ("doctor", ["doctor", "--json"]),
         ("config", ["config", "show", "--json"]),
         ("config-list", ["config", "list", "--json"]),
+        ("config-trust", ["config", "trust", "--json"]),
         ("lens-list", ["lens", "list", "--json"]),
         ("licences", ["licences", "--json"]),
         ("lens-status", ["lens", "status", "--json"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -75,3 +76,11 @@ def test_nothing_says_where_it_was_made():
         if file.suffix in {".py", ".md", ".json"}:
             text = file.read_text("utf-8")
             assert not [m for m in marks if m in text], file
+
+
+def test_openvino_is_imported_in_one_place():
+    """It reports each plain import to a web service, see ``views/encoders/openvino_import.py``."""
+    plain = re.compile(r"^\s*(?:import openvino|from openvino[ .])", re.M)
+    texts = [*FILES, *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    found = {file.name for file in texts if plain.search(file.read_text("utf-8"))}
+    assert found == {"openvino_import.py", "test_no_telemetry.py"}

@@ -273,17 +273,21 @@ def test_short_words_in_place_of_keys_spoil_no_message():
 def test_whom_keys_are_sent_to(monkeypatch):
     for name in ("ASPECTRA_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "MINE"):
         monkeypatch.delenv(name, raising=False)
-    assert key_variable("api.openai.com") == ""
+    openai, other = "https://api.openai.com", "https://example.org"
+    assert key_variable(openai) == ""
     monkeypatch.setenv("OPENAI_API_KEY", "k1")
-    assert key_variable("api.openai.com") == "OPENAI_API_KEY"
-    assert key_variable("example.org") == ""  # another provider's key is nobody else's business
+    assert key_variable(openai) == "OPENAI_API_KEY"
+    assert key_variable("http://api.openai.com") == ""
+    assert key_variable(other) == ""  # another provider's key is nobody else's business
     monkeypatch.setenv("OPENAI_BASE_URL", "https://example.org/v1")
-    assert key_variable("example.org") == "OPENAI_API_KEY"
+    assert key_variable(other) == "OPENAI_API_KEY"
+    assert key_variable("https://example.org:8443") == ""  # another service on the same computer
     monkeypatch.setenv("ASPECTRA_API_KEY", "k2")
-    assert key_variable("example.org") == "ASPECTRA_API_KEY"
-    assert key_variable("example.org", "MINE") == ""
+    assert key_variable(other) == "ASPECTRA_API_KEY"
+    assert key_variable("https://else.example", default="") == ""  # a host that the user did not name
+    assert key_variable(other, "MINE") == ""
     monkeypatch.setenv("MINE", " k3 ")
-    assert key_variable("example.org", "MINE") == "MINE"
+    assert key_variable(other, "MINE") == "MINE"
 
 
 def test_exit_codes_and_fatality():

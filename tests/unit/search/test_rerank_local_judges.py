@@ -7,11 +7,13 @@ import asyncio
 import numpy as np
 import pytest
 
-from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.errors import MissingExtra, NotTrusted, UsageError
+from aspectra.base.trust import Permission, allow
 from aspectra.search.rerank.judges import transport as module
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.rerank import rerank
+from aspectra.search.stages.protocol import permissions_of
 from aspectra.views.dense.transport import transport
 from fake_encoder import FakeEncoder
 
@@ -55,15 +57,31 @@ def test_a_cross_encoder_is_named_or_refused():
     assert str(Method.parse("cross-encoder(model=a/b)")) == "cross-encoder(model=a/b)+single"
 
 
+@pytest.mark.usefixtures("home")
+def test_models_that_a_plan_names_are_loaded_only_if_they_are_permitted():
+    for method, needed in (
+        ("cross-encoder(model=some/model)", "model:some/model"),
+        ("transport(encoder='openai:m?base_url=http://127.0.0.1:1/v1')", "http://127.0.0.1:1"),
+    ):
+        with pytest.raises(NotTrusted) as caught:
+            _run(method, [Candidate("a", "x"), Candidate("b", "y")])
+        assert caught.value.hint.endswith(f"aspectra config trust {needed}")
+        assert [str(one) for one in permissions_of([f'rerank(method="{method}")'])] == [needed]
+
+
+@pytest.mark.usefixtures("home")
 def test_without_torch_a_cross_encoder_says_what_to_install():
     try:
         import sentence_transformers  # noqa: F401
     except ImportError:
+        allow(Permission("model", "anything"))
         with pytest.raises(MissingExtra, match="torch"):
             _run("cross-encoder(model=anything)", [Candidate("a", "x"), Candidate("b", "y")])
 
 
+@pytest.mark.usefixtures("home")
 def test_a_cross_encoder_reads_query_and_text_together(tmp_path):
+    allow(Permission.folder(str(tmp_path)))
     pytest.importorskip("sentence_transformers", reason="needs torch: pip install 'aspectra[torch]'")
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizer

@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.views.encoders.protocol import ENCODERS, Encoder, EncoderFactory, load_encoder
+from aspectra.base.errors import MissingExtra, NotTrusted, UsageError
+from aspectra.base.trust import Permission, allow
+from aspectra.views.encoders.protocol import (
+    ENCODERS,
+    Encoder,
+    EncoderFactory,
+    load_encoder,
+    permit_encoder,
+)
 
 OURS = frozenset(ENCODERS.names())
 TEXTS = [
@@ -124,6 +131,7 @@ def encoder(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Enc
         patch.setenv("ASPECTRA_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("OPENAI_API_KEY", raising=False)
         patch.delenv("ASPECTRA_OFFLINE", raising=False)
+        permit_encoder(spec)
         try:
             yield load_encoder(spec)
         except MissingExtra as error:
@@ -252,12 +260,33 @@ def test_model_files_decide_the_fingerprint(tiny_model: str, tmp_path: Path) -> 
     assert load_encoder(f"sentence-transformers:{copy}").fingerprint != same.fingerprint
 
 
-def test_a_library_cannot_have_a_models_code_run(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_what_a_library_names_is_loaded_only_if_it_is_permitted(name: str) -> None:
     """The specification of an encoder is part of a library, and libraries are shared."""
-    monkeypatch.delenv("ASPECTRA_TRUST_REMOTE_CODE", raising=False)
-    with pytest.raises(UsageError, match="code of the model") as caught:
+    with pytest.raises(NotTrusted) as caught:
+        load_encoder(f"{name}:some/model")
+    assert caught.value.hint.startswith("if you trust it: aspectra config trust ")
+
+
+@pytest.mark.usefixtures("home")
+def test_a_library_cannot_have_a_models_code_run() -> None:
+    with pytest.raises(NotTrusted, match="the model some/model would be loaded"):
         load_encoder("sentence-transformers:some/model?trust_remote_code=yes")
-    assert "ASPECTRA_TRUST_REMOTE_CODE=1" in caught.value.hint
+    allow(Permission("model", "some/model"))
+    with pytest.raises(NotTrusted, match="code that comes with the model some/model would be run") as caught:
+        load_encoder("sentence-transformers:some/model?trust_remote_code=yes")
+    assert caught.value.hint.endswith("aspectra config trust code:some/model")
+    with pytest.raises(NotTrusted, match=r"some/model@refs/pr/5"):  # anybody may propose a revision
+        load_encoder("sentence-transformers:some/model?revision=refs/pr/5")
+
+
+def test_code_of_a_models_folder_is_not_run_unasked(tmp_path: Path) -> None:
+    """A folder's own classes would be imported even without trust_remote_code."""
+    (tmp_path / "modules.json").write_text('[{"idx": 0, "type": "evil.Module", "path": ""}]', "utf-8")
+    with pytest.raises(UsageError, match="code of the model") as caught:
+        ENCODERS.get("sentence-transformers")(str(tmp_path))
+    assert "trust_remote_code=yes" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", sorted(OURS))

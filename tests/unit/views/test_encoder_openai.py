@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import NotTrusted, UsageError
+from aspectra.base.trust import Permission, allow
 from aspectra.views.encoders import openai
 from aspectra.views.encoders.openai import OpenAIEmbeddings, make
+from aspectra.views.encoders.protocol import load_encoder, permit_encoder
 
 KEY = "sk-very-secret-0123456789"
 
@@ -149,8 +151,9 @@ def test_answers_that_no_retry_cures(
     assert KEY not in caplog.text
 
 
-def test_the_key_is_sent_and_not_kept(script: _Script) -> None:
-    encoder = make(f"m?base_url={script.url}")
+def test_the_key_is_sent_and_not_kept(script: _Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASPECTRA_EMBEDDINGS_URL", script.url)
+    encoder = make("m")
     encoder.encode(["ab"])
     assert script.authorization == [f"Bearer {KEY}"]
     assert KEY not in repr(vars(encoder))
@@ -165,9 +168,10 @@ def test_no_key_is_fine_on_this_computer_only(script: _Script, monkeypatch: pyte
     assert caught.value.exit_code == 2
 
 
-def test_the_key_never_travels_unencrypted() -> None:
+def test_the_key_never_travels_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASPECTRA_EMBEDDINGS_URL", "http://embeddings.invalid/v1")
     with pytest.raises(UsageError, match="unencrypted"):
-        make("m?base_url=http://embeddings.invalid/v1").encode(["ab"])
+        make("m").encode(["ab"])
 
 
 def test_offline_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,19 +206,51 @@ def test_where_the_address_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     assert make("m?base_url=https://zero.example/v1").remote == "zero.example"
 
 
+@pytest.mark.usefixtures("home")
 def test_a_library_cannot_choose_who_gets_texts_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """The specification of an encoder is part of a library, and libraries are shared."""
     sent: list[str] = []
     monkeypatch.setattr(OpenAIEmbeddings, "_answer", lambda self, body: sent.append(self.remote) or b"{}")
-    encoder = make("m?base_url=https://zero.example/v1")
-    with pytest.raises(openai.KeyRefused, match=r"would be sent to zero\.example") as caught:
-        encoder.encode(["ab"])
-    assert "ASPECTRA_EMBEDDINGS_URL=https://zero.example/v1" in caught.value.hint
+    spec = "openai:m?base_url=https://zero.example/v1"
+    with pytest.raises(NotTrusted, match=r"would be sent to https://zero\.example") as caught:
+        load_encoder(spec)
+    assert caught.value.hint.endswith("aspectra config trust https://zero.example")
+    permit_encoder(spec)  # the texts may go there; the key of another host may not
+    with pytest.raises(openai.KeyRefused, match="not for this host") as refused:
+        load_encoder(spec).encode(["ab"])
+    assert refused.value.hint.endswith("aspectra config trust https://zero.example --key OPENAI_API_KEY")
     assert sent == []
-    monkeypatch.setenv("ASPECTRA_EMBEDDINGS_URL", "https://zero.example/v2")
+    allow(Permission.host("https://zero.example/v2", "OPENAI_API_KEY"))
     with pytest.raises(openai.Unavailable):  # the answer holds no vectors
-        encoder.encode(["ab"])
+        load_encoder(spec).encode(["ab"])
     assert sent == ["zero.example"]
+
+
+@pytest.mark.usefixtures("home")
+def test_a_library_cannot_use_services_of_this_computer(script: _Script) -> None:
+    with pytest.raises(NotTrusted, match=r"would be sent to http://127\.0\.0\.1"):
+        load_encoder(f"openai:m?base_url={script.url}")
+    assert script.bodies == []
+
+
+@pytest.mark.usefixtures("home")
+def test_a_host_of_the_environment_is_one_that_the_user_named(
+    script: _Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASPECTRA_EMBEDDINGS_URL", script.url)
+    load_encoder("openai:m").encode(["ab"])
+    assert script.authorization == [f"Bearer {KEY}"]
+
+
+@pytest.mark.usefixtures("home")
+def test_a_key_goes_only_to_the_host_that_it_was_given_for(
+    script: _Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "of-this-host-only")
+    make(f"m?base_url={script.url}").encode(["ab"])
+    allow(Permission.host(script.url, "MY_KEY"))
+    make(f"m?base_url={script.url}").encode(["ab"])
+    assert script.authorization == [None, "Bearer of-this-host-only"]
 
 
 def test_too_large_an_answer(script: _Script, monkeypatch: pytest.MonkeyPatch) -> None:

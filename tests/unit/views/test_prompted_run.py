@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
 
-from aspectra.base.errors import LibraryBusy, UsageError
+from aspectra.base.errors import LibraryBusy, LibraryCorrupt, UsageError
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.budget import Limits
 from aspectra.llm.chat import Reply, Usage
@@ -16,7 +17,14 @@ from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.derived import DerivedWriter
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.prompted.definition import PromptedLens, check_name, define, definition, definitions
+from aspectra.views.prompted.definition import (
+    PromptedLens,
+    check_name,
+    define,
+    definition,
+    definitions,
+    usable,
+)
 from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
 from aspectra.views.prompted.store import Reading, forget, readings, tally
 
@@ -343,3 +351,35 @@ def test_a_reading_reads_back():
     reading = Reading("é\ud800", calls=2, asked=9, malformed=1, repaired=True, simulated=True, thumb=4)
     assert Reading.unpack(reading.pack()) == reading
     assert Reading.unpack(Reading(None, "why").pack()) == Reading(None, "why")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"name": "../../x", "text": ""},
+        {"name": "a/b", "text": ""},
+        {"name": "fine", "text": 3},
+        {"name": "fine"},
+        {"text": ""},
+        "fine",
+        {"name": "fine", "text": "", "schema": []},
+    ],
+)
+def test_an_impossible_lens_of_a_library_is_refused(library, row):
+    with library.writing("evil") as writer:
+        writer.set_meta("prompted_lenses", json.dumps([row]))
+    with pytest.raises(LibraryCorrupt, match="list of lenses cannot be read"):
+        definitions(library)
+
+
+def test_a_lens_of_a_library_names_no_address(library):
+    row = {"name": "stance", "text": "", "base_url": "http://127.0.0.1:1/v1", "key_variable": "HOME"}
+    with library.writing("evil") as writer:
+        writer.set_meta("prompted_lenses", json.dumps([row]))
+    assert definitions(library) == {"stance": PromptedLens("stance", "")}
+    assert usable(library) == {}
+
+
+def test_a_pipe_is_not_waited_for_to_see_whether_a_prompt_changed(tmp_path):
+    os.mkfifo(tmp_path / "prompt.toml")
+    assert "is gone" in PromptedLens("stance", "", path=str(tmp_path / "prompt.toml")).drift

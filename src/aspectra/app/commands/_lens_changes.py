@@ -37,6 +37,7 @@ def add(
 
     Example:  aspectra lens add stance --prompt stance.toml
     """
+    from aspectra.llm.prompts.template import read_prompt
     from aspectra.views.lenses.protocol import optional_lenses
     from aspectra.views.prompted.definition import PromptedLens, check_name, define, definitions, usable
     from aspectra.views.prompted.prompt import builtin_text
@@ -47,7 +48,7 @@ def add(
             _add_local(session, library, name)
             return
         plain = check_name(name)
-        text = _text(prompt, "the prompt file") if prompt is not None else builtin_text(plain)
+        text = read_prompt(prompt) if prompt is not None else builtin_text(plain)
         path = "" if prompt is None else str(prompt.resolve())
         held = definitions(library).get(plain)
         if thinking is None:
@@ -134,15 +135,10 @@ def remove(
     session.screen.next(f"aspectra index{session.library_words()}")
 
 
-def _text(path: Path, what: str) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{what} {path} cannot be read", why=str(error)) from error
-
-
 def _json(path: Path) -> Any:
+    from aspectra.llm.prompts.template import read_prompt
+
     try:
-        return json.loads(_text(path, "the schema file"))
+        return json.loads(read_prompt(path, "the schema file"))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the schema file {path} is not valid JSON", why=str(error)) from error

@@ -156,9 +156,12 @@ def run(
     from aspectra.app.output.experiments import library_home, sources_of, study_of
     from aspectra.lab.experiments.execute import run_study
     from aspectra.lab.experiments.recipe_tables import main_tables
+    from aspectra.views.encoders.protocol import permit_encoder
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
+    for spec in encoder or ():
+        permit_encoder(spec)
     study = study_of(
         out,
         sources=sources_of(benchmarks or [], option) or None,

@@ -1,9 +1,10 @@
-"""``config``: settings and where they come from."""
+"""``config``: settings, where they come from, and what the user permits."""
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from aspectra.app.terminal.panels import AsJson, CommandGroup, option
 from aspectra.app.terminal.screen import columns, safe
 from aspectra.base.config import PROJECT_FILE, find_key, keys_of, parse_value, read_file
 from aspectra.base.errors import UsageError
+from aspectra.base.trust import Permission, allow, allowed, from_environment, refused, withdraw
 
 __all__ = ["app"]
 
@@ -120,3 +122,78 @@ def set_(
         raise UsageError(f"cannot make {file.parent}", why=error.strerror or str(error)) from error
     write_file(file, tomlkit.dumps(table))
     session.screen.note(f"{key} = {json.dumps(new, ensure_ascii=False)} in {file}")
+    if project and key == "llm.base_url" and new:
+        _permit(session, Permission.host(new))
+
+
+@app.command()
+@common
+def trust(
+    session: Session,
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="WHAT", help="https://HOST, model:FOLDER, model:NAME or code:NAME.", show_default=False
+        ),
+    ] = None,
+    key: Annotated[
+        str, option("--key", metavar="VARIABLE", about="Also send the key in VARIABLE to the host.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Permit a host, a model or its code, whoever names it; alone, list what is permitted.
+
+    Libraries, plans, studies and a project's aspectra.toml may name hosts and models: they are used only
+    if they are permitted here, or if you name them on the command line.
+
+    Example:  aspectra config trust https://models.example.org --key MODELS_API_KEY
+    """
+    if what is not None:
+        _permit(session, _given(what, key))
+        return
+    if key:
+        raise UsageError("--key needs a host", hint=f"aspectra config trust https://HOST --key {key}")
+    here = [str(one) for one in from_environment()]
+    lists = {"allowed": [*map(str, allowed())], "refused": [*map(str, refused())], "environment": here}
+    if as_json:
+        session.screen.document("config-trust", lists)
+        return
+    if not any(lists.values()):
+        session.screen.note("Nothing is permitted yet.")
+    for name, rows in lists.items():
+        for row in rows:
+            session.screen.line(row if name == "allowed" else f"{row}  # {_WHERE[name]}")
+
+
+_WHERE = {"refused": "refused: you were asked", "environment": "named in your environment"}
+
+
+@app.command()
+@common
+def distrust(
+    session: Session,
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="As listed.", show_default=False)],
+) -> None:
+    """Withdraw a permission, or forget that one was refused.
+
+    Example:  aspectra config distrust https://models.example.org
+    """
+    if not withdraw(str(_given(what, ""))):
+        raise UsageError(f"{what} is neither permitted nor refused", hint="aspectra config trust")
+    session.screen.note(f"forgotten: {what}")
+
+
+def _given(what: str, key: str) -> Permission:
+    """The permission that a command names; of a folder the whole path, of a host also without its scheme."""
+    spelling = what if ":" in what else f"https://{what}"
+    given = Permission.parse(f"{spelling} with {key}" if key else spelling)
+    if given.kind != "host" and (key or os.path.isdir(os.path.expanduser(given.name))):
+        if key:
+            raise UsageError("a key is for a host", hint="leave --key out")
+        return replace(given, name=Permission.folder(given.name).name)
+    return given
+
+
+def _permit(session: Session, given: Permission) -> None:
+    allow(given)
+    session.screen.note(f"permitted from now on: {given.deed.replace('would', 'may')}")

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from aspectra.app.terminal.panels import option
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import NotTrusted, UsageError
 
 if TYPE_CHECKING:
     from aspectra.app.session import Session
@@ -84,6 +85,7 @@ def model_settings(session: Session) -> ModelSettings:
 
     Raises:
         UsageError: no model is named, or the budget cannot be understood.
+        NotTrusted: a project's file puts the journal outside of the project.
     """
     from aspectra.llm.assemble import ModelSettings
 
@@ -94,15 +96,31 @@ def model_settings(session: Session) -> ModelSettings:
             why="this needs one, and there is no default",
             hint="aspectra config set llm.model NAME, then llm.base_url URL (docs/models.md)",
         )
+    claimed = session.config.claimed
+    project = session.config.project
+    journal = Path(profile.journal).expanduser() if profile.journal else None
+    if journal and project and claimed("llm.journal"):
+        _refuse_outside(journal, project)
     return ModelSettings(
         model=profile.model,
         base_url=profile.base_url,
         key_variable=profile.key_variable,
+        named_by=str(project) if claimed("llm.base_url") or claimed("llm.key_variable") else "",
         limits=read_limits(profile.budget),
         lanes=profile.lanes,
-        journal=Path(profile.journal).expanduser() if profile.journal else None,
+        journal=journal,
         offline=session.settings.offline,
     )
+
+
+def _refuse_outside(journal: Path, project: Path) -> None:
+    """Refuse a journal that a project's file puts outside of the project: it would be written there."""
+    if not journal.resolve().is_relative_to(project.parent.resolve()):
+        raise NotTrusted(
+            f"answers of the model would be written to {journal}",
+            why=f"{project} names it, and it is outside of that folder",
+            hint=f"delete it there; if you want it: aspectra config set llm.journal {quote(str(journal))}",
+        )
 
 
 @contextmanager

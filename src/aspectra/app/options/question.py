@@ -121,6 +121,7 @@ class QuestionOptions:
         if self.rerank is not None:
             sign = "'" if '"' in self.rerank else '"'
             further.append(f"rerank(method={sign}{self.rerank}{sign})")
+        _permit([*further, *([self.recipe] if self.recipe and "|" in self.recipe else [])])
         if not first.endswith(".toml"):
             return " | ".join((first, *further))
         from aspectra.base.values import replace
@@ -146,6 +147,18 @@ class QuestionOptions:
                 why="the plan decides it; only --limit may differ",
                 hint=f"write it in {plan_file}",
             )
+
+
+def _permit(steps: Sequence[str]) -> None:
+    """Permit what steps need that were typed: the models of their judges. Others are in files."""
+    if not steps:
+        return
+    from aspectra.base.trust import allow
+    from aspectra.search.recipe import Recipe
+    from aspectra.search.stages.protocol import permissions_of
+
+    for needed in permissions_of(Recipe.parse(" | ".join(("bm25", *steps))).stages):
+        allow(needed)
 
 
 @dataclass(frozen=True)

@@ -339,6 +339,14 @@ class Licences(Document, frozen=True):
     packages: list[Dependency]
 
 
+class ConfigTrust(Document, frozen=True):
+    """``config trust``: what the user permitted, refused, and permits by an address in the environment."""
+
+    allowed: list[str]
+    refused: list[str]
+    environment: list[str]
+
+
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "search": Search,
     "hit": Hit,
@@ -348,6 +356,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "config": ConfigValues,
     "config-list": ConfigList,
     "licences": Licences,
+    "config-trust": ConfigTrust,
     "lens-list": LensList,
     "lens-status": LensStatus,
     "lens-estimate": _document_of(

@@ -155,12 +155,17 @@ def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:
 
 
 def _fingerprints(views: dict[str, Any]) -> list[Check]:
-    from aspectra.views.encoders.protocol import load_encoder
+    from aspectra.base.trust import allows
+    from aspectra.views.encoders.protocol import load_encoder, needs_of
 
     out = []
     for spec in sorted({view["encoder"] for view in views.values()}):
         stored = {view["fingerprint"] for view in views.values() if view["encoder"] == spec}
         try:
+            if lacking := [needed for needed in needs_of(spec) if not allows(needed)]:
+                text = f"{spec} is not loaded: {lacking[0].deed}, which you have not permitted"
+                out.append(Check("views", "note", text, f"if you trust it: {lacking[0].command}"))
+                continue
             installed = load_encoder(spec).fingerprint
         except AspectraError as error:
             out.append(Check("views", "bad", f"{spec}: {error.what}", error.hint))
@@ -176,12 +181,14 @@ def _fingerprints(views: dict[str, Any]) -> list[Check]:
 
 
 def _hosts(specs: list[str]) -> Check:
-    from aspectra.views.encoders.protocol import load_encoder
+    from aspectra.base.trust import allows
+    from aspectra.views.encoders.protocol import load_encoder, needs_of
 
     hosts = set()
     for spec in sorted(set(specs)):
         try:
-            hosts.add(load_encoder(spec).remote)
+            if all(map(allows, needs_of(spec))):
+                hosts.add(load_encoder(spec).remote)
         except AspectraError:
             continue
     contacted = sorted(host for host in hosts if host)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.trust import Permission, origin_of
 from aspectra.llm.client.openai_wire import failure
 from aspectra.llm.failures import KeyRefused, ModelError, Offline
 from aspectra.llm.secrets import read_key, redact
@@ -48,12 +49,13 @@ class Endpoint:
 
     Args:
         base_url: address up to and without the path of a request; it usually ends in ``/v1``.
-        variable: host -> the environment variable that holds its key, "" for none.
+        variable: origin -> the environment variable that holds its key, "" for none.
         wanted: the variable to name in messages where there is none.
 
     Attributes:
         url: the address, without a slash at its end.
         host: of the address.
+        origin: of the address, as permissions spell it.
         local: whether the host is this computer.
         auth: puts the key on a request when it is sent, so that no object and no frame above holds it.
 
@@ -72,6 +74,7 @@ class Endpoint:
                 "the base URL of the model cannot be used",
                 why="it must be http(s)://host/path without a user name, password or query",
             )
+        self.origin = origin_of(base_url)
         self.local = _is_loopback(self.host)
         self._secure = address.scheme == "https" or self.local
         self._find = variable
@@ -85,7 +88,7 @@ class Endpoint:
 
     def key(self) -> str:
         """The key, or ""; use it at once and keep it nowhere."""
-        return read_key(self._find(self.host))
+        return read_key(self._find(self.origin))
 
     def check(self, name: str, hint: str) -> None:
         """Refuse what must not be sent to this server.
@@ -102,14 +105,16 @@ class Endpoint:
             raise Offline(
                 f"the model {name!r} would be asked at {self.host}", why="ASPECTRA_OFFLINE is set", hint=hint
             )
-        variable = self._find(self.host)
+        variable = self._find(self.origin)
         if not variable:
             if self.local:
                 return
             raise KeyRefused(
                 f"there is no key for the endpoint at {self.host}",
-                why=f"{self._wanted} is not set",
-                hint=f"put the key into the environment variable {self._wanted} "
+                why=f"{self._wanted} is {'not for this host' if read_key(self._wanted) else 'not set'}",
+                hint=f"if its key is for {self.host}: {Permission.host(self.url, self._wanted).command}"
+                if read_key(self._wanted)
+                else f"put the key into the environment variable {self._wanted} "
                 "(any word where the endpoint needs none)",
             )
         if not self._secure:

@@ -10,10 +10,12 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.trust import key_for, origin_of
 from aspectra.llm.chat import Reply, Request
 from aspectra.llm.client.endpoint import LARGEST_BODY, Body, Endpoint
 from aspectra.llm.client.openai_wire import context_in_card, read_reply, request_body, wants_other_limit
@@ -47,6 +49,7 @@ class OpenAICompatible:
         model: the endpoint's name of the model.
         base_url: address up to and without ``/chat/completions``; it usually ends in ``/v1``.
         key_variable: environment variable with the key; "" for the defaults.
+        own: whether the user named the address. If not, only a key that the user gave to this host is sent.
         revision: any word; another one makes a journal ask anew, for an endpoint that changed its model and
             kept the model's name.
         timeout: seconds for one attempt, from sending to the last byte.
@@ -66,6 +69,7 @@ class OpenAICompatible:
         base_url: str,
         *,
         key_variable: str = "",
+        own: bool = True,
         revision: str = "",
         timeout: float = 60.0,
         extra: Mapping[str, Any] | None = None,
@@ -73,9 +77,9 @@ class OpenAICompatible:
     ) -> None:
         if not model:
             raise UsageError("a model must be named", hint="give the endpoint's name of it")
-        self._endpoint = Endpoint(
-            base_url, lambda host: variable_of(host, key_variable), wanted=key_variable or DEFAULT_VARIABLE
-        )
+        named = key_variable or key_for(origin_of(base_url))
+        find = partial(variable_of, named=named, default=DEFAULT_VARIABLE if own else "")
+        self._endpoint = Endpoint(base_url, find, wanted=named or DEFAULT_VARIABLE)
         self.model = model
         self.remote = self._endpoint.host
         self.base_url = self._endpoint.url

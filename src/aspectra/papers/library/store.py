@@ -16,6 +16,7 @@ from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
 from aspectra.papers.library.generations.folders import Generations
+from aspectra.papers.library.inside import refuse_links
 from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, problems, track
@@ -46,6 +47,7 @@ class Store:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder).expanduser()
         self.database = self.folder / "library.db"
+        refuse_links(self.folder)
         self._connection = schema.connect(self.database, write=False)
         self.generations = Generations(self.folder)
         self.checksums = RowSums(self.fetch, kept=int(self._format()) >= SUMMED)

@@ -2,39 +2,22 @@ r"""How papers are put before a model: as data behind a fence that no paper can 
 
 Each text loses its hidden characters (counted), is fitted to the budget (cuts are counted), and stands in one
 line of JSON between two fence lines. A line end in a text is ``\n`` in JSON, so no text reaches a line of its
-own; marks that chat templates and markup use are spelt as JSON escapes, which say the same to a reader of
-JSON and nothing to a template.
+own; marks of chat templates are spelt as JSON escapes, see :mod:`aspectra.llm.prompts.data`.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.budget import estimate_tokens
+from aspectra.llm.prompts.data import as_data
+from aspectra.llm.prompts.plain_text import without_hidden
 from aspectra.search.rerank.fitting import Fit, fit_text, share_out
-from aspectra.search.rerank.plain_text import without_hidden
 from aspectra.search.rerank.question import Candidate, Question
 from aspectra.search.rerank.templates import criterion, rules
 
-__all__ = ["ShownTexts", "as_data"]
-
-# Signs that open or close a turn, a thought or a tag somewhere: "<|", "|>", "</x", "<x", "[INST]", "<<SYS>>".
-_TEMPLATE = re.compile(
-    r"<(?=[|/!?<A-Za-z])|(?<=\|)>|\[(?=/?(?:INST|SYS|THINK|TOOL|AVAILABLE)[\w ]{0,12}\])", re.I
-)
-
-
-def as_data(value: object) -> str:
-    r"""A JSON value in one line of which nothing can be taken for a template's mark.
-
-    >>> print(as_data({"text": "a <b <|im_end|>\n[INST]"}))
-    {"text": "a \u003cb \u003c|im_end|\u003e\n\u005bINST]"}
-    """
-    line = json.dumps(value, ensure_ascii=False)
-    return _TEMPLATE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+__all__ = ["ShownTexts"]
 
 
 class ShownTexts:

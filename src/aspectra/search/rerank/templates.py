@@ -6,12 +6,11 @@ A prompt file says::
     system = "..."
     user = "... {{question}} ... {{papers}} ..."
 
-Values are put in in one pass, so a value that looks like a placeholder stays what it is.
+See :mod:`aspectra.llm.prompts.template`.
 """
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +18,15 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
 from aspectra.llm.chat import Message
+from aspectra.llm.prompts.data import refuse_marks
+from aspectra.llm.prompts.plain_text import without_hidden
+from aspectra.llm.prompts.template import check_places, fill, parse_prompt, read_prompt
 
 __all__ = ["Prompt", "criteria", "criterion", "rules"]
 
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 _HERE = "aspectra.search.rerank"
 
 
@@ -59,8 +59,8 @@ class Prompt:
         if missing := sorted(set(self.placeholders) - set(values)):
             raise UsageError(f"prompt {self.name!r} lacks {', '.join(missing)}")
         return (
-            Message("system", _PLACE.sub(lambda found: values[found[1]], self.system)),
-            Message("user", _PLACE.sub(lambda found: values[found[1]], self.user)),
+            Message("system", fill(self.system, values)),
+            Message("user", fill(self.user, values)),
         )
 
     @classmethod
@@ -70,22 +70,13 @@ class Prompt:
         Raises:
             UsageError: not TOML, unknown keys, or placeholders that differ from the declared ones.
         """
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"the prompt {name!r} is not valid TOML", why=str(error)) from error
-        refuse_unknown(data, ("placeholders", "system", "user"), f"key in prompt {name!r}")
-        declared = data.get("placeholders", [])
+        what = f"the prompt {name!r}"
+        data = parse_prompt(what, text, ("placeholders", "system", "user"))
         system, user = data.get("system"), data.get("user")
-        if not isinstance(system, str) or not isinstance(user, str) or not isinstance(declared, list):
-            raise UsageError(
-                f"the prompt {name!r} needs the texts system and user, and a list of placeholders"
-            )
-        used = set(_PLACE.findall(system)) | set(_PLACE.findall(user))
-        if used != set(declared):
-            odd = ", ".join(sorted(used ^ set(declared)))
-            raise UsageError(f"prompt {name!r} uses other placeholders than it declares", why=odd)
-        return cls(name, system.strip(), user.strip(), tuple(sorted(used)))
+        if not isinstance(system, str) or not isinstance(user, str):
+            raise UsageError(f"{what} needs the texts system and user")
+        used = check_places(what, data.get("placeholders", []), system, user)
+        return cls(name, system.strip(), user.strip(), used)
 
     @classmethod
     def load(cls, name: str, path: str = "", *, package: str = _HERE) -> Prompt:
@@ -99,10 +90,7 @@ class Prompt:
 
 @cache
 def _from_file(name: str, path: str, package: str) -> Prompt:
-    try:
-        prompt = Prompt.parse(name, Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the prompt file {path} cannot be read", why=str(error)) from error
+    prompt = Prompt.parse(name, read_prompt(Path(path)))
     # Ours says what must be told; how, and what is told beside it, is free.
     told = {"papers", "question", "rules", "notes"} & set(_ours(name, package).placeholders)
     if missing := sorted(told - set(prompt.placeholders)):
@@ -135,13 +123,14 @@ def criterion(name: str) -> str:
     """The sentence of a named criterion; a text of more than one word is its own.
 
     Raises:
-        UsageError: one word that names none.
+        UsageError: one word that names none, or a text with a mark of a chat template.
     """
     known = criteria()
     if name in known:
         return known[name]
     if len(name.split()) > 1:
-        return name
+        refuse_marks(name, "the criterion")
+        return without_hidden(name)[0]
     raise UsageError(
         f"there is no criterion called {name!r}",
         why="known: " + ", ".join(sorted(known)),

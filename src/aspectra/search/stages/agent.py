@@ -9,10 +9,11 @@ from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
 from aspectra.llm import loops
 from aspectra.llm.chat import Reply, Request
+from aspectra.llm.prompts.data import as_data
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.question import Candidate
 from aspectra.search.rerank.repair import read_labels
-from aspectra.search.rerank.shown_texts import ShownTexts, as_data
+from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.stages._rewording import (
     ask_wording,
     criterion_of,

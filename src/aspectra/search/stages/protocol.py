@@ -16,6 +16,7 @@ from typing import Protocol
 from aspectra.base.errors import UsageError
 from aspectra.base.registry import Registry
 from aspectra.base.spelling import read_member, spell, split_line
+from aspectra.base.trust import Permission
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Plan, Search
@@ -199,6 +200,12 @@ def read_stages(given: Sequence[str]) -> tuple[str, ...]:
     """
     parts = [part for text in given for part in split_line(text, "|")]
     return tuple(spell(read_member(STAGES.get, part, "stage")) for part in parts)
+
+
+def permissions_of(stages: Sequence[str]) -> list[Permission]:
+    """What the user must permit before stages are run: they may name models and hosts."""
+    made = [read_member(STAGES.get, text, "stage") for text in stages]
+    return [needed for stage in made for needed in getattr(stage, "needs", ())]
 
 
 def needs_model(stages: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from aspectra.base.errors import UsageError
 from aspectra.base.spelling import spell
+from aspectra.base.trust import Permission
 from aspectra.llm import loops
 from aspectra.search.rerank.method import Method
 from aspectra.search.rerank.rerank import rerank
@@ -44,6 +45,11 @@ class Reranking:
     def needs_model(self) -> bool:
         """Whether its judge needs one."""
         return Method.parse(self.method).judge.needs_model
+
+    @property
+    def needs(self) -> list[Permission]:
+        """What the user must have permitted before its judge is used."""
+        return list(getattr(Method.parse(self.method).judge, "needs", ()))
 
     def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.trust import Permission
 from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.minilm_graph import BertShape, Weights
 from aspectra.views.encoders.minilm_runtime import Runtime, available_cores
@@ -200,6 +201,10 @@ def _load(place: str, options: dict[str, str]) -> MiniLM:
     )
 
 
+def _needs(place: str, options: dict[str, str]) -> list[Permission]:
+    return [Permission.folder(place)] if place else []
+
+
 make = EncoderFactory(
     "minilm",
     "all-MiniLM-L6-v2, the default, or a folder with a model of its kind; without torch",
@@ -209,5 +214,6 @@ make = EncoderFactory(
         "threads": "of the processor",
     },
     _load,
+    _needs,
 )
 ENCODERS.register(make.name)(make)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
+from aspectra.views.encoders.openvino_import import import_openvino
 from aspectra.views.encoders.protocol import Vectors
 
 __all__ = ["BertShape", "Weights", "bert_graph", "read_weights"]
@@ -158,8 +159,8 @@ def bert_graph(weights: Weights) -> Any:
     Scores, softmax and products are separate operators: OpenVINO's fused scaled_dot_product_attention
     was within the noise of it, as was one joint projection to query, key and value.
     """
-    import openvino as ov
-    from openvino import opset13 as op
+    ov = import_openvino()
+    op = ov.opset13
 
     shape = weights.shape
     width = shape.dimensions // shape.heads

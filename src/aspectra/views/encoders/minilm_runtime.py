@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.views.encoders.minilm_graph import Weights, bert_graph
+from aspectra.views.encoders.openvino_import import import_openvino
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.remembering import recall, remember
 
@@ -76,12 +77,11 @@ def batches(lengths: Sequence[int], limit: int, budget: int = _BATCH_TOKENS) -> 
 
 def _openvino() -> Any:
     try:
-        import openvino
+        return import_openvino()
     except ImportError as error:
         raise MissingExtra(
             "the encoder 'minilm' needs OpenVINO", why=str(error), hint="pip install openvino"
         ) from error
-    return openvino
 
 
 class Runtime:

@@ -3,9 +3,9 @@
 Argument: ``openai:MODEL?option=value&...``; the options are those of :data:`make`.
 
 Texts leave this computer: ``remote`` names the host. With ``ASPECTRA_OFFLINE=1`` nothing is sent. The key
-comes from ``OPENAI_API_KEY`` alone, is read at each request and never kept, shown or logged. A library holds
-the specification of its encoder, and libraries are shared: texts and key are sent only to this computer, to
-OpenAI and to the hosts of the two variables above.
+comes from ``OPENAI_API_KEY``, or from the variable that the user gave to the host; it is read at each request
+and never kept, shown or logged. ``OPENAI_API_KEY`` is sent to OpenAI, to the hosts of the two variables
+of :data:`~aspectra.base.trust.ADDRESSES`, and to a host that the user gave it to.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.trust import ADDRESSES, OPENAI_ORIGIN, OPENAI_VARIABLE, Permission, key_for, origin_of
 from aspectra.llm import failures
 from aspectra.llm.client.endpoint import Body, Endpoint
-from aspectra.llm.secrets import OPENAI_HOST, OPENAI_VARIABLE, read_key
+from aspectra.llm.secrets import key_variable
 from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
@@ -41,8 +42,7 @@ __all__ = [
     "make",
 ]
 
-_DEFAULT_URL = f"https://{OPENAI_HOST}/v1"
-_ADDRESSES = ("ASPECTRA_EMBEDDINGS_URL", "OPENAI_BASE_URL")  # the first that is set is the default
+_DEFAULT_URL = f"{OPENAI_ORIGIN}/v1"
 _ATTEMPTS = 5
 _LONGEST_WAIT = 60.0  # seconds; a server that asks for more is reported, not waited for
 _REQUEST_CHARACTERS = 400_000  # OpenAI refuses requests above 300,000 tokens
@@ -100,10 +100,6 @@ def _for_encoders(error: failures.ModelError, why: str = "") -> AspectraError:
     return kind(error.what, why=why or error.why, hint=error.hint)
 
 
-def _key_variable(host: str) -> str:
-    return OPENAI_VARIABLE if read_key(OPENAI_VARIABLE) else ""
-
-
 class OpenAIEmbeddings:
     """An embeddings endpoint.
 
@@ -139,7 +135,9 @@ class OpenAIEmbeddings:
     ) -> None:
         if not model:
             raise UsageError("the encoder 'openai' needs a model", hint="write openai:MODEL")
-        self._endpoint = Endpoint(base_url, _key_variable, wanted=OPENAI_VARIABLE)
+        named = key_for(origin_of(base_url))
+        find = partial(key_variable, named=named, default="", addresses=ADDRESSES)
+        self._endpoint = Endpoint(base_url, find, wanted=named or OPENAI_VARIABLE)
         self._url = self._endpoint.url + "/embeddings"
         self._model = model
         self._asked = dimensions
@@ -220,21 +218,13 @@ class OpenAIEmbeddings:
             yield slice(start, len(texts))
 
     def _check(self) -> None:
-        """Refuse what must not be sent, or not there."""
+        """Refuse what must not be sent."""
         try:
             self._endpoint.check(
                 self.name, hint="unset ASPECTRA_OFFLINE, or use a local encoder such as minilm"
             )
         except failures.ModelError as error:
             raise _for_encoders(error) from None
-        named = {urlsplit(os.environ.get(variable, "")).hostname for variable in _ADDRESSES}
-        if not self._endpoint.local and self.remote not in {OPENAI_HOST, *named}:
-            raise KeyRefused(
-                f"texts and {OPENAI_VARIABLE} would be sent to {self.remote}",
-                why="the host is named by an encoder's specification, which may come with a library, "
-                "and not by your own settings",
-                hint=f"if you trust it: export {_ADDRESSES[0]}={self._endpoint.url}",
-            )
 
     def _request(self, texts: list[str]) -> Vectors:
         """One request, tried up to five times; (texts, dimensions)."""
@@ -317,11 +307,16 @@ class OpenAIEmbeddings:
         return vectors
 
 
+def _url(options: dict[str, str]) -> str:
+    """The address in use: the option, else the first of the environment, else OpenAI's own."""
+    urls = [options.get("base_url"), *map(os.environ.get, ADDRESSES), _DEFAULT_URL]
+    return next(filter(None, urls))
+
+
 def _load(model: str, options: dict[str, str]) -> OpenAIEmbeddings:
-    urls = [options.get("base_url"), *map(os.environ.get, _ADDRESSES), _DEFAULT_URL]
     return OpenAIEmbeddings(
         model,
-        base_url=next(filter(None, urls)),
+        base_url=_url(options),
         dimensions=positive_int(options, "dimensions", 1) if "dimensions" in options else None,
         prompts=(options.get("query", ""), options.get("document", "")),
         max_tokens=positive_int(options, "max_tokens", 8191),
@@ -330,11 +325,16 @@ def _load(model: str, options: dict[str, str]) -> OpenAIEmbeddings:
     )
 
 
+def _needs(model: str, options: dict[str, str]) -> list[Permission]:
+    origin = origin_of(_url(options))
+    return [Permission.host(origin, OPENAI_VARIABLE if origin == OPENAI_ORIGIN else key_for(origin))]
+
+
 make = EncoderFactory(
     "openai",
     "any OpenAI-compatible embeddings endpoint (extra openai); texts leave this computer",
     {
-        "base_url": f"address; else {' or '.join(_ADDRESSES)}, else OpenAI's own",
+        "base_url": f"address; else {' or '.join(ADDRESSES)}, else OpenAI's own",
         "dimensions": "length of a vector, where the server offers several",
         "query": "prompt put before a query",
         "document": "prompt put before a document",
@@ -343,5 +343,6 @@ make = EncoderFactory(
         "timeout": "seconds for one request",
     },
     _load,
+    _needs,
 )
 ENCODERS.register(make.name)(make)

@@ -2,7 +2,8 @@
 
 To add an encoder, write one module in ``views/encoders`` that registers an :class:`EncoderFactory` with
 ``ENCODERS.register(name)``; ``name`` or ``name:argument`` (``sentence-transformers:intfloat/e5-base``) then
-loads it. A third party names the module in an entry point of the group ``aspectra.encoder``.
+loads it. A third party names the module in an entry point of the group ``aspectra.encoder``. A specification
+may come with somebody else's library: ``needs`` declares what must be permitted before it is loaded.
 ``tests/unit/views/test_encoder_conformance.py`` tests every member, made as its table says.
 """
 
@@ -15,10 +16,23 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.errors import AspectraError
 from aspectra.base.registry import Registry
+from aspectra.base.trust import Permission, allow, require
 from aspectra.views.encoders.arguments import split_argument
 
-__all__ = ["ENCODERS", "Encoder", "EncoderFactory", "Encoding", "Kind", "Vectors", "load_encoder"]
+__all__ = [
+    "ENCODERS",
+    "Encoder",
+    "EncoderFactory",
+    "Encoding",
+    "Kind",
+    "Vectors",
+    "load_encoder",
+    "needs_of",
+    "permit_encoder",
+    "refusal",
+]
 
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]
@@ -93,12 +107,15 @@ class EncoderFactory:
         description: one line for help texts, in lower case and without a stop.
         options: name -> what it does, for ``name:place?option=value&option=value``.
         load: the encoder of a place (a model, a folder; may be "") with these options.
+        needs: what a user must have permitted before a specification that the user did not write is loaded;
+            it opens no file and no connection. None: the specification as a whole.
     """
 
     name: str
     description: str
     options: Mapping[str, str]
     load: Callable[[str, dict[str, str]], Encoder]
+    needs: Callable[[str, dict[str, str]], Sequence[Permission]] | None = None
 
     def __call__(self, argument: str) -> Encoder:
         """The encoder for ``name:argument``.
@@ -112,7 +129,46 @@ class EncoderFactory:
 ENCODERS: Registry[Callable[[str], Encoder]] = Registry("encoder", __package__)
 
 
+def needs_of(spec: str) -> list[Permission]:
+    """What must be permitted before an encoder is loaded that a library, a plan or a study names.
+
+    Raises:
+        UsageError: there is no such encoder or option.
+    """
+    name, _, argument = spec.partition(":")
+    factory = ENCODERS.get(name)
+    if not isinstance(factory, EncoderFactory) or factory.needs is None:
+        return [Permission("model", spec)]
+    return list(factory.needs(*split_argument(argument, factory.options, encoder=name)))
+
+
+def permit_encoder(spec: str) -> None:
+    """Permit for good what an encoder needs: the user wrote its specification."""
+    for needed in needs_of(spec):
+        allow(needed)
+
+
+def refusal(spec: str) -> AspectraError | None:
+    """Why an encoder that a library, plan or study names is not loaded; None where the user permits it.
+
+    Where somebody can be asked, the user is, once. It may also be that there is no such encoder or option.
+    """
+    try:
+        for needed in needs_of(spec):
+            require(needed, f"the encoder {spec} of a library, plan or study")
+    except AspectraError as error:
+        return error
+    return None
+
+
 def load_encoder(spec: str) -> Encoder:
-    """The encoder of a specification, ``name`` or ``name:argument``."""
+    """The encoder of a specification, ``name`` or ``name:argument``.
+
+    Raises:
+        NotTrusted: it needs something that the user has not permitted, see :mod:`aspectra.base.trust`.
+        UsageError: it cannot be loaded.
+    """
+    if (refused := refusal(spec)) is not None:
+        raise refused
     name, _, argument = spec.partition(":")
     return ENCODERS.get(name)(argument)

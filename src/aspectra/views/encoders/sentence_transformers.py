@@ -4,15 +4,17 @@ Argument: ``sentence-transformers:MODEL?option=value&...``; the options are thos
 ``query`` and ``document`` the model's own declared prompts are used (``query``; ``document``, ``passage`` or
 ``corpus``; its default prompt). ``instruction`` spells a prompt out, as in
 ``instruction=Instruct:%20{instruction}\nQuery:%20``, or ``template`` names a known one; a model whose own
-query prompt reads ``Instruct: ...\nQuery:`` needs neither. A model's code is run only where
-``ASPECTRA_TRUST_REMOTE_CODE=1`` is set too: the specification of an encoder may come with a library.
+query prompt reads ``Instruct: ...\nQuery:`` needs neither. A model's own code is run with
+``trust_remote_code=yes``. A specification that comes with a library loads no model and runs no code that the
+user has not permitted, see :mod:`aspectra.base.trust`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,13 +24,14 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
+from aspectra.base.trust import Permission
 from aspectra.llm.client.endpoint import offline
 from aspectra.views.encoders.arguments import positive_int, yes_or_no
 from aspectra.views.encoders.pooling import pool_spans, unit_rows
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
-__all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make"]
+__all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make", "model_permissions"]
 
 _NO_LIMIT = 2**31 - 1
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
@@ -278,12 +281,9 @@ def _array(tensor: Any) -> Vectors:
 
 def _load(place: str, options: dict[str, str]) -> Any:
     trust = yes_or_no(options, "trust_remote_code", False)
-    if trust and os.environ.get("ASPECTRA_TRUST_REMOTE_CODE") != "1":
-        raise UsageError(
-            f"code of the model {place!r} would be run",
-            why="trust_remote_code=yes is part of the encoder's specification, which may come with a library",
-            hint="if you trust the model: export ASPECTRA_TRUST_REMOTE_CODE=1",
-        )
+    if not trust:
+        _refuse_own_code(place)
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # it is read at the import
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -306,6 +306,43 @@ def _load(place: str, options: dict[str, str]) -> Any:
             why=str(error).split("\n", 1)[0],
             hint="give a folder that holds the model, or check the name and the network",
         ) from error
+
+
+def _refuse_own_code(place: str) -> None:
+    """Refuse a folder whose modules are classes of its own: loading imports them unasked."""
+    path = Path(place) / "modules.json"
+    if not path.is_file():
+        return
+    try:
+        kinds = [str(module["type"]) for module in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read", why=str(error)) from error
+    if own := [kind for kind in kinds if not kind.startswith("sentence_transformers.")]:
+        raise UsageError(
+            f"code of the model {place!r} would be run",
+            why=f"its modules.json names {own[0]}",
+            hint=f"if you trust the model: sentence-transformers:{place}?trust_remote_code=yes",
+        )
+
+
+def model_permissions(place: str, options: Mapping[str, str]) -> list[Permission]:
+    """What loading a model needs: the model, and its own code where an option has it run.
+
+    A model of a hub is permitted with its revision: anybody may propose one, code included, to a known name.
+
+    Args:
+        place: folder or hub name.
+        options: ``revision`` and ``trust_remote_code`` are read.
+    """
+    path = Path(os.path.expanduser(place))
+    # Only a relative path is looked at: looking at others can open a connection on some systems.
+    if path.is_absolute() or "\\" in place or path.is_dir():
+        model = Permission.folder(place)
+    else:
+        revision = options.get("revision")
+        model = Permission("model", f"{place}@{revision}" if revision else place)
+    runs_code = options.get("trust_remote_code", "no") != "no"
+    return [model, Permission("code", model.name)] if runs_code else [model]
 
 
 def _identity(place: str, revision: str | None) -> Any:
@@ -339,8 +376,9 @@ make = EncoderFactory(
         "device": "such as cpu or cuda",
         "revision": "of a model on the hub",
         "normalize": "yes or no: vectors of unit length",
-        "trust_remote_code": "yes or no: run the model's own code; needs ASPECTRA_TRUST_REMOTE_CODE=1 too",
+        "trust_remote_code": "yes or no: run the model's own code",
     },
     SentenceTransformers,
+    model_permissions,
 )
 ENCODERS.register(make.name)(make)

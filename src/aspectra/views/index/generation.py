@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import NoSuchPaper, ViewMismatch
+from aspectra.base.errors import AspectraError, NoSuchPaper, ViewMismatch
 from aspectra.papers.library.rows import text_hash
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.encoders.protocol import Encoder, load_encoder, refusal
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.protocol import ViewFacts
@@ -230,6 +230,10 @@ class Generation:
             if spec not in self._encoders:
                 self._encoders[spec] = QueryEncoder(lambda: self._checked(spec, fingerprint))
             return self._encoders[spec]
+
+    def refusal(self, spec: str) -> AspectraError | None:
+        """Why an encoder that the library names is not loaded; None where it is, or where there is none."""
+        return refusal(spec) if spec and self._load is load_encoder else None
 
     def _checked(self, spec: str, fingerprint: str) -> Encoder:
         encoder = self._load(spec)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 
 from aspectra.llm.budget import prompt_tokens
 from aspectra.llm.chat import ChatModel, Message, Reply, Request
 from aspectra.llm.failures import BadRequest, ContextExceeded, Refused
+from aspectra.llm.prompts.data import as_data, without_marks
+from aspectra.llm.prompts.plain_text import without_hidden
+from aspectra.llm.prompts.template import fill
 from aspectra.papers.paper import Paper
 from aspectra.views.prompted.prompt import LensPrompt, common
 from aspectra.views.prompted.schema import Unreadable
@@ -26,7 +28,7 @@ class Shown:
     """A paper as a model sees it.
 
     Attributes:
-        text: one JSON object, on one line.
+        text: one JSON object, on one line, see :mod:`aspectra.llm.prompts.data`.
         cut: whether the paper says more.
     """
 
@@ -49,17 +51,12 @@ def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
             for section in paper.sections
             if section.text.strip()
         ]
-    body = "\n\n".join(part for part in parts if part)
+    body = without_hidden("\n\n".join(part for part in parts if part))[0]
     if not body:
         return None
     most = max(1, int(prompt.most_characters * share))
-    data = {"title": " ".join(paper.title.split()), "text": body[:most]}
-    return Shown(
-        json.dumps({k: v for k, v in data.items() if v}, ensure_ascii=False)
-        .encode("utf-8", "replace")
-        .decode(),
-        len(body) > most,
-    )
+    data = {"title": without_hidden(" ".join(paper.title.split()))[0], "text": body[:most]}
+    return Shown(as_data({k: v for k, v in data.items() if v}), len(body) > most)
 
 
 def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0) -> Request:
@@ -154,7 +151,7 @@ async def _read(
         else:
             return replace(spent, value=found.value, repaired=found.repaired)
         # Another question, so that a model which always answers the same to the same has a reason not to.
-        said = Message("assistant", reply.text[:_QUOTED] or "-")
-        asked = Message("user", common("correction").replace("{{why}}", why))
+        said = Message("assistant", without_marks(reply.text[:_QUOTED]) or "-")
+        asked = Message("user", fill(common("correction"), {"why": without_marks(why)}))
         request = replace(first, messages=(*first.messages, said, asked), repeat=first.repeat + attempt + 1)
     return replace(spent, failure=f"malformed: {why}")

@@ -16,8 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from aspectra.base.errors import LibraryCorrupt, UsageError
 from aspectra.base.hashing import digest_texts
+from aspectra.llm.prompts.template import read_prompt
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.lenses.protocol import LENSES, optional_lenses
@@ -97,8 +100,8 @@ class PromptedLens:
     def drift(self) -> str:
         """How the file that the prompt came from differs by now, or "" where it does not."""
         try:
-            now = Path(self.path).read_text("utf-8") if self.path else _ours(self.name)
-        except (OSError, UnicodeDecodeError):
+            now = read_prompt(Path(self.path)) if self.path else _ours(self.name)
+        except UsageError:
             return f"its prompt file {self.path} is gone; the library keeps what it said"
         if now is None or now == self.text:
             return ""
@@ -113,16 +116,24 @@ def _ours(name: str) -> str | None:
 def definitions(library: Store) -> dict[str, PromptedLens]:
     """Name -> lens, in the order in which they were added.
 
+    Only the fields of a lens are read: a library cannot name a model's address or key.
+
     Raises:
-        LibraryCorrupt: what the library holds is no list of lenses.
+        LibraryCorrupt: what the library holds is no list of lenses, or one has an impossible name.
     """
     raw = library.meta(_META)
     if not raw:
         return {}
     try:
-        return {row["name"]: PromptedLens(**row) for row in json.loads(raw)}
-    except (ValueError, TypeError, KeyError) as error:
+        lenses = msgspec.convert(json.loads(raw), list[PromptedLens])
+    except (ValueError, RecursionError) as error:
         raise LibraryCorrupt("the library's list of lenses cannot be read", why=str(error)) from error
+    for lens in lenses:
+        if not _NAME.fullmatch(lens.name):  # names of files are made of it
+            raise LibraryCorrupt(
+                "the library's list of lenses cannot be read", why=f"{lens.name!r} is no name"
+            )
+    return {lens.name: lens for lens in lenses}
 
 
 def usable(library: Store) -> dict[str, PromptedLens]:

@@ -19,23 +19,20 @@ before there is anything to measure.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest, digest_texts
 from aspectra.llm.chat import Message
+from aspectra.llm.prompts.template import check_places, fill, parse_prompt
 from aspectra.views.prompted.schema import ValueSchema
 
 __all__ = ["BUILTIN_PROMPTS", "LensPrompt", "builtin_text", "common"]
 
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 _KNOWN = ("answer", "paper", "rules")
 _KEYS = (
     "about",
@@ -108,12 +105,12 @@ class LensPrompt:
         fence = "===" + digest_texts([paper])[:20]
         values = {
             "paper": f"{fence}\n{paper}\n{fence}",
-            "rules": common("rules").replace("{{fence}}", fence),
-            "answer": common("answer").replace("{{values}}", self.schema.in_words()),
+            "rules": fill(common("rules"), {"fence": fence}),
+            "answer": fill(common("answer"), {"values": self.schema.in_words()}),
         }
         return (
-            Message("system", _PLACE.sub(lambda found: values[found[1]], self.system)),
-            Message("user", _PLACE.sub(lambda found: values[found[1]], self.user)),
+            Message("system", fill(self.system, values)),
+            Message("user", fill(self.user, values)),
         )
 
     @classmethod
@@ -129,20 +126,13 @@ class LensPrompt:
             UsageError: not TOML, unknown keys, placeholders that differ from the declared ones, no place for
                 the paper, or a schema that cannot be used.
         """
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"the prompt of the lens {name!r} is not valid TOML", why=str(error)) from error
-        refuse_unknown(data, _KEYS, f"key in the prompt of the lens {name!r}")
-        system, user, declared = data.get("system", ""), data.get("user", ""), data.get("placeholders")
+        what = f"the prompt of the lens {name!r}"
+        data = parse_prompt(what, text, _KEYS)
+        system, user = data.get("system", ""), data.get("user", "")
         if not isinstance(system, str) or not isinstance(user, str) or not user.strip():
             raise _wrong(name, "it has no text called user")
-        if not isinstance(declared, list):
-            raise _wrong(name, "it declares no list of placeholders", 'placeholders = ["paper", "answer"]')
-        used = set(_PLACE.findall(system)) | set(_PLACE.findall(user))
-        if odd := sorted(used ^ {str(one) for one in declared}):
-            raise _wrong(name, f"it uses other placeholders than it declares: {', '.join(odd)}")
-        if unknown := sorted(used - set(_KNOWN)):
+        used = check_places(what, data.get("placeholders"), system, user)
+        if unknown := sorted(set(used) - set(_KNOWN)):
             raise _wrong(name, f"nobody fills {', '.join(unknown)}; known: {', '.join(_KNOWN)}")
         if "paper" not in used:
             raise _wrong(name, "it has no place for the paper", "write {{paper}} where its text belongs")

@@ -8,10 +8,12 @@ from functools import cache
 from typing import Any, ClassVar
 
 from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.trust import Permission, require
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.local import Local
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
+from aspectra.views.encoders.sentence_transformers import model_permissions
 
 __all__ = ["CrossEncoder"]
 
@@ -43,16 +45,24 @@ class CrossEncoder:
         if self.max_tokens < 0 or self.batch < 1:
             raise UsageError("a cross-encoder's max_tokens must be 0 or more, and its batch 1 or more")
 
+    @property
+    def needs(self) -> list[Permission]:
+        """What the user must have permitted before the model is loaded."""
+        return model_permissions(self.model, {})
+
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
         """A score for each paper, higher is better; None where it is no number.
 
         Raises:
             MissingExtra: sentence-transformers is not installed.
+            NotTrusted: the user has not permitted the model.
             UsageError: the model cannot be loaded, or gives more than one score a text.
         """
         return await Local(self._read, self.name).score(papers, asker)
 
     def _read(self, query: str, texts: Sequence[str]) -> list[float]:
+        for needed in self.needs:
+            require(needed, f"the reranking method {self.name}")
         model = _load(self.model, self.max_tokens)
         found = model.predict(
             [(query, text) for text in texts], batch_size=self.batch, show_progress_bar=False

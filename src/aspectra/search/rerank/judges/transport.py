@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from aspectra.base.trust import Permission
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.local import Local
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
 from aspectra.views.dense.transport import transport
-from aspectra.views.encoders.protocol import Encoder, load_encoder
+from aspectra.views.encoders.protocol import Encoder, load_encoder, needs_of
 
 __all__ = ["Transport"]
 
@@ -35,6 +36,11 @@ class Transport:
     width: ClassVar[int] = 1
     needs_model: ClassVar[bool] = False
     encoder: str = "minilm"
+
+    @property
+    def needs(self) -> list[Permission]:
+        """What the user must have permitted before the encoder is loaded."""
+        return needs_of(self.encoder)
 
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
         """A score for each paper; None for one without text."""

@@ -1,0 +1,316 @@
+"""What the user permits, whoever names it: hosts that receive texts, models that are loaded, code that runs.
+
+A library, a plan, a study or a project's ``aspectra.toml`` may come from somebody else. What it names is
+data: it is used only under a :class:`Permission` of the user's. Permissions are given by the user's own
+command line, environment and configuration file; those that a command line gave are remembered in
+``trust.toml`` beside that configuration file. ``aspectra config trust`` lists and gives them, ``aspectra
+config distrust`` withdraws them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Literal
+from urllib.parse import urlsplit
+
+from aspectra.base.errors import NotTrusted, UsageError
+
+__all__ = [
+    "ADDRESSES",
+    "ASK",
+    "OPENAI_ORIGIN",
+    "OPENAI_VARIABLE",
+    "Permission",
+    "allow",
+    "allowed",
+    "allows",
+    "from_environment",
+    "key_for",
+    "origin_of",
+    "refused",
+    "require",
+    "trust_file",
+    "withdraw",
+]
+
+_LOG = logging.getLogger(__name__)
+OPENAI_VARIABLE = "OPENAI_API_KEY"
+OPENAI_ORIGIN = "https://api.openai.com"
+# A host in the user's environment is one that the user named; it receives OPENAI_API_KEY.
+ADDRESSES = ("ASPECTRA_EMBEDDINGS_URL", "OPENAI_BASE_URL")
+_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+ASK: ContextVar[Callable[[str], bool] | None] = ContextVar("ask", default=None)
+"""Puts a question to the user and returns whether the answer is yes; None where nobody can be asked."""
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address, in the one spelling that permissions have.
+
+    Raises:
+        UsageError: it is no http(s) address.
+
+    >>> origin_of("HTTPS://Example.org:443/v1"), origin_of("http://[::1]:8000/v1")
+    ('https://example.org', 'http://[::1]:8000')
+    """
+    try:
+        address = urlsplit(url)
+        host = (address.hostname or "").encode("idna").decode() if address.hostname else ""
+        port = address.port
+    except ValueError:
+        address, host, port = urlsplit(""), "", None
+    if address.scheme not in _PORTS or not _HOST.fullmatch(host):
+        raise UsageError("the address of a server cannot be used", why="it must be http(s)://host/path")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{address.scheme}://{shown}{'' if port in (None, _PORTS[address.scheme]) else f':{port}'}"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Permission:
+    """One thing that the user permits.
+
+    It prints and parses as one text: ``https://host``, ``https://host with VARIABLE``, ``model:PLACE`` or
+    ``code:PLACE``.
+
+    Attributes:
+        kind: ``host``: texts may be sent there; ``model``: its files may be loaded; ``code``: the code that
+            comes with a model may run.
+        name: an origin (see :func:`origin_of`), a folder's absolute path, or a model's name on a hub.
+        key: of a host, the environment variable whose key may be sent there; "" for no key.
+    """
+
+    kind: Literal["host", "model", "code"]
+    name: str
+    key: str = ""
+
+    def __str__(self) -> str:
+        if self.kind != "host":
+            return f"{self.kind}:{self.name}"
+        return f"{self.name} with {self.key}" if self.key else self.name
+
+    @classmethod
+    def host(cls, url: str, key: str = "") -> Permission:
+        """That texts, and the key in a variable, are sent to an address.
+
+        Raises:
+            UsageError: the address or the variable's name cannot be used.
+        """
+        if key and not _VARIABLE.fullmatch(key):
+            raise UsageError(f"{key!r} is no name of an environment variable", hint="as in OPENAI_API_KEY")
+        return cls("host", origin_of(url), key)
+
+    @classmethod
+    def folder(cls, place: str) -> Permission:
+        """That the model in a folder is loaded; the folder is not looked at."""
+        return cls("model", os.path.abspath(os.path.expanduser(place)))
+
+    @classmethod
+    def parse(cls, text: str) -> Permission:
+        """From its spelling.
+
+        Raises:
+            UsageError: it is none.
+
+        >>> Permission.parse("https://example.org/v1 with MY_KEY")
+        Permission(kind='host', name='https://example.org', key='MY_KEY')
+        """
+        for kind in ("model", "code"):
+            if text.startswith(f"{kind}:") and text != f"{kind}:":
+                return cls(kind, text.partition(":")[2])
+        address, _, key = text.partition(" with ")
+        try:
+            return cls.host(address, key)
+        except UsageError as error:
+            raise UsageError(
+                f"{text!r} cannot be permitted",
+                why=error.why or error.what,
+                hint="https://HOST, model:FOLDER, model:OWNER/NAME or code:OWNER/NAME",
+            ) from error
+
+    @property
+    def deed(self) -> str:
+        """What would be done under it, as a sentence without its stop."""
+        if self.kind == "host":
+            what = f"texts and the key in {self.key}" if self.key else "texts, and no key,"
+            return f"{what} would be sent to {self.name}"
+        if self.kind == "model":
+            return f"the model {self.name} would be loaded, and files of a model can run code"
+        return f"code that comes with the model {self.name} would be run"
+
+    @property
+    def command(self) -> str:
+        """The command that gives it, safe to be pasted into a shell."""
+        if self.kind == "host":
+            return f"aspectra config trust {quote(self.name)}{f' --key {self.key}' if self.key else ''}"
+        return f"aspectra config trust {quote(str(self))}"
+
+    def covers(self, other: Permission) -> bool:
+        """Whether it permits the other too: a host with a key also receives texts without one."""
+        return (self.kind, self.name) == (other.kind, other.name) and other.key in ("", self.key)
+
+
+def trust_file() -> Path:
+    """Where permissions are remembered; it need not exist."""
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("aspectra", appauthor=False)) / "trust.toml"
+
+
+def _read() -> dict[str, list[Permission]]:
+    path = trust_file()
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+        return {name: [Permission.parse(text) for text in data.get(name, ())] for name in _LISTS}
+    except (FileNotFoundError, NotADirectoryError):
+        return {name: [] for name in _LISTS}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, UsageError) as error:
+        raise UsageError(
+            f"the permissions in {path} cannot be read",
+            why=getattr(error, "what", "") or str(error),
+            hint="correct the file, or delete it and permit again with aspectra config trust",
+        ) from error
+
+
+_LISTS = ("allowed", "refused")
+_unwritten: set[Permission] = set()  # given in this process, where the file cannot be written
+
+
+def _write(lists: dict[str, list[Permission]]) -> None:
+    # A JSON string is a TOML string.
+    import json
+
+    lines = ["# Kept by `aspectra config trust` and `aspectra config distrust`."]
+    for name in _LISTS:
+        rows = [f"  {json.dumps(str(one))},\n" for one in sorted(lists[name])]
+        lines.append(f"{name} = [\n{''.join(rows)}]")
+    path = trust_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+        Path(part).replace(path)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+
+
+def from_environment() -> Iterator[Permission]:
+    """The hosts that the user's environment names (:data:`ADDRESSES`); they receive ``OPENAI_API_KEY``."""
+    for variable in ADDRESSES:
+        if url := os.environ.get(variable, ""):
+            try:
+                yield Permission.host(url, OPENAI_VARIABLE)
+            except UsageError:  # whoever connects to it reports it
+                continue
+
+
+def allowed() -> list[Permission]:
+    """What the user permitted for good, sorted.
+
+    Raises:
+        UsageError: the file that remembers it cannot be read.
+    """
+    return sorted({*_read()["allowed"], *_unwritten})
+
+
+def refused() -> list[Permission]:
+    """What the user was asked about and refused, sorted."""
+    return sorted(_read()["refused"])
+
+
+def allows(needed: Permission) -> bool:
+    """Whether the user permits it, by ``aspectra config trust`` or by an address in the environment."""
+    return any(one.covers(needed) for one in (*allowed(), *from_environment()))
+
+
+def key_for(origin: str) -> str:
+    """The variable whose key the user gave to a host, or ""."""
+    return next((one.key for one in allowed() if one.kind == "host" and one.name == origin), "")
+
+
+def allow(given: Permission) -> None:
+    """Permit something for good; a host has one key, the last that it was given.
+
+    Where the file cannot be written, it is permitted until the process ends, and a warning is logged.
+    """
+    if any(one.covers(given) for one in allowed()):
+        return
+    lists = _read()
+    for name in _LISTS:
+        lists[name] = [one for one in lists[name] if not given.covers(one) and not _same(one, given)]
+    lists["allowed"].append(given)
+    _keep(lists, given)
+
+
+def withdraw(spelling: str) -> bool:
+    """Forget a permission or a refusal; returns whether there was one.
+
+    Args:
+        spelling: as listed; of a host, its address alone is enough.
+
+    Raises:
+        UsageError: it is no permission.
+    """
+    gone = Permission.parse(spelling)
+    lists = _read()
+    kept = {name: [one for one in lists[name] if not _same(one, gone)] for name in _LISTS}
+    _unwritten.difference_update([one for one in _unwritten if _same(one, gone)])
+    if kept == lists:
+        return False
+    try:
+        _write(kept)
+    except OSError as error:
+        raise UsageError(f"cannot write {trust_file()}", why=error.strerror or str(error)) from error
+    return True
+
+
+def require(needed: Permission, named_by: str) -> None:
+    """Return where the user permits it; else put the question, once, and remember the answer.
+
+    Args:
+        needed: what is about to be done.
+        named_by: who named it, for the message: "the library's index".
+
+    Raises:
+        NotTrusted: it is not permitted.
+    """
+    if allows(needed):
+        return
+    ask = ASK.get()
+    if ask is not None and needed not in refused():
+        if ask(f"{needed.deed}: {named_by} names it. Permit this from now on?"):
+            allow(needed)
+            return
+        lists = _read()
+        lists["refused"].append(needed)
+        _keep(lists, None)
+    raise NotTrusted(
+        needed.deed,
+        why=f"{named_by} names it, and you have not permitted it",
+        hint=f"if you trust it: {needed.command}",
+    )
+
+
+def _same(one: Permission, other: Permission) -> bool:
+    return (one.kind, one.name) == (other.kind, other.name)
+
+
+def _keep(lists: dict[str, list[Permission]], given: Permission | None) -> None:
+    try:
+        _write(lists)
+    except OSError as error:
+        if given is not None:
+            _unwritten.add(given)
+        _LOG.warning("the answer is kept for this command only: cannot write %s (%s)", trust_file(), error)

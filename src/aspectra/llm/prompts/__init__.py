@@ -1,0 +1,1 @@
+"""Prompt files, and how the texts of papers are put into prompts."""
