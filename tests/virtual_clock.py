@@ -10,12 +10,19 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
-__all__ = ["START", "Stuck", "VirtualLoop", "cancelled_at", "run", "suspensions"]
+import httpx
+
+from aspectra.llm.client.openai_compatible import OpenAICompatible
+from llm_server import Server
+
+__all__ = ["START", "Connected", "Stuck", "VirtualLoop", "cancelled_at", "run"]
 
 T = TypeVar("T")
 START = 1000.0  # seconds on the clock when a loop begins
+MOST_MOVES = 100_000  # of the clock, in one loop
 
 
 class Stuck(RuntimeError):
@@ -26,6 +33,7 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
     """Looks at connections without waiting, and moves the loop's clock instead."""
 
     loop: VirtualLoop
+    moves = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         found: list[tuple[selectors.SelectorKey, int]] = super().select(0)
@@ -33,6 +41,9 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
             raise Stuck("everything waits, and nothing will come")
         if not found and timeout:
             self.loop.now += timeout
+            self.moves += 1
+            if self.moves > MOST_MOVES:
+                raise Stuck("something looks again and again, and nothing will come")
         return found
 
 
@@ -109,17 +120,13 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
     async def whole() -> T:
         found = await main
+        await asyncio.sleep(0.01)  # what was cancelled last may end
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         assert left == [], f"tasks left behind: {left}"
         return found
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(whole())
-
-
-async def suspensions(main: Coroutine[Any, Any, Any]) -> int:
-    """How often tasks give control back until a coroutine has ended, however it ends."""
-    return await cancelled_at(main, 0)
 
 
 async def cancelled_at(main: Coroutine[Any, Any, Any], number: int) -> int:
@@ -147,3 +154,35 @@ async def cancelled_at(main: Coroutine[Any, Any, Any], number: int) -> int:
     if not task.cancelled():
         task.exception()
     return loop.suspended - first
+
+
+class Connected(httpx.AsyncBaseTransport):
+    """Connections to a scripted server in the same loop, without sockets.
+
+    Attributes:
+        seen: (seconds since the loop began, status) of each answer; status 0 where the line was cut.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.seen: list[tuple[float, int]] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        written = bytearray()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        writer: Any = SimpleNamespace(write=written.extend)
+        await self._server.chat(await request.aread(), headers, writer)
+        head, _, body = bytes(written).partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        fields = dict(line.split(": ", 1) for line in lines)
+        whole = bool(head) and len(body) == int(fields["Content-Length"])
+        status = int(first.split(" ")[1]) if whole else 0
+        self.seen.append((asyncio.get_running_loop().time() - START, status))
+        if not whole:
+            raise httpx.RemoteProtocolError("the line was cut")
+        return httpx.Response(status, headers=fields, content=body)
+
+    def serve(self, client: OpenAICompatible) -> OpenAICompatible:
+        """The client, connected here."""
+        client._connection = lambda: httpx.AsyncClient(transport=self, timeout=None)  # type: ignore[method-assign]
+        return client
