@@ -55,6 +55,7 @@ class ModelSettings:
         limits: what the run may cost.
         prices: the price file; None for the user's own.
         journal: the journal's file; None for the user's own.
+        journal_text: keep the words of questions in it too, not their hashes alone.
         offline: answer from the journal alone and open no connection.
         extra: request fields added as they are.
         omit: request fields left out.
@@ -73,6 +74,7 @@ class ModelSettings:
     limits: Limits = field(default_factory=Limits)
     prices: Path | None = None
     journal: Path | None = None
+    journal_text: bool = False
     offline: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     omit: tuple[str, ...] = ()
@@ -242,4 +244,5 @@ def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
         asked = Budget(asked, account, price)
         asked = Retry(asked, tries=settings.tries, seconds=settings.seconds)
     file = JournalFile(settings.journal or default_journal())
-    return Model(Journal(asked, file, account, settings.lanes), asked, account, price, client)
+    journal = Journal(asked, file, account, settings.lanes, keep_text=settings.journal_text)
+    return Model(journal, asked, account, price, client)

@@ -73,13 +73,21 @@ class Journal(Wrapper):
             its reply is on disk, so a program that dies loses no more replies than this. Waits between
             attempts count too: an endpoint that asks for patience is asked less by all.
 
+        keep_text: keep the words of questions too, so that an answer can be read beside what was asked.
+
     Attributes:
         hits: answers given from the file, or shared with a call under way.
         rejected: replies that ``accept`` did not agree to.
     """
 
     def __init__(
-        self, inner: ChatModel, file: JournalFile, account: Account | None = None, lanes: int = 8
+        self,
+        inner: ChatModel,
+        file: JournalFile,
+        account: Account | None = None,
+        lanes: int = 8,
+        *,
+        keep_text: bool = False,
     ) -> None:
         if lanes < 1:
             raise UsageError(f"at least one call must be allowed at a time, not {lanes}")
@@ -88,6 +96,7 @@ class Journal(Wrapper):
         self.hits = 0
         self.rejected = 0
         self._account = account
+        self._keep_text = keep_text
         self._simulated = False
         self._loops = PerLoop(lambda: _Here(asyncio.Semaphore(lanes)))
         self._executor = ThreadPoolExecutor(1, "aspectra-journal")
@@ -167,7 +176,8 @@ class Journal(Wrapper):
             accepted = acceptable(request, reply)
         finally:  # what was paid for is kept, even where the check itself fails
             self.rejected += not accepted
-            record = Record(key, self.name, request.prompt, accepted, reply)
+            turns = tuple((m.role, m.content) for m in request.messages) if self._keep_text else ()
+            record = Record(key, self.name, request.prompt, accepted, reply, turns)
             future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
             here.pending.append((record, future))
             self._start(here)

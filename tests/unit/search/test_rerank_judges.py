@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+import virtual_clock
 from aspectra.base.errors import UsageError
 from aspectra.llm.assemble import ModelSettings, build_model, wrap_model
 from aspectra.llm.budget import Cost
@@ -352,3 +353,44 @@ def test_impossible_askers():
         Asker(None, ShownTexts(QUESTION), concurrency=0)
     with pytest.raises(UsageError):
         Fit(each=0)
+
+
+def test_the_money_of_a_stage_is_what_was_charged(tmp_path):
+    """Failures that cost and failures that do not, refusals, repeats and recorded answers."""
+
+    def script(request):
+        count[request.subjects] = number = count.get(request.subjects, 0) + 1
+        place = list(count).index(request.subjects)
+        if number == 1 and place % 4 == 1:
+            return Transient("lost", billable=True, usage=Usage(70 + place, 0))
+        if number == 1 and place % 4 == 2:
+            return Transient("cut off", billable=True)  # nobody says what it cost
+        if number == 1 and place % 4 == 3:
+            return Transient("busy", status=429)
+        if place % 5 == 4:
+            return Refused("no", billable=True, usage=Usage(50, 1))
+        return Reply("hm" if number == 1 else "A", usage=Usage(100 + place, 3))
+
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[models.m]\ninput = 2.0\noutput = 10.0\n")
+    papers = [Candidate(f"p{number}", f"Owls, part {number}.") for number in range(6)]
+    for run in (1, 2):
+        count: dict = {}
+        settings = ModelSettings(model="m", journal=tmp_path / "calls.db", prices=prices)
+        with wrap_model(Scripted(script, name="m"), settings) as model:
+            judged = rerank(QUESTION, papers, Method.parse("pairwise+all-pairs"), model)
+            cost = virtual_clock.run(judged).tally.cost
+            paid = model.account.cost
+        assert (
+            cost.money
+            == pytest.approx(paid.money)
+            == pytest.approx((2 * paid.prompt_tokens + 10 * paid.completion_tokens) / 1e6)
+        )
+        assert (cost.calls, cost.tokens, cost.recorded, cost.unpriced) == (
+            paid.calls,
+            paid.tokens,
+            paid.recorded,
+            0,
+        )
+        assert (paid.calls > 30) == (run == 1)
+    assert paid.recorded > 15

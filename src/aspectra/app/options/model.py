@@ -101,6 +101,7 @@ def model_settings(session: Session) -> ModelSettings:
         limits=read_limits(profile.budget),
         lanes=profile.lanes,
         journal=Path(profile.journal).expanduser() if profile.journal else None,
+        journal_text=profile.journal_text,
         offline=session.settings.offline,
     )
 
