@@ -71,6 +71,7 @@ def test_no_key_gets_out(tmp_path, monkeypatch, capfd, key):
                 seconds=0.1,
                 timeout=0.2 if fault == "timeout" else 20.0,
                 journal=tmp_path / "j.db",
+                journal_text=True,
                 prices=tmp_path / "none",
             )
             with build_model(settings) as model:

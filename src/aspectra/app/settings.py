@@ -57,6 +57,7 @@ class ModelProfile(Value, frozen=True):
     ] = ""
     lanes: Annotated[int, setting("calls under way at once", ge=1, le=256)] = 8
     journal: Annotated[str, setting("file of recorded answers; empty: in your data folder", path=True)] = ""
+    journal_text: Annotated[bool, setting("keep the words of questions there too, not hashes alone")] = False
 
 
 class AddSettings(Value, frozen=True):

@@ -3,11 +3,55 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["check_choice", "did_you_mean", "refuse_unknown", "unknown_name"]
+__all__ = ["check_choice", "check_length", "check_number", "did_you_mean", "refuse_unknown", "unknown_name"]
+
+
+_LONGEST_NAME = 200  # characters; what is longer was not meant for a name
+
+
+def check_number(what: str, value: object, low: float, high: float, *, hint: str = "") -> None:
+    """Refuse what is no number from ``low`` to ``high``: a whole number where ``low`` is one.
+
+    Args:
+        what: for the message, as in ``the limit``.
+        value: anything.
+        low: the least, included.
+        high: the most, included.
+        hint: the next step; "" names the bounds.
+
+    Raises:
+        UsageError: it is none, NaN and the infinities included.
+    """
+    whole = isinstance(low, int)
+    kinds = int if whole else int | float
+    if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
+        kind = "a whole number" if whole else "a number"
+        raise UsageError(
+            f"{what} is {value!r}"[:_LONGEST_NAME],
+            why=f"it must be {kind} from {low:,} to {high:,}",
+            hint=hint or f"give {kind} within these bounds",
+        )
+
+
+def check_length(what: str, held: Sized, most: int, *, hint: str) -> None:
+    """Refuse what holds too much, so that the work it makes is bounded.
+
+    Args:
+        what: for the message, as in ``seeds of a query``.
+        held: a text or a collection.
+        most: characters or elements, at most.
+        hint: the next step.
+
+    Raises:
+        UsageError: it holds more.
+    """
+    if len(held) > most:
+        unit = "characters" if isinstance(held, str) else "of them"
+        raise UsageError(f"too many {what}: {len(held):,}", why=f"at most {most:,} {unit}", hint=hint)
 
 
 def did_you_mean(given: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None) -> str:
@@ -25,6 +69,10 @@ def did_you_mean(given: str, known: Iterable[str], synonyms: Mapping[str, str] |
     """
     names = list(known)
     plain = given.strip().casefold()
+    if (
+        len(plain) > _LONGEST_NAME
+    ):  # spellings are compared in time that grows with the square of their length
+        return ""
     meant = (synonyms or {}).get(plain)
     folded = {name.casefold(): name for name in names}
     near = [meant] if meant else [folded[name] for name in difflib.get_close_matches(plain, folded, n=3)]

@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 
+_LONGEST = 4000  # characters of one part of a message; what is named in it may be of any length
+
+
 class AspectraError(Exception):
     """Base of all errors meant for people.
 
@@ -39,10 +42,10 @@ class AspectraError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.why = why
-        self.hint = hint
+        super().__init__(_cut(what))
+        self.what = _cut(what)
+        self.why = _cut(why)
+        self.hint = _cut(hint)
 
     def __str__(self) -> str:
         parts = [self.what]
@@ -51,6 +54,10 @@ class AspectraError(Exception):
         if self.hint:
             parts.append(f"next: {self.hint}")
         return "\n".join(parts)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
 
 
 class UsageError(AspectraError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,9 @@ from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 
 __all__ = ["Value", "force_setattr", "replace"]
+
+# TOML keys of so many parts take the parser the square of their number.
+_DEEP_KEY = re.compile(r"""(?:[\w"'-]{1,60}[ \t]*\.[ \t]*){100}""")
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -39,8 +43,12 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         """
         try:
             return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"the {cls.__name__.lower()} cannot be read", why=str(error)) from error
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise UsageError(
+                f"the {cls.__name__.lower()} cannot be read",
+                why=str(error),
+                hint="mend that field; `$` is the whole, and what stands behind it is the way to the field",
+            ) from error
 
     @classmethod
     def loads(cls, text: str) -> Self:
@@ -50,10 +58,17 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             UsageError: as :meth:`from_dict`, or the text is neither.
         """
         try:
-            loaded = json.loads(text) if text.lstrip()[:1] == "{" else tomllib.loads(text)
+            if text.lstrip()[:1] == "{":
+                loaded = json.loads(text)
+            elif _DEEP_KEY.search(text):
+                raise ValueError("a key has 100 parts or more")
+            else:
+                loaded = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise UsageError(
-                f"the {cls.__name__.lower()} is neither JSON nor TOML", why=str(error)
+                f"the {cls.__name__.lower()} is neither JSON nor TOML",
+                why=str(error),
+                hint="JSON begins with {, anything else is read as TOML",
             ) from error
         return cls.from_dict(loaded)
 

@@ -58,6 +58,7 @@ class ModelSettings:
         limits: what the run may cost.
         prices: the price file; None for the user's own.
         journal: the journal's file; None for the user's own.
+        journal_text: keep the words of questions in it too, not their hashes alone.
         offline: answer from the journal alone and open no connection.
         extra: request fields added as they are.
         omit: request fields left out.
@@ -77,6 +78,7 @@ class ModelSettings:
     limits: Limits = field(default_factory=Limits)
     prices: Path | None = None
     journal: Path | None = None
+    journal_text: bool = False
     offline: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     omit: tuple[str, ...] = ()
@@ -127,6 +129,10 @@ class Model:
             JournalFailed, JournalBroken: the journal cannot be used.
         """
         return await self.journal.complete(request)
+
+    def holds(self, request: Request) -> bool:
+        """Whether an answer is recorded, so that asking costs nothing."""
+        return self.journal.holds(request)
 
     async def capabilities(self, *, again: bool = False) -> Capabilities:
         """What the endpoint can do: asked once and recorded, or asked ``again``.
@@ -246,4 +252,5 @@ def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
         asked = Budget(asked, account, price)
         asked = Retry(asked, tries=settings.tries, seconds=settings.seconds)
     file = JournalFile(settings.journal or default_journal())
-    return Model(Journal(asked, file, account, settings.lanes), asked, account, price, client)
+    journal = Journal(asked, file, account, settings.lanes, keep_text=settings.journal_text)
+    return Model(journal, asked, account, price, client)

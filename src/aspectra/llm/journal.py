@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
-from aspectra.llm.budget import Account, note_recorded
+from aspectra.llm.budget import Account, charged, note_recorded
 from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
+from aspectra.llm.failures import ModelError
 from aspectra.llm.journal_file import JournalFile, Record
 from aspectra.llm.loops import PerLoop
 
@@ -72,13 +73,21 @@ class Journal(Wrapper):
             its reply is on disk, so a program that dies loses no more replies than this. Waits between
             attempts count too: an endpoint that asks for patience is asked less by all.
 
+        keep_text: keep the words of questions too, so that an answer can be read beside what was asked.
+
     Attributes:
         hits: answers given from the file, or shared with a call under way.
         rejected: replies that ``accept`` did not agree to.
     """
 
     def __init__(
-        self, inner: ChatModel, file: JournalFile, account: Account | None = None, lanes: int = 8
+        self,
+        inner: ChatModel,
+        file: JournalFile,
+        account: Account | None = None,
+        lanes: int = 8,
+        *,
+        keep_text: bool = False,
     ) -> None:
         if lanes < 1:
             raise UsageError(f"at least one call must be allowed at a time, not {lanes}")
@@ -87,6 +96,7 @@ class Journal(Wrapper):
         self.hits = 0
         self.rejected = 0
         self._account = account
+        self._keep_text = keep_text
         self._simulated = False
         self._loops = PerLoop(lambda: _Here(asyncio.Semaphore(lanes)))
         self._executor = ThreadPoolExecutor(1, "aspectra-journal")
@@ -132,13 +142,17 @@ class Journal(Wrapper):
         flight.waiting += 1
         try:
             reply = await asyncio.shield(flight.task)
+        except ModelError as error:
+            if joined:  # what the call cost is counted where it was made
+                raise error.again() from None
+            raise
         finally:
             flight.waiting -= 1
             if not flight.waiting:
                 flight.task.cancel()  # has no effect unless all callers left before the end
                 if here.flights.get(key) is flight:  # whoever asks next asks anew
                     del here.flights[key]
-        return self._recorded(replace(reply, recorded=True, seconds=0.0)) if joined else reply
+        return self._recorded(replace(reply, recorded=True, seconds=0.0, lost=())) if joined else reply
 
     def _recorded(self, reply: Reply) -> Reply:
         self.hits += 1
@@ -162,12 +176,15 @@ class Journal(Wrapper):
             accepted = acceptable(request, reply)
         finally:  # what was paid for is kept, even where the check itself fails
             self.rejected += not accepted
-            record = Record(key, self.name, request.prompt, accepted, reply)
+            turns = tuple((m.role, m.content) for m in request.messages) if self._keep_text else ()
+            record = Record(key, self.name, request.prompt, accepted, reply, turns)
             future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
             here.pending.append((record, future))
             self._start(here)
             earlier = await future
-        return earlier or reply
+        if earlier is None:
+            return reply
+        return replace(earlier, recorded=True, seconds=0.0, lost=charged(request, reply))
 
     def _start(self, here: _Here) -> None:
         if here.pending and not here.busy:

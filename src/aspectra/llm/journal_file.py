@@ -2,7 +2,7 @@
 
 One row for each reply that came, in the order of coming; nothing is overwritten. Of the rows with one key at
 most one is *accepted*, the first; it alone is ever given again. Questions are not kept, only their hashes: a
-journal holds what models said, not what was asked.
+journal holds what models said, not what was asked, unless somebody wants to read both.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS calls (
   reply TEXT NOT NULL,
   checksum TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS questions (key TEXT PRIMARY KEY, turns TEXT NOT NULL) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS calls_accepted ON calls(key) WHERE accepted = 1;
 """
 # A whole group in one statement: one transaction, one wait for the disk, and few moments at which the writing
@@ -53,6 +54,11 @@ SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(va
 FROM json_each(?)
 WHERE NOT (json_extract(value, '$[4]') = 1
            AND EXISTS (SELECT 1 FROM calls c WHERE c.key = json_extract(value, '$[1]') AND c.accepted = 1))
+"""
+
+_ADD_QUESTIONS = """
+INSERT OR IGNORE INTO questions
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)
 """
 
 
@@ -79,6 +85,7 @@ class Record:
         prompt: the request's prompt, for reading.
         accepted: whether it may be given again.
         reply: what came.
+        turns: (role, text) of each turn of the question, where it is to be kept; () keeps its hash alone.
     """
 
     key: str
@@ -86,6 +93,7 @@ class Record:
     prompt: str
     accepted: bool
     reply: Reply
+    turns: tuple[tuple[str, str], ...] = ()
 
 
 class JournalFile:
@@ -192,6 +200,9 @@ class JournalFile:
             rows.append(self._row(record, wanted, at))
         try:
             with self._writing:
+                asked = [[r.key, json.dumps(r.turns)] for r in records if r.turns]
+                if asked:  # first, so that no reply is there without its question
+                    self._writer.execute(_ADD_QUESTIONS, (json.dumps(asked),))
                 added = self._writer.execute(_ADD, (json.dumps(rows),)).rowcount
                 if added != len(rows):
                     self._settle_late(records, rows, out)
@@ -218,6 +229,15 @@ class JournalFile:
                 out[number] = _read(found[1])
                 late.append([*row[:4], 0, *row[5:]])
         self._writer.execute(_ADD, (json.dumps(late),))
+
+    def question(self, key: str) -> list[tuple[str, str]] | None:
+        """(role, text) of each turn of the question with this key, or None where it was not kept."""
+        try:
+            with self._reading:
+                row = self._reader.execute("SELECT turns FROM questions WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        return None if row is None else [(role, text) for role, text in json.loads(row[0])]
 
     def note(self, name: str) -> Any:
         """A JSON value kept under ``name``, or None."""

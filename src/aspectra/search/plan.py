@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
+from msgspec import Meta
+
+from aspectra.base.checking import check_length, check_number
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr, replace
-from aspectra.search.conditions.condition import Condition, distinct
+from aspectra.search.conditions.condition import Conditions, check_conditions, distinct
 from aspectra.search.defaults import COMPLIANCE_WEIGHT
-from aspectra.search.query import Versions
+from aspectra.search.query import (
+    LONGEST_ASPECT,
+    LONGEST_TEXT,
+    MOST_EVIDENCE,
+    MOST_PAPERS,
+    MOST_SEEDS,
+    Versions,
+)
 from aspectra.views.view import Probe
 
-__all__ = ["Fusion", "Plan", "Search"]
+__all__ = ["MOST_PROBES", "MOST_STEPS", "Fusion", "Plan", "Search"]
+
+MOST_PROBES = 64  # of all searches of a plan together: each scores every paper
+MOST_STEPS = 32
+_HEAVIEST = 1e6  # weights beyond it leave nothing of the other probes
+_LONGEST_STAGE = 1000  # characters
 
 FusionKind = Literal["standardised", "rrf"]
 
@@ -37,9 +52,11 @@ class Fusion(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(FusionKind):
-            raise UsageError(f"unknown fusion {self.kind!r}", why="known: standardised, rrf")
-        if min(self.k, self.depth, self.candidates, self.scan_limit) < 1:
-            raise UsageError("the numbers of a fusion must be 1 or more")
+            raise UsageError(
+                f"unknown fusion {self.kind!r}", why="known: standardised, rrf", hint='kind = "standardised"'
+            )
+        for name in ("k", "depth", "candidates", "scan_limit"):
+            check_number(f"{name} of the fusion", getattr(self, name), 1, MOST_PAPERS)
 
     def __str__(self) -> str:
         if self.kind == "standardised":
@@ -59,13 +76,16 @@ class Search(Value, frozen=True):
     """
 
     planner: str = "edited"
-    probes: tuple[Probe, ...] = ()
+    probes: Annotated[tuple[Probe, ...], Meta(max_length=MOST_PROBES)] = ()
     fusion: Fusion = Fusion()
     direction: str = ""
 
     def __post_init__(self) -> None:
         if not self.probes:
-            raise UsageError("the search has no probes")
+            raise UsageError("the search has no probes", hint='a search asks a view: view = "abstract@bm25"')
+        check_length("probes in a search", self.probes, MOST_PROBES, hint="search with those that weigh most")
+        for probe in self.probes:
+            _check_probe(probe)
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -102,8 +122,8 @@ class Plan(Value, frozen=True):
     (('top(20)',), True)
     """
 
-    steps: tuple[Search | str, ...]
-    conditions: tuple[Condition, ...] = ()
+    steps: Annotated[tuple[Search | str, ...], Meta(max_length=MOST_STEPS)]
+    conditions: Conditions = ()
     compliance: float = COMPLIANCE_WEIGHT
     exclude: tuple[str, ...] = ()
     within: tuple[str, ...] | None = None
@@ -118,8 +138,17 @@ class Plan(Value, frozen=True):
         force_setattr(self, "conditions", distinct(self.conditions))
         if not self.steps or not isinstance(self.steps[0], Search):
             raise UsageError("a plan begins with a search", hint="as in: bm25 | rerank")
-        if self.limit < 0:
-            raise UsageError(f"the limit is {self.limit}", why="it must be 0 or more")
+        check_conditions(self.conditions)
+        check_length("steps in a plan", self.steps, MOST_STEPS, hint="leave out some")
+        every = [probe for search in self.searches for probe in search.probes]
+        check_length("probes in a plan", every, MOST_PROBES, hint="search with those that weigh most")
+        for stage in self.stages:
+            check_length("characters in a stage", stage, _LONGEST_STAGE, hint="as in: rerank(depth=50)")
+        for what, text in (("text", self.text), ("instruction", self.instruction)):
+            check_length(f"characters in the {what}", text, LONGEST_TEXT, hint="shorten it")
+        check_number("the limit", self.limit, 0, MOST_PAPERS, hint="limit = 10")
+        check_number("evidence", self.evidence, 0, MOST_EVIDENCE, hint="evidence = 1")
+        check_number("the compliance", self.compliance, -_HEAVIEST, _HEAVIEST, hint="compliance = 0.6")
 
     @property
     def searches(self) -> tuple[Search, ...]:
@@ -172,6 +201,16 @@ class Plan(Value, frozen=True):
         if self.exclude:
             lines.append(f"  never shows {', '.join(self.exclude)}")
         return "\n".join(lines)
+
+
+def _check_probe(probe: Probe) -> None:
+    check_number(f"the weight of the probe on {probe.view}", probe.weight, -_HEAVIEST, _HEAVIEST)
+    check_length("seeds of a probe", probe.seeds, MOST_SEEDS, hint="name the papers that matter most")
+    check_length("characters in the text of a probe", probe.text, LONGEST_TEXT, hint="shorten it")
+    check_length("characters in its instruction", probe.instruction, LONGEST_TEXT, hint="shorten it")
+    check_length("characters in the focus of a probe", probe.focus, LONGEST_ASPECT, hint="shorten it")
+    for name in (probe.view, probe.asking, probe.aspect):
+        check_length("characters in a name", name, 2 * LONGEST_ASPECT, hint="name a view, or an aspect")
 
 
 def _probe_line(probe: Probe) -> str:

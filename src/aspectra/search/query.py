@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from aspectra.base.checking import unknown_name
+from aspectra.base.checking import check_length, check_number, unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
-from aspectra.search.conditions.condition import Condition, as_names, distinct
+from aspectra.search.conditions.condition import Conditions, as_names, check_conditions, distinct
 
-__all__ = ["DIRECTIONS", "Query", "Versions"]
+__all__ = [
+    "DIRECTIONS",
+    "LONGEST_ASPECT",
+    "LONGEST_TEXT",
+    "MOST_EVIDENCE",
+    "MOST_PAPERS",
+    "MOST_SEEDS",
+    "Query",
+    "Versions",
+]
 
 Versions = Literal["best", "all"]
 DIRECTIONS = ("builds-on", "built-on-by", "both")
 
-_LONGEST_TEXT = 100_000
-_MOST_SEEDS = 100
+# What a query may hold at most, so that one search is bounded work.
+LONGEST_TEXT = 100_000  # characters
+MOST_SEEDS = 100
+MOST_PAPERS = 10**9  # as a limit: more than any library holds
+MOST_EVIDENCE = 100
+_MOST_ASPECTS = 8  # same and different together: each is up to four probes
+_MOST_LENSES = 16
+LONGEST_ASPECT = 2000  # characters
 
 
 class Query(Value, frozen=True):
@@ -49,7 +64,7 @@ class Query(Value, frozen=True):
     seeds: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     different: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: Conditions = ()
     instruction: str = ""
     direction: str = ""
     lenses: tuple[str, ...] = ()
@@ -61,22 +76,26 @@ class Query(Value, frozen=True):
     def __post_init__(self) -> None:
         for name in ("seeds", "same", "different", "lenses"):
             force_setattr(self, name, as_names(getattr(self, name)))
+        check_length("characters in the text", self.text, LONGEST_TEXT, hint="search for its abstract")
+        check_length("characters in the instruction", self.instruction, LONGEST_TEXT, hint="shorten it")
+        check_length("seeds", self.seeds, MOST_SEEDS, hint="name the papers that matter most")
+        check_length("aspects", self.same + self.different, _MOST_ASPECTS, hint="name those that matter most")
+        check_length("lenses", self.lenses, _MOST_LENSES, hint="name those that matter most")
+        for aspect in (*self.same, *self.different):
+            check_length("characters in an aspect", aspect, LONGEST_ASPECT, hint="say it in a few words")
         force_setattr(self, "conditions", distinct(self.conditions))
+        check_conditions(self.conditions)
         if not self.text.strip() and not self.seeds:
             raise UsageError(
                 "the query is empty", hint='give words, as in: aspectra search "graph pretraining"'
             )
-        if self.limit < 0:
-            raise UsageError(f"the limit is {self.limit}", why="it must be 0 or more", hint="--limit 10")
-        if self.evidence < 0:
-            raise UsageError("evidence must be 0 or more")
-        if len(self.text) > _LONGEST_TEXT:
-            raise UsageError(f"the query has {len(self.text):,} characters", why=f"at most {_LONGEST_TEXT:,}")
-        if len(self.seeds) > _MOST_SEEDS:
-            raise UsageError(f"{len(self.seeds)} seeds", why=f"at most {_MOST_SEEDS}")
+        check_number("the limit", self.limit, 0, MOST_PAPERS, hint="--limit 10")
+        check_number("evidence", self.evidence, 0, MOST_EVIDENCE, hint="--evidence 1")
         _check_direction(self.direction, self.seeds)
         if self.versions not in get_args(Versions):
-            raise UsageError(f"versions is {self.versions!r}", why="it must be best or all")
+            raise UsageError(
+                f"versions is {self.versions!r}", why="it must be best or all", hint="--all-versions for all"
+            )
 
 
 def _check_direction(direction: str, seeds: tuple[str, ...]) -> None:

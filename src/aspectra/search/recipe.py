@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, Self, get_args
 
-from aspectra.base.checking import unknown_name
+from aspectra.base.checking import check_length, unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.spelling import read_call, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
-from aspectra.search.plan import Fusion, Plan, Search
+from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames, search_with
 from aspectra.search.query import DIRECTIONS, Query
 from aspectra.search.stages.protocol import STAGES, read_stages
@@ -64,6 +64,7 @@ class Recipe(Value, frozen=True):
         if self.instruction not in get_args(Instruction):
             known = get_args(Instruction)[1:]
             raise unknown_name(f"unknown use of instructions {self.instruction!r}", self.instruction, known)
+        check_length("steps in a recipe", self.steps, MOST_STEPS, hint="leave out some")
         force_setattr(self, "steps", tuple(_checked(step) for step in self.steps))
         if not self.steps or not _is_search(self.steps[0]):
             raise UsageError(

@@ -266,6 +266,20 @@ def test_questions_are_not_kept(path):
     assert b"private" not in raw
 
 
+def test_questions_are_kept_where_somebody_wants_to_read_them(path):
+    journal = Journal(Scripted(["answer", "", "other"]), JournalFile(path), keep_text=True)
+    asked = ask("a question \ud800\x00 “of” ours")
+    complete(journal, asked)
+    complete(journal, ask("refused"))  # a reply that is not accepted can be read too
+    assert journal.file.question(journal.key(asked)) == [("user", "a question \ud800\x00 “of” ours")]
+    assert journal.file.question(journal.key(ask("refused"))) == [("user", "refused")]
+    assert journal.file.question(journal.key(ask("never asked"))) is None
+    journal.close()
+    plain = Journal(Scripted([]), JournalFile(path))  # a journal is the same with them and without
+    assert complete(plain, asked)[0].text == "answer"
+    plain.close()
+
+
 def test_recorded_answers_are_counted_not_charged(file):
     journal = Journal(Scripted([Reply("a", usage=Usage(30, 4))]), file)
     complete(journal, ask())

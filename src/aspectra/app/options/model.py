@@ -109,6 +109,7 @@ def model_settings(session: Session) -> ModelSettings:
         limits=read_limits(profile.budget),
         lanes=profile.lanes,
         journal=journal,
+        journal_text=profile.journal_text,
         offline=session.settings.offline,
     )
 

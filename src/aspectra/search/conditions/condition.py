@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
-from aspectra.base.checking import unknown_name
+from msgspec import Meta
+
+from aspectra.base.checking import check_length, unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
-__all__ = ["MEETS", "Condition", "Relation", "as_names", "distinct", "limits"]
+__all__ = ["LONGEST_VALUE", "MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Relation"]
+__all__ += ["as_names", "check_conditions", "distinct", "limits"]
+
+LONGEST_VALUE = 1000  # characters of a condition's value
+MOST_CONDITIONS = 64
 
 # The grade from which a paper meets a condition.
 MEETS = 0.5
@@ -44,6 +50,8 @@ class Condition(Value, frozen=True):
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
             raise unknown_name(f"unknown relation {self.relation!r}", self.relation, get_args(Relation))
+        for what, text in (("attribute", self.attribute), ("value", self.value)):
+            check_length(f"characters in the {what} of a condition", text, LONGEST_VALUE, hint="shorten it")
         force_setattr(self, "value", self.value.strip())
         ATTRIBUTES.get(self.attribute).check(self.value)
 
@@ -73,6 +81,7 @@ class Condition(Value, frozen=True):
         Raises:
             UsageError: not of that form, or an unknown relation, attribute or value.
         """
+        check_length("characters in a condition", spelling, 2 * LONGEST_VALUE, hint="shorten its value")
         found = re.fullmatch(r"\s*(?:(\w+)\s+)?(\w+)\s*=\s*(.+?)\s*", spelling, re.DOTALL)
         if found is None:
             raise UsageError(
@@ -81,6 +90,19 @@ class Condition(Value, frozen=True):
             )
         relation, attribute, value = found.groups()
         return cls(attribute, value, cast("Relation", relation or "prefer"))  # checked by __post_init__
+
+
+# Bounded before any of them is made.
+Conditions = Annotated[tuple[Condition, ...], Meta(max_length=MOST_CONDITIONS)]
+
+
+def check_conditions(conditions: tuple[Condition, ...]) -> None:
+    """Refuse more conditions than a query may have.
+
+    Raises:
+        UsageError: there are more than 64.
+    """
+    check_length("conditions", conditions, MOST_CONDITIONS, hint="leave out those that matter least")
 
 
 def distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:

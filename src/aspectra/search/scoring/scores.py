@@ -116,6 +116,7 @@ def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, 
     # Best first, until no paper left can pass the last of the best any more.
     order = top_positions(fused.scores, len(fused.papers), index.id_order[fused.papers])
     most = worth * sum(not how.conditions[n].filters for n in slow)
+    depth = max(depth, 1)
     done: list[Fused] = []
     settled = np.zeros(0)
     first, size = 0, max(_BATCH, 2 * depth)
