@@ -110,7 +110,7 @@ def main_table(
             "in brackets: 95 % t-intervals of means over units, not of differences between recipes; none "
             "where a mean is of other means (folds, pairs) or of a ratio"
         )
-    return Table(title, tuple(header), tuple(rows), tuple(notes), 2, marks, frozenset(best))
+    return Table(title, tuple(header), tuple(rows), tuple(notes), marks=marks, best=frozenset(best))
 
 
 def _marks(scores: Mapping[str, Score | None], baseline: str) -> dict[str, str]:
