@@ -15,7 +15,7 @@ from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.measures.diversity import hull_volume
 from aspectra.lab.measures.gap import Pools
 from aspectra.lab.measures.pmrr import pair_up
-from aspectra.lab.measures.protocol import parse
+from aspectra.lab.measures.protocol import Arity, Family, parse
 from aspectra.lab.measures.wise import wise_score
 from aspectra.lab.runs.run import Qrels, Run
 
@@ -316,6 +316,34 @@ def test_vectors() -> None:
             evaluate(["CosineDistance"], vectors={"q": bad})
     with pytest.raises(UsageError, match="three dimensions"):
         evaluate(["HullVolume(projection=raw)"], vectors={"q": cube})
+
+
+def test_nothing_that_is_no_number_is_averaged() -> None:
+    made = Family("Broken", Arity.RANKING, lambda measure, topic: math.nan if topic.length > 1 else 1.0)
+    with pytest.raises(BadInput, match="Broken of 'q' is nan"):
+        evaluate([made], {"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 1.0}, "q": {"a": 1.0, "b": 0.0}})
+    with pytest.raises(BadInput, match="topic 'q' has a grade that is not a number for 'b': nan"):
+        evaluate(["MRR"], {"q": {"a": 1, "b": math.nan}}, {"q": {"a": 1.0}})
+
+
+def test_a_measure_declares_whose_judgements_it_reads() -> None:
+    def relevant(measure, topic):
+        return float(topic["original"].count(1.0))
+
+    both = Family("Both", Arity.MODES, relevant, modes=("original", "instructed"))
+    one = Family("One", Arity.MODES, relevant, modes=("original", "instructed"), judged=("original",))
+    qrels = {"original": {"p": {"a": 1}, "q": {"a": 1, "b": 1}}, "instructed": {"p": {"a": 1}}}
+    run = {"p": {"a": 1.0}, "q": {"a": 1.0}}
+    runs = {"original": run, "instructed": run}
+    done = evaluate([both, one], qrels, runs)
+    assert done[both].values == {"p": 1.0}
+    assert done[one].values == {"p": 1.0, "q": 2.0}
+
+
+def test_topics_without_judgements_are_said() -> None:
+    done = evaluate(["MRR"], {"p": {"a": 1}, "q": {}}, {"p": {"a": 1.0}, "q": {"a": 1.0}})
+    assert done["MRR"].values == {"p": 1.0}
+    assert "1 topics without any judgement: q" in done.remarks
 
 
 def test_excluded_documents_leave_ranking_and_judgements() -> None:

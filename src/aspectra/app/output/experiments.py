@@ -246,6 +246,7 @@ def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
     screen.pairs(
         [
             ("made", str(facts.get("created", ""))),
+            ("by", str(facts.get("command", ""))),
             ("versions", ", ".join(f"{k} {v}" for k, v in facts.get("versions", {}).items())),
         ]
     )
@@ -274,6 +275,7 @@ def show_facts(screen: Screen, facts: Mapping[str, Any]) -> None:
             [
                 ("  recipe", cell["recipe_hash"]),
                 ("  preset", cell["preset"]),
+                ("  versions", ", ".join(cell.get("made_by", ())) or "not recorded"),
                 ("  topics", f"{cell['ranked']:,} of {cell['topics']:,} ranked"),
                 ("  ties", f"{cell['ties']:,} neighbours with equal scores, told apart by id"),
                 ("  appended", f"{cell['appended_to_pools']:,} pool documents that were not ranked"),

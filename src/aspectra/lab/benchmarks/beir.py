@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
-from aspectra.lab.benchmarks._data import Collection, collection
+from aspectra.lab.benchmarks._data import Collection, collections
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
@@ -58,7 +58,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
-    as_seed = (options["seed"] or ("yes" if known.name == "acl-fulltext" else "no")) == "yes"
+    as_seed = options["seed"] == "yes" if options["seed"] else known.seed
     topics = [_topic(row, as_seed and own_id(row) in scan.ids) for row in folder.rows(*queries)]
     given = folder.qrels(judgements)
     own = sum(grades.pop(query, None) is not None for query, grades in given.items())
@@ -120,13 +120,9 @@ def _judgements(folder: Folder, which: str) -> tuple[str, Path]:
 
 
 def _known(path: Path, which: str) -> Collection:
-    folders = [part.casefold() for part in path.resolve().parts[-3:]]
-    for name in ("birco", "litquery"):
-        if name in folders:
-            return collection(name)
-    if which in ("cited", "citing") or folders[-1] == "acl-fulltext":
-        return collection("acl-fulltext")
-    return Collection("beir", "not stated in the folder", "not stated in the folder")
+    folders = {part.casefold() for part in path.resolve().parts[-3:]}
+    plain = Collection("beir", "not stated in the folder", "not stated in the folder")
+    return next((one for one in collections() if one.folder in folders or which in one.qrels), plain)
 
 
 def _name(path: Path, known: Collection, which: str) -> str:

@@ -120,6 +120,16 @@ class Benchmark:
     audit: Audit = field(default_factory=Audit)
     seeds: Callable[[], Iterator[Paper]] | None = None
 
+    @property
+    def judgement_hash(self) -> str:
+        """Changes with any grade of any judgement set."""
+        return digest(
+            {
+                name: {topic: dict(docs) for topic, docs in grades.items()}
+                for name, grades in self.qrels.items()
+            }
+        )
+
     def facts(self) -> dict[str, Any]:
         """Everything known of it but its papers, topics and judgements, as JSON."""
         found = self.audit

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.inputs import Inputs, by_mode, some
 from aspectra.lab.evaluation.means import Evaluation, Labels, Score, nested_mean
 from aspectra.lab.evaluation.presets import Preset, get_preset
@@ -16,9 +17,6 @@ from aspectra.lab.measures.protocol import Arity, Family, Measure
 from aspectra.lab.runs.judged import Array, Grades, Judged
 
 __all__ = ["evaluate"]
-
-# Measures over modes use the judgements of these modes, and only the rankings of the others.
-_JUDGED_MODES = ("original", "instructed")
 
 
 def evaluate(
@@ -98,6 +96,7 @@ def evaluate(
     def mean_of(measure: Measure, mode: str) -> Score:
         if (measure, mode) not in means:
             own, lost = values[measure, mode]
+            _check_numbers(measure, own)
             defined = {unit: v for unit, v in own.items() if v is not None}
             undefined = tuple(sorted(unit for unit, v in own.items() if v is None))
             if measure.family.combine and measure.family.of:
@@ -105,7 +104,9 @@ def evaluate(
                 mean = None if None in parts else measure.family.combine(measure, cast("Any", parts))
             else:
                 mean = nested_mean(defined, known_labels, keys)
-            means[measure, mode] = Score(measure, mode, defined, mean, undefined, tuple(sorted(lost)))
+            means[measure, mode] = Score(
+                measure, mode, values=defined, mean=mean, undefined=undefined, missing=tuple(sorted(lost))
+            )
         return means[measure, mode]
 
     scores = []
@@ -123,6 +124,17 @@ def evaluate(
         spellings=spellings,
         remarks=tuple(job.remarks),
     )
+
+
+def _check_numbers(measure: Measure, values: Mapping[str, float | None]) -> None:
+    """Refuse what would make a mean NaN or infinite; a measure without a value returns None instead."""
+    bad = next((unit for unit, v in values.items() if v is not None and not math.isfinite(v)), None)
+    if bad is not None:
+        raise BadInput(
+            f"{measure} of {bad!r} is {values[bad]}",
+            why="a value that is no number cannot be averaged",
+            hint="its measure must return None where it is undefined",
+        )
 
 
 def _check_needs(
@@ -149,7 +161,7 @@ def _check_needs(
                 f"{measure} needs to know which topics are variants of one query", hint="groups=..."
             )
         if arity is Arity.MODES:
-            judged = [mode for mode in measure.modes if mode in _JUDGED_MODES]
+            judged = measure.family.judged
             for kind, given, modes in (("a run", job.runs, measure.modes), ("judgements", job.qrels, judged)):
                 if lacking := [mode for mode in modes if mode not in given]:
                     raise UsageError(
@@ -184,8 +196,8 @@ def _all_values(wanted: Sequence[Measure], job: Inputs, vectors: Mapping[str, Ar
     if kinds[Arity.RANKING] or kinds[Arity.GROUP]:
         for mode in [mode for mode in job.runs if mode in job.qrels or "" in job.qrels]:
             _score_rankings(kinds[Arity.RANKING], kinds[Arity.GROUP], mode, job, out)
-    if kinds[Arity.MODES]:
-        _score_modes(kinds[Arity.MODES], job, out)
+    for judged in dict.fromkeys(measure.family.judged for measure in kinds[Arity.MODES]):
+        _score_modes([m for m in kinds[Arity.MODES] if m.family.judged == judged], judged, job, out)
     for measure in kinds[Arity.VECTORS]:
         out[measure, ""] = ({t: measure.score(v) for t, v in sorted((vectors or {}).items())}, set())
     return out
@@ -223,13 +235,14 @@ def _score_rankings(
         )
 
 
-def _score_modes(measures: Sequence[Measure], job: Inputs, out: Values) -> None:
+def _score_modes(measures: Sequence[Measure], judged_modes: Sequence[str], job: Inputs, out: Values) -> None:
+    """Measures that read the judgements of the same modes."""
     modes = list(dict.fromkeys(mode for measure in measures for mode in measure.modes))
-    judged = [{t for t, docs in job.judged_by(mode).items() if docs} for mode in _JUDGED_MODES]
+    judged = [{t for t, docs in job.judged_by(mode).items() if docs} for mode in judged_modes]
     topics = sorted(set.intersection(*judged))
     if partly := set.union(*judged) - set(topics):
         job.remarks.append(
-            f"{len(partly):,} topics lack judgements in one of {' and '.join(_JUDGED_MODES)}; measures over "
+            f"{len(partly):,} topics lack judgements in one of {' and '.join(judged_modes)}; measures over "
             f"modes leave them out: {some(partly)}"
         )
     for measure in measures:
@@ -237,7 +250,7 @@ def _score_modes(measures: Sequence[Measure], job: Inputs, out: Values) -> None:
     uneven = 0
     for topic in topics:
         dropped = job.excluded.get(topic, ())
-        judged_docs = dict.fromkeys(doc for mode in _JUDGED_MODES for doc in job.judged_by(mode)[topic])
+        judged_docs = dict.fromkeys(doc for mode in judged_modes for doc in job.judged_by(mode)[topic])
         docs = [doc for doc in judged_docs if doc not in dropped]
         places = {mode: job.judged_topic(mode, topic, docs) for mode in modes}
         uneven += len({place.length for place in places.values()}) > 1

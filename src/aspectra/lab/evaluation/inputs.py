@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -64,6 +65,15 @@ class Inputs:
     without_relevant: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for table in {id(table): table for table in self.qrels.values()}.values():
+            for topic, docs in table.items():
+                bad = next((doc for doc, grade in docs.items() if not math.isfinite(grade)), None)
+                if bad is not None:
+                    raise BadInput(
+                        f"topic {topic!r} has a grade that is not a number for {bad!r}: {docs[bad]}",
+                        why="it would count as unjudged",
+                        hint="leave such judgements out",
+                    )
         judged = {id(table): table for table in self.qrels.values()}.values()
         lost = sum(
             doc in table.get(t, {}) for table in judged for t, docs in self.excluded.items() for doc in docs
@@ -131,13 +141,18 @@ class Inputs:
         """Mode -> counts of what was scored; adds a remark on each kind of thing that was not."""
         out = {}
         for mode, run in self.runs.items():
-            judged = {topic for topic, docs in self.judged_by(mode).items() if docs}
+            given = self.judged_by(mode)
+            judged = {topic for topic, docs in given.items() if docs}
             if not judged:
                 continue
             ranked = {topic for topic, docs in run.items() if docs}
             lost, extra = judged - ranked, ranked - judged
             counts = Counts(
-                len(judged & ranked), len(judged), len(lost), len(extra), self.without_relevant.get(mode, 0)
+                scored=len(judged & ranked),
+                judged=len(judged),
+                missing=len(lost),
+                extra=len(extra),
+                without_relevant=self.without_relevant.get(mode, 0),
             )
             out[mode] = counts
             name = f"mode {mode}: " if mode else ""
@@ -146,6 +161,8 @@ class Inputs:
                 self.remarks.append(
                     f"{name}{len(lost):,} judged topics have no ranking and {how}: {some(lost)}"
                 )
+            if bare := set(given) - judged:
+                self.remarks.append(f"{name}{len(bare):,} topics without any judgement: {some(bare)}")
             if extra:
                 self.remarks.append(f"{name}{len(extra):,} ranked topics are not judged: {some(extra)}")
             if counts.without_relevant:

@@ -109,6 +109,7 @@ class Family:
         of: the measures it is computed from, for a measure that is a function of means.
         combine: (measure, values of those) -> value.
         modes: the modes that it needs (``Arity.MODES``), besides the one its parameter ``mode`` names.
+        judged: those of the modes whose judgements it reads; of the others only rankings.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Family:
     of: Callable[[Measure], tuple[Measure, ...]] | None = None
     combine: Callable[[Measure, tuple[float, ...]], float | None] | None = None
     modes: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ("original", "instructed")
 
     def __post_init__(self) -> None:
         # help(nDCG) and pydoc show what the measure computes.
