@@ -1,7 +1,7 @@
 """What every proof script shares: its options, the table it prints at the end, the line it records.
 
-A script counts what happened, per row (a command, a kind of file) and outcome (``held``, ``refused``, ``lost``).
-Outcomes that break a promise go through `Summary.broken`, which makes the exit status 1::
+A script counts what happened, per row (a command, a kind of file) and outcome (``held``, ``lost``). Outcomes
+that break a promise go through `Summary.broken`, which makes the exit status 1::
 
     options = arguments("Kill every writing command.").parse_args()
     summary = Summary("kills", options.seed)
@@ -30,13 +30,13 @@ _SHOWN = 20
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """A parser with the options that all proofs have: ``--seed N`` (random unless given) and ``--record FILE``."""
+    """A parser with the options of every proof: ``--seed N`` (random unless given), ``--record FILE``."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
         "--seed",
         type=int,
         default=secrets.randbelow(2**31),
-        help="repeats a run exactly; random unless given",
+        help="repeats a run; random unless given",
     )
     parser.add_argument("--record", type=Path, help="append one JSON line with the counts to this file")
     return parser
@@ -77,12 +77,11 @@ class Summary:
         rows = [*self.counts.items(), ("all", total)]
         cells = [["", *columns], *([row, *(str(counts[c]) for c in columns)] for row, counts in rows)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(columns) + 1)]
-        return "\n".join(
-            "  ".join(
-                c.ljust(w) if not i else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in cells
-        )
+        lines = []
+        for name, *values in cells:
+            right = [value.rjust(width) for value, width in zip(values, widths[1:], strict=True)]
+            lines.append("  ".join([name.ljust(widths[0]), *right]))
+        return "\n".join(lines)
 
     def finish(self, record: Path | None = None) -> int:
         """Print the table, append the record where one is kept, and return the exit status."""
@@ -114,8 +113,6 @@ class Summary:
 
 def _commit() -> str:
     """The commit that was tested, with ``+`` where files differ from it; empty outside a checkout."""
-    here = Path(__file__).parent
-    told = subprocess.run(
-        ["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=here, capture_output=True, text=True
-    )
+    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    told = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     return told.stdout.strip()
