@@ -1,0 +1,127 @@
+"""Files that survive a crash, and the one place through which they reach the disk.
+
+A file is durable once its content and its name are: it is written under a temporary name, flushed, renamed,
+and then its folder is flushed. :func:`write_durably` does all of it. Whatever changes the disk goes through
+the :class:`Disk` in use, so that a test can put another one in its place that fails, or stops the program,
+at the n-th operation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["Disk", "disk", "make_folder", "using", "write_durably"]
+
+
+class Disk:
+    """Every operation that changes the disk. Content counts as written when :meth:`sync` returns."""
+
+    def create(self, path: Path, mode: str = "wb") -> BinaryIO:
+        """A file opened for writing: ``wb`` anew, ``xb`` where there is none yet, ``ab`` at its end."""
+        stream: BinaryIO = path.open(mode)  # type: ignore[assignment]
+        return stream
+
+    def reserve(self, path: Path, size: int) -> None:
+        """Take ``size`` bytes for a new file, so that filling it in place cannot find the disk full.
+
+        Raises:
+            OSError: there is no room.
+        """
+        with path.open("xb") as stream:
+            if hasattr(os, "posix_fallocate") and size:
+                os.posix_fallocate(stream.fileno(), 0, size)
+            else:
+                stream.truncate(size)
+
+    def sync(self, path: Path) -> None:
+        """Wait until the content of a file is on the disk."""
+        with path.open("r+b") as stream:  # Windows flushes only what is open for writing
+            os.fsync(stream.fileno())
+
+    def sync_stream(self, stream: BinaryIO) -> None:
+        """Wait until what was written to an open file is on the disk."""
+        stream.flush()
+        os.fsync(stream.fileno())
+
+    def sync_folder(self, path: Path) -> None:
+        """Wait until the names in a folder are on the disk; nothing where the system cannot."""
+        if os.name != "posix":
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def make_folder(self, path: Path) -> None:
+        """A new folder in one that exists."""
+        path.mkdir()
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename a file or a folder; a file of that name is replaced at once."""
+        source.replace(target)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, or a folder with all it holds."""
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+_DISKS = [Disk()]  # the last one is in use
+
+
+def disk() -> Disk:
+    """The disk in use."""
+    return _DISKS[-1]
+
+
+@contextlib.contextmanager
+def using(other: Disk) -> Iterator[None]:
+    """Use another disk, in this process and for a while."""
+    _DISKS.append(other)
+    try:
+        yield
+    finally:
+        _DISKS.remove(other)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, durably; one that exists is no error."""
+    missing = []
+    while not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for one in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # another process was quicker
+            disk().make_folder(one)
+        disk().sync_folder(one.parent)
+
+
+def write_durably(path: Path, content: bytes | str) -> None:
+    """Write a file whole or not at all; it is on the disk when this returns.
+
+    Args:
+        path: in a folder that exists; replaced where there is one.
+        content: text is written as UTF-8.
+
+    Raises:
+        OSError: it cannot be written; what was there before stays.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with disk().create(part) as stream:
+            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+            disk().sync_stream(stream)
+        disk().replace(part, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            disk().remove(part)
+        raise
+    disk().sync_folder(path.parent)
