@@ -1,15 +1,39 @@
-"""Tests for what others add to Aspectra: a source, an encoder, a kind of view; and for libraries that crash.
+"""Tests to inherit for what you add to Aspectra, and libraries that crash on purpose.
 
-Needs the extra ``testing`` (pytest and hypothesis). `Testing what you add <testing.md>`_ has an example of each.
+A source, an encoder or a view of your own passes what every member passes: inherit the class and give it a
+fixture. `LibraryMachine` runs any order of changes, kills and searches against a dictionary of papers, with
+your encoder or lens in it; `run_with_fault` stops one step at one operation. Needs the extra ``testing``.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from aspectra.base.errors import MissingExtra
 
-if missing := [name for name in ("hypothesis", "pytest") if find_spec(name) is None]:
-    raise MissingExtra(
-        f"aspectra.testing needs {' and '.join(missing)}", hint="pip install 'aspectra[testing]'"
+try:
+    import pytest
+
+    pytest.register_assert_rewrite(
+        *(f"aspectra.testing.{name}" for name in ("encoders", "library_machine", "sources", "views"))
     )
+    from aspectra.testing.encoders import EncoderConformance
+    from aspectra.testing.library_machine import LibraryMachine
+    from aspectra.testing.simulated_disk import Fault, Outcome, run_with_fault
+    from aspectra.testing.sources import SampleConformance, SourceConformance
+    from aspectra.testing.views import ViewConformance
+except ModuleNotFoundError as error:
+    if error.name not in ("hypothesis", "pytest"):
+        raise
+    raise MissingExtra(
+        f"aspectra.testing needs {error.name}, which is not installed", hint="pip install 'aspectra[testing]'"
+    ) from error
+
+__all__ = [
+    "EncoderConformance",
+    "Fault",
+    "LibraryMachine",
+    "Outcome",
+    "SampleConformance",
+    "SourceConformance",
+    "ViewConformance",
+    "run_with_fault",
+]

@@ -6,7 +6,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -277,5 +277,5 @@ class LibraryMachine(RuleBasedStateMachine):
         assert self._found() == self.held
         assert self.store.check() == []
 
-    def _found(self) -> Mapping[str, Paper]:
+    def _found(self) -> dict[str, Paper]:
         return {paper.id: paper for paper in self.store.papers()}

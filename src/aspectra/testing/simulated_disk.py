@@ -71,7 +71,9 @@ class SimulatedDisk(Disk):
         self.operations = 0
         self._draw = random.Random(f"{fault.seed}/{fault.at}/{fault.kind}")  # noqa: S311 - a simulation
         self._unflushed: dict[Path, int] = {}  # file -> bytes of it that are safe
-        self._unnamed: list[tuple[Path, Path | None, bytes | None]] = []  # made or renamed: (new, old, replaced)
+        self._unnamed: list[
+            tuple[Path, Path | None, bytes | None]
+        ] = []  # made or renamed: (new, old, replaced)
         self._databases = {path: _fingerprint(path) for path in self.folder.glob("*.db")}
 
     def operation(self, path: Path | None = None) -> None:
@@ -205,11 +207,11 @@ class SimulatedDisk(Disk):
         simulated = self
 
         class Counting(sqlite3.Connection):
-            def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:  # type: ignore[override]
+            def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
                 simulated.statement(sql)
                 return super().execute(sql, *values)
 
-            def executemany(self, sql: str, *values: Any) -> sqlite3.Cursor:  # type: ignore[override]
+            def executemany(self, sql: str, *values: Any) -> sqlite3.Cursor:
                 simulated.statement(sql)
                 return super().executemany(sql, *values)
 
@@ -282,7 +284,8 @@ def _install(simulated: SimulatedDisk) -> None:
     plain = sqlite3.connect
 
     def connect(*values: Any, **named: Any) -> sqlite3.Connection:
-        return plain(*values, **{"factory": simulated.connection(), **named})
+        made: sqlite3.Connection = plain(*values, **{"factory": simulated.connection(), **named})
+        return made
 
     sqlite3.connect = connect  # type: ignore[assignment]
     if simulated.fault.kind == "kill":
