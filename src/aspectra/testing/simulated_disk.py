@@ -74,7 +74,7 @@ class SimulatedDisk(Disk):
         self._unnamed: list[
             tuple[Path, Path | None, bytes | None]
         ] = []  # made or renamed: (new, old, replaced)
-        self._databases = {path: _fingerprint(path) for path in self.folder.glob("*.db")}
+        self._databases = {path: _fingerprint(path) for path in self.folder.rglob("*.db")}
 
     def operation(self, path: Path | None = None) -> None:
         """Count one operation; does not return, or raises, where it is the one that fails.
