@@ -232,8 +232,7 @@ class Proof:
         self._prepared: dict[tuple[str, ...], Path] = {(): self._place()}
 
     def _place(self) -> Path:
-        place = Path(tempfile.mkdtemp(dir=self.root))
-        return place
+        return Path(tempfile.mkdtemp(dir=self.root))
 
     def prepared(self, steps: tuple[str, ...]) -> Path:
         """A folder in which these steps were done."""
@@ -329,7 +328,7 @@ def prove(crashes: int, seed: int, only: str = "") -> Summary:
     """Make that many crashes over all steps, or over one."""
     summary = Summary("crashes", seed)
     for outcome in ("equal", "lost", "other answers", "repair needed", "unusable", "traceback", "damaged"):
-        summary.count("all steps" if not only else only, outcome, 0)
+        summary.count(only or "all steps", outcome, 0)
     with tempfile.TemporaryDirectory(prefix="aspectra-crashes-") as root:
         proof = Proof(Path(root), summary, seed)
         steps = [step for step in STEPS.values() if step.name != "old" and only in ("", step.name)]

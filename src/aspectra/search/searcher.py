@@ -233,7 +233,15 @@ class Searcher:
             explain: also find each hit's rank in every probe's own order.
         """
         clock = perf_counter()
-        result = self.result(plan)
+        if plan.stages:  # a model may take minutes, and a snapshot is no thing to keep for long
+            result = self.result(plan)
+            with self.library.snapshot():
+                return self._ranking(plan, result, clock, explain=explain)
+        with self.library.snapshot():
+            return self._ranking(plan, self.result(plan), clock, explain=explain)
+
+    def _ranking(self, plan: Plan, result: Result, clock: float, *, explain: bool) -> Ranking:
+        """Hits of a result, with the papers as the library has them now."""
         engine = result.engine
         known = engine.papers(result.ids, full=False)
         ids = [i for i in result.ids if i in known]
