@@ -35,6 +35,7 @@ class System:
     Attributes:
         name: as tables call it.
         benchmark, protocol, revision, preset: what it was scored on, and how.
+        judgements: hash of the judgements, or "" where the file does not name it.
         values: (judgement set, measure, mode) -> unit -> value.
         means: (judgement set, measure, mode) -> mean.
         ranked, topics: how many of the judged topics have a ranking.
@@ -49,6 +50,7 @@ class System:
     means: Mapping[Column, float | None]
     ranked: int
     topics: int
+    judgements: str = ""
 
 
 def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
@@ -58,8 +60,8 @@ def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
         results: name of a directory -> what its file holds.
 
     Raises:
-        BadInput: a file lacks something, or two of them scored other files of a benchmark, or under
-            other presets.
+        BadInput: a file lacks something, or two of them scored other files of a benchmark, under other
+            presets or by other judgements.
     """
     read = [
         (where, _system(where, held, cell))
@@ -71,11 +73,11 @@ def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
     for where, system in read:
         place = (system.benchmark, system.protocol)
         first_where, first = firsts.setdefault(place, (where, system))
-        for what in ("revision", "preset"):
+        for what in ("revision", "preset", "judgements"):
             one, other = getattr(first, what), getattr(system, what)
-            if one != other:
+            if one != other and (what != "judgements" or (one and other)):
                 raise BadInput(
-                    f"{first_where} and {where} have another {what} of {system.benchmark}",
+                    f"{first_where} and {where} differ in {what} of {system.benchmark}",
                     why=f"{one} and {other}: their numbers cannot be compared",
                     hint="run or score both on the same files under the same preset",
                 )
@@ -105,6 +107,7 @@ def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> Sys
             means={key: row["mean"] for key, row in rows.items()},
             ranked=cell["ranked"],
             topics=cell["topics"],
+            judgements=held["benchmarks"][cell["benchmark"]].get("judgement_hash", ""),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
