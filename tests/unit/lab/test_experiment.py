@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 from dataclasses import replace
 
 import pytest
 
 import benchmark_fixtures as made_up
-from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
+from aspectra.base.errors import AspectraError, BadInput, NoSuchPaper, UsageError
+from aspectra.base.files import Disk, disk, using
+from aspectra.base.hashing import digest
 from aspectra.base.values import replace as changed
+from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Topic
+from aspectra.lab.evaluation.calculate import evaluate
+from aspectra.lab.evaluation.presets import PRESETS
 from aspectra.lab.experiments.experiment import (
     Cell,
     benchmark_library,
     library_state,
+    placed_whole,
     run_cells,
     topic_query,
 )
@@ -21,6 +30,7 @@ from aspectra.lab.experiments.manifest import manifest
 from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
+from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
 from aspectra.search.instructions.understanding import understand
@@ -86,6 +96,46 @@ def test_a_finished_ranking_is_not_made_again(beir):
         assert run_cells([replace(cells[0], depth=7)], beir.searchers, records) == topics
 
 
+class Slow(Disk):
+    """A disk that counts what was waited for, and can be full."""
+
+    def __init__(self):
+        self.synced = []
+        self.full = False
+
+    def sync_stream(self, stream):
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().sync_stream(stream)
+        self.synced.append(os.fstat(stream.fileno()).st_size)
+
+
+def test_every_record_is_on_the_disk_when_it_counts(beir):
+    cell = beir.cell()
+    with using(Slow()) as _, beir.records() as records:
+        run_cells([cell], beir.searchers, records)
+        sizes = disk().synced
+        lines = records.path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == len(beir.benchmark.topics) > 1
+    assert sizes == [sum(map(len, lines[: n + 1])) for n in range(len(lines))]
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(beir):
+    cell = beir.cell()
+    slow = Slow()
+    with using(slow), beir.records() as records:
+        records.add(Record(cell.key, "q0", "original", 0, ("b0",), (1.0,), 0.0))
+        slow.full = True
+        with pytest.raises(AspectraError, match=r"cannot write .*records.jsonl") as error:
+            records.add(Record(cell.key, "q1", "original", 0, ("b0",), (1.0,), 0.0))
+        assert "No space left" in error.value.why
+        assert records.get(cell.key, "q1", "original", 0) is None
+        with pytest.raises(AspectraError, match="not open for writing"):
+            records.add(Record(cell.key, "q1", "original", 0, ("b0",), (1.0,), 0.0))
+    with beir.records() as records:
+        assert records.get(cell.key, "q0", "original", 0) is not None
+
+
 def test_a_line_cut_off_is_made_again_and_a_damaged_one_is_said(beir):
     cell = beir.cell()
     with beir.records() as records:
@@ -101,14 +151,6 @@ def test_a_line_cut_off_is_made_again_and_a_damaged_one_is_said(beir):
     (beir.folder / "records.jsonl").write_bytes(b"{]\n" + b"".join(lines[1:]))
     with pytest.raises(BadInput, match="line 1 of"):
         beir.records()
-
-
-def test_the_key_changes_with_the_questions(beir):
-    cell = beir.cell()
-    topics = tuple(replace(t, text=t.text + " more") for t in beir.benchmark.topics)
-    other = replace(cell, benchmark=replace(beir.benchmark, topics=topics))
-    assert other.key != cell.key
-    assert replace(cell, repeats=3).key == cell.key
 
 
 def test_topics_are_searched_as_they_were_written():
@@ -132,6 +174,36 @@ def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
     assert "did not rank, placed last: bm25 | top(1) | dense" in render(
         main_table("x", [outcome]), "markdown"
     )
+
+
+def test_pool_papers_that_were_not_ranked_follow_by_id_descending():
+    pool = ["p10", "p9", "b", "a", "p2"]
+    ids, scores, late = placed_whole(["p9", "a"], [0.25, -3.0], pool)
+    assert ids == ("p9", "a", "p2", "p10", "b"), "ids compare as texts: p2 before p10"
+    assert scores == (0.25, -3.0, -4.0, -5.0, -6.0)
+    assert late == 3
+    assert placed_whole(["a"], [0.0], reversed(pool)) == placed_whole(["a"], [0.0], pool)
+    assert placed_whole([], [], ["x", "y"]) == (("y", "x"), (-1.0, -2.0), 2)
+    assert placed_whole(["x"], [7.0], ()) == (("x",), (7.0,), 0)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_keeps_the_order_of_what_was_not_ranked(preset, csfcube):
+    """Relevant is the last of three papers that the recipe did not rank: rank 4 of 4."""
+    ids, scores, _ = placed_whole(["m"], [0.5], ["m", "c", "b", "a"])
+    found = evaluate(["MRR"], {"q": {"a": 3.0}}, {"q": dict(zip(ids, scores, strict=True))}, preset=preset)
+    assert found["MRR"].mean == 0.25
+
+
+def test_a_recorded_pool_is_placed_whole(csfcube):
+    cell = csfcube.cell("bm25 | top(1) | dense", "pool")
+    with csfcube.records() as records:
+        run_cells([cell], csfcube.searchers, records)
+        for record in records.of(cell.key):
+            (_, *rest), (best, *below) = record.ids, record.scores
+            assert rest == sorted(rest, reverse=True)
+            assert below == [best - 1.0 - n for n in range(len(rest))]
+        assert any(record.missing > 1 for record in records.of(cell.key))
 
 
 def test_an_empty_pool_is_not_the_collection(csfcube):
@@ -179,24 +251,23 @@ def test_a_preset_averages_within_folds_only_where_there_are_folds(csfcube):
     assert not any("no labels name" in remark for remark in found.remarks)
 
 
-def test_costs_are_summed_over_rankings(beir):
+def test_costs_are_summed_over_rankings_of_resumed_runs(beir):
+    """Two runs of the program: 1 + 3 calls and 1 recorded answer, 10 + 30 + 7 tokens, 0.5 + 0.25 money."""
     cell = beir.cell()
+    spent = [
+        Tally(questions=2, cost=Cost(calls=1, prompt_tokens=6, completion_tokens=4, money=0.5)),
+        Tally(
+            questions=4,
+            cost=Cost(calls=3, prompt_tokens=30, money=0.25, recorded=1, recorded_tokens=7),
+        ),
+    ]
+    for topic, tally in zip(("q0", "q1"), spent, strict=True):
+        with beir.records() as records:  # opened anew, as a resumed run does
+            records.add(Record(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.25, tally, missing=2))
     with beir.records() as records:
-        for number, topic in enumerate(beir.benchmark.topics, 1):
-            cost = Cost(calls=number, prompt_tokens=10 * number, unpriced=number)
-            spent = Tally(questions=number, cost=cost)
-            records.add(Record(cell.key, topic.id, "original", 0, ("b0",), (1.0,), 0.1, spent))
         outcome = score_cell(cell, records)
-    count = len(beir.benchmark.topics)
-    assert count > 1
-    assert outcome.cost == {"calls": count * (count + 1) / 2, "tokens": 10.0 * count * (count + 1) / 2}
-
-
-def test_the_key_changes_with_what_is_excluded(beir):
-    cell = beir.cell()
-    topic = beir.benchmark.topics[0].id
-    other = replace(cell, benchmark=replace(beir.benchmark, excluded={topic: frozenset({"b4"})}))
-    assert other.key != cell.key
+    assert outcome.cost == {"calls": 5.0, "tokens": 47.0, "money": 0.75}
+    assert (outcome.tally.questions, outcome.appended, outcome.seconds) == (6, 4, 0.25)
 
 
 def test_no_pools_no_pool_protocol(beir):
@@ -276,6 +347,24 @@ def test_repeats_of_what_varies_are_averaged(beir):
     assert "(2 runs)" in render(main_table("x", [outcome]), "markdown")
 
 
+def test_one_run_of_what_varies_has_no_deviation(beir):
+    cell = beir.cell(repeats=2, deterministic=False)
+    with beir.records() as records:
+        for topic in ("q0", "q1"):
+            records.add(Record(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.0))
+        outcome = score_cell(cell, records, measures=["MRR@10"], incomplete=True)
+    assert outcome.deviations == {}
+
+
+def test_rankings_of_two_versions_are_told_apart(beir):
+    cell = beir.cell()
+    with beir.records() as records:
+        for topic, version in (("q0", "0.1"), ("q1", "0.2")):
+            records.add(Record(cell.key, topic, "original", 0, ("b0",), (1.0,), 0.0, version=version))
+        notes = score_cell(cell, records).notes
+    assert "rankings were made by several versions: 0.1, 0.2" in notes
+
+
 def test_equal_means_are_not_printed_bold(beir):
     first, second = beir.cell("bm25"), replace(beir.cell("bm25"), recipe=Recipe("twin", ("bm25",)))
     with beir.records() as records:
@@ -291,14 +380,19 @@ def test_breakdowns_and_manifest(csfcube):
     with csfcube.records() as records:
         run_cells([cell], csfcube.searchers, records)
         outcome = score_cell(cell, records)
-        facts = manifest([outcome], records, csfcube.searchers)
+        study = Study((Source("csfcube", str(csfcube.folder / "csfcube")),), (cell.recipe,))
+        facts = manifest(study, [outcome], records, csfcube.searchers, results={"cells": []})
     tables = breakdown_tables([outcome], "facet")
     assert tables[0].columns == ("recipe", "background", "method", "result", "mean of facets")
     with pytest.raises(UsageError, match="no topic has the label 'colour'"):
         breakdown_tables([outcome], "colour")
     assert facts["cells"][0]["cell"] == cell.key
+    assert facts["cells"][0]["made_by"] == [__version__]
+    assert facts["results_hash"] == digest({"cells": []})
+    assert str(csfcube.folder) not in json.dumps(facts), "a manifest names no path"
     held = facts["benchmarks"]["csfcube"]
     assert held["checksums"]
+    assert held["judgement_hash"] == csfcube.benchmark.judgement_hash
     assert held["index"]["views"]["abstract@fake"]["fingerprint"] == csfcube.fake.fingerprint
 
 

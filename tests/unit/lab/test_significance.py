@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.statistics.distributions import beta_regularised, student_sf
+from aspectra.lab.statistics.corrections import bonferroni, holm
+from aspectra.lab.statistics.distributions import beta_regularised, student_isf, student_sf
 from aspectra.lab.statistics.significance import (
     TESTS,
-    bonferroni,
-    bootstrap,
     compare,
-    holm,
+    mean_interval,
     paired_t,
     randomisation,
     wilcoxon,
@@ -49,6 +48,13 @@ def test_student_against_scipy() -> None:
     for df in (1, 2, 3, 10, 49, 600, 100_000):
         for t in (-40.0, -3.0, -1e-6, 0.0, 0.5, 1.96, 8.0, 200.0):
             assert student_sf(t, df) == pytest.approx(stats.t.sf(t, df), rel=1e-8, abs=1e-15)
+
+
+def test_quantiles_of_student_against_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats", reason="scipy comes with the dev extra")
+    for df in (1, 2, 3, 10, 49, 600, 100_000):
+        for tail in (1e-6, 0.001, 0.025, 0.3):
+            assert student_isf(tail, df) == pytest.approx(stats.t.isf(tail, df), rel=1e-8)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
@@ -178,24 +184,82 @@ def test_compare() -> None:
         compare(base, {}, correction="sidak")
 
 
-def test_bootstrap() -> None:
-    a, b = (keyed(x) for x in made(2, 300))
-    interval = bootstrap(a, b, seed=3)
-    assert interval is not None
-    assert interval == bootstrap(dict(reversed(a.items())), b, seed=3)
-    difference = np.array(list(a.values())) - np.array(list(b.values()))
-    half = 1.96 * difference.std(ddof=1) / math.sqrt(300)
-    assert interval.low == pytest.approx(difference.mean() - half, abs=0.006)
-    assert interval.high == pytest.approx(difference.mean() + half, abs=0.006)
-    narrow = bootstrap(a, b, level=0.5, seed=3)
-    assert narrow is not None
-    assert interval.low < narrow.low < narrow.high < interval.high
-    assert bootstrap(keyed([0.5] * 4)) == (0.5, 0.5, 0.95)
-    assert bootstrap({}) is None
-    with pytest.raises(UsageError, match="between 0 and 1"):
-        bootstrap(a, level=95)
-    with pytest.raises(UsageError, match="rounds"):
-        bootstrap(a, rounds=0)
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.3])
+@pytest.mark.parametrize("n", [2, 3, 24, 597])
+def test_t_intervals_against_scipy(n: int, alpha: float) -> None:
+    stats = pytest.importorskip("scipy.stats", reason="scipy comes with the dev extra")
+    a, b = made(n, n)
+    paired = paired_t(keyed(a), keyed(b), alpha=alpha).interval
+    theirs = stats.ttest_rel(a, b).confidence_interval(1 - alpha)
+    assert paired == pytest.approx((theirs.low, theirs.high, 1 - alpha), rel=1e-9)
+    alone = stats.ttest_1samp(a, 0.0).confidence_interval(1 - alpha)
+    assert mean_interval(keyed(a), alpha=alpha) == pytest.approx((alone.low, alone.high, 1 - alpha), rel=1e-9)
+
+
+def test_a_t_interval_by_hand() -> None:
+    """Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), and t = 4.302653 for 2 degrees of freedom."""
+    half = 4.302652729911275 / math.sqrt(3)
+    assert paired_t(keyed([1, 2, 3]), keyed([0, 0, 0])).interval == pytest.approx((2 - half, 2 + half, 0.95))
+
+
+def test_a_randomisation_interval_by_hand() -> None:
+    """p >= 0.05 needs 4 of the 64 choices of signs: none, all, one end alone, and all but that end."""
+    found = randomisation(keyed([1, 2, 3, 4, 5, 6]), keyed([0] * 6))
+    assert found.p == 2 / 64
+    assert found.interval == (1.0, 6.0, 0.95)
+    found = randomisation(keyed([-1, 2, 3, 4, 5, 6]), keyed([0] * 6))
+    assert found.p == 4 / 64
+    assert found.interval == (-1.0, 6.0, 0.95)
+    assert randomisation(keyed([1, 2, 3, 4, 5]), keyed([0] * 5)).interval is None, "p is never below 2 / 32"
+
+
+@pytest.mark.parametrize("rounds", [100_000, 999])
+def test_a_randomisation_interval_is_what_the_test_does_not_reject(rounds: int) -> None:
+    """Against the test itself on shifted values, and (where it is exact) against scipy's."""
+    stats = pytest.importorskip("scipy.stats", reason="scipy comes with the dev extra")
+    a, b = made(3, 12)
+    span = randomisation(keyed(a), keyed(b), rounds=rounds, seed=5).interval
+    assert span is not None
+    for shift, kept in (
+        (span.low - 1e-6, False),
+        (span.low, True),
+        (span.high, True),
+        (span.high + 1e-6, False),
+    ):
+        p = randomisation(keyed(a), keyed(b + shift), rounds=rounds, seed=5).p
+        assert p is not None
+        assert (p >= 0.05) is kept, shift
+        if rounds > 2**12:
+            theirs = stats.permutation_test(
+                (a - shift, b),
+                lambda x, y, axis: (x - y).mean(axis=axis),
+                permutation_type="samples",
+                n_resamples=np.inf,
+                vectorized=True,
+            )
+            assert theirs.pvalue == pytest.approx(p)
+
+
+def test_edges_of_intervals() -> None:
+    same = keyed([0.5] * 4)
+    assert mean_interval(same) == (0.5, 0.5, 0.95)
+    assert mean_interval({"u": 0.5}) is None
+    assert mean_interval({}) is None
+    assert paired_t(same, dict(same)).interval == (0.0, 0.0, 0.95)
+    assert paired_t(keyed([0.3, 0.5, 0.9]), keyed([0.2, 0.4, 0.8])).interval == pytest.approx(
+        (0.1, 0.1, 0.95)
+    )
+    a, b = (keyed(x) for x in made(6, 40))
+    assert wilcoxon(a, b).interval is None
+    for test in (paired_t, randomisation):
+        assert test(a, b, "greater").interval is None
+        low, high, level = test(b, a).interval
+        assert test(a, b).interval == pytest.approx((-high, -low, level))
+        assert test(dict(reversed(a.items())), b) == test(a, b)
+        with pytest.raises(UsageError, match="between 0 and 1"):
+            test(a, b, alpha=95)
+    with pytest.raises(BadInput, match="NaN"):
+        mean_interval({"a": math.nan, "b": 1.0})
 
 
 def test_win_tie_loss() -> None:

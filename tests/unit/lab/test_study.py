@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
+from aspectra.base.hashing import digest
+from aspectra.base.version import __version__
+from aspectra.lab.experiments import experiment
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import recorded_run, run_study, score_study
 from aspectra.lab.experiments.recipe_tables import main_tables
-from aspectra.lab.experiments.study import Source, Study, protocols_of
+from aspectra.lab.experiments.study import Source, Study, library_folder, protocols_of
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
 from aspectra.papers.library.lock import WriterLock
 from aspectra.search.recipe import Recipe
@@ -209,7 +213,7 @@ def test_comparison(folder, tmp_path):
         with pytest.raises(UsageError):
             comparison_tables(systems, **wrong)
     held["two"]["benchmarks"]["beir/owls"]["revision"] = "other"
-    with pytest.raises(BadInput, match="another revision"):
+    with pytest.raises(BadInput, match="differ in revision"):
         systems_of(held)
     with pytest.raises(BadInput, match="damaged"):
         systems_of({"x": {"cells": [{}]}})
@@ -243,3 +247,68 @@ def test_published_numbers_say_whether_they_compare(tmp_path):
     assert table.rows[0][2] == "here: bm25, pool"
     assert all(row[5].startswith("not comparable: ") for row in table.rows if not row[2].startswith("here"))
     assert published_table("beir/owls", systems) is None
+
+
+def test_options_that_change_papers_have_libraries_of_their_own(tmp_path):
+    folder = made_up.csfcube(tmp_path / "csfcube")
+    released, predicted, instructed = (
+        Source("csfcube", str(folder), options).open()
+        for options in ({}, {"roles": "predicted"}, {"instruction": "base"})
+    )
+    settings = Study((Source("csfcube", str(folder)),), (BM25,)).settings()
+    places = [library_folder(tmp_path, b, settings) for b in (released, predicted, instructed)]
+    assert places[0] == places[2] != places[1]
+    assert released.revision == predicted.revision
+    assert predicted.corpus == f"{released.corpus} roles=predicted"
+
+
+def test_other_judgements_are_not_compared(tmp_path):
+    folder = made_up.csfcube(tmp_path / "csfcube")
+    for file in folder.glob("test-pid2anns-*"):
+        rated = json.loads(file.read_text("utf-8"))
+        for row in rated.values():
+            row["relevance_max"] = [3 for _ in row["cands"]]
+        file.write_text(json.dumps(rated), "utf-8")
+    for name, options in (("one", {}), ("two", {"ratings": "max"})):
+        run(Study((Source("csfcube", str(folder), options),), (BM25,)), tmp_path / name)
+    held = {name: open_study(tmp_path / name).results() for name in ("one", "two")}
+    with pytest.raises(BadInput, match="one and two differ in judgements of csfcube"):
+        systems_of(held)
+    held["two"]["benchmarks"]["csfcube"].pop("judgement_hash")  # written by an earlier version
+    assert len(systems_of(held)) == 2
+
+
+def test_the_manifest_repeats_the_run_elsewhere(folder, tmp_path):
+    study = Study(
+        (Source("beir", str(folder), {"pools": "no"}),),
+        (BM25, Recipe.parse("bm25 | top(5) | rerank(method=yes-no)")),
+        depth=7,
+        measures=("nDCG@10",),
+        encoders=(),
+        oracle="error=0.1",
+    )
+    run(study, tmp_path / "exp")
+    facts = open_study(tmp_path / "exp").facts()
+    words = shlex.split(facts["command"])
+    assert words == [
+        *("aspectra", "bench", "run", "beir=FOLDER", "--option", "1.pools=no"),
+        *("--recipe", "bm25", "--recipe", "bm25 | top(5) | rerank(method=yes-no)"),
+        *("--depth", "7", "--oracle", "error=0.1", "--measure", "nDCG@10", "--no-encoder", "--output", "DIR"),
+    ]
+    results = json.loads((tmp_path / "exp" / "results.json").read_text("utf-8"))
+    assert facts["results_hash"] == digest(results)
+    assert str(tmp_path) not in (tmp_path / "exp" / "manifest.json").read_text("utf-8")
+    simulated = facts["cells"][1]
+    assert simulated["model"] == "oracle(error=0.1,bias=0,malformed=0,seed=0)"
+    assert simulated["made_by"] == [__version__]
+
+
+def test_recorded_rankings_are_scored_after_prompts_have_changed(folder, tmp_path, monkeypatch):
+    study = study_of(
+        folder, Recipe.parse("bm25 | top(5) | rerank(method=yes-no)"), encoders=(), oracle="error=0"
+    )
+    first = run(study, tmp_path / "exp")
+    monkeypatch.setattr(experiment, "prompts_hash", lambda _: "others")
+    (scored,) = score_study(open_study(tmp_path / "exp"))
+    assert scored.evaluations["gold"].means == first.outcomes[0].evaluations["gold"].means
+    assert run(study, tmp_path / "exp").made == first.made, "other prompts, other rankings"

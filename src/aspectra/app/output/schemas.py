@@ -253,12 +253,13 @@ def _document_of(name: str, about: str, kind: type, **more: type) -> type[msgspe
 
 
 class LoaderOption(_Part, frozen=True):
-    """An option of a benchmark's loader; without ``values`` it takes any text."""
+    """An option of a benchmark's loader, of any text without ``values``; ``corpus``: it changes papers."""
 
     name: str
     help: str
     values: list[str]
     default: str
+    corpus: bool
 
 
 class BenchmarkFacts(_Part, frozen=True):

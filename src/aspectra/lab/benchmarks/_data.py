@@ -20,6 +20,9 @@ class Collection(Value, frozen=True):
         licence, source: what its owners allow, where it comes from and whom to cite.
         measures: canonical names of the measures reported; empty takes those of the benchmark.
         file: a file that only this collection has, or "".
+        folder: name of the folder that it is recognised by, one of the last three of the path, or "".
+        qrels: names of judgements that it is recognised by.
+        seed: whether a query whose id is a document's is that paper.
     """
 
     name: str
@@ -27,6 +30,14 @@ class Collection(Value, frozen=True):
     source: str
     measures: tuple[str, ...] = ()
     file: str = ""
+    folder: str = ""
+    qrels: tuple[str, ...] = ()
+    seed: bool = False
+
+
+def collections() -> list[Collection]:
+    """All of ``data/collections.toml``, in its order."""
+    return [collection(name) for name in read_data("collections.toml")]
 
 
 def collection(name: str) -> Collection:

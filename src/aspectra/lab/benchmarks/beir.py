@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
-from aspectra.lab.benchmarks._data import Collection, collection
+from aspectra.lab.benchmarks._data import Collection, collections
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
@@ -30,18 +30,19 @@ _YES_NO = ("yes", "no")
     about="Any folder in the layout of BEIR: corpus.jsonl, queries.jsonl and judgements.",
     files="corpus.jsonl, queries.jsonl, and qrels.tsv, qrels/SPLIT.tsv or qrels_NAME.tsv.",
     options=(
-        Option("qrels", "which judgements, where there are several"),
+        Option("qrels", "which judgements, where there are several", corpus=False),
         Option("corpus", "another file or folder to take the documents from"),
         Option(
             "pools",
             "rank only judged documents, or the whole collection; without it: only judged ones for instructed"
             " queries whose judgements list irrelevant documents",
             _YES_NO,
+            corpus=False,
         ),
-        Option("seed", "a query whose id is a document's is that paper", _YES_NO),
-        Option("name", "of the benchmark, in tables"),
-        Option("licence", "as its owners state it"),
-        Option("source", "where it comes from, and whom to cite"),
+        Option("seed", "a query whose id is a document's is that paper", _YES_NO, corpus=False),
+        Option("name", "of the benchmark, in tables", corpus=False),
+        Option("licence", "as its owners state it", corpus=False),
+        Option("source", "where it comes from, and whom to cite", corpus=False),
     ),
     measures=("nDCG@10", "R@100"),
 )
@@ -58,7 +59,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
     corpus = Corpus(lambda: folder.rows(*documents))
     scan = corpus.scan()
-    as_seed = (options["seed"] or ("yes" if known.name == "acl-fulltext" else "no")) == "yes"
+    as_seed = options["seed"] == "yes" if options["seed"] else known.seed
     topics = [_topic(row, as_seed and own_id(row) in scan.ids) for row in folder.rows(*queries)]
     given = folder.qrels(judgements)
     own = sum(grades.pop(query, None) is not None for query, grades in given.items())
@@ -120,13 +121,9 @@ def _judgements(folder: Folder, which: str) -> tuple[str, Path]:
 
 
 def _known(path: Path, which: str) -> Collection:
-    folders = [part.casefold() for part in path.resolve().parts[-3:]]
-    for name in ("birco", "litquery"):
-        if name in folders:
-            return collection(name)
-    if which in ("cited", "citing") or folders[-1] == "acl-fulltext":
-        return collection("acl-fulltext")
-    return Collection("beir", "not stated in the folder", "not stated in the folder")
+    folders = {part.casefold() for part in path.resolve().parts[-3:]}
+    plain = Collection("beir", "not stated in the folder", "not stated in the folder")
+    return next((one for one in collections() if one.folder in folders or which in one.qrels), plain)
 
 
 def _name(path: Path, known: Collection, which: str) -> str:

@@ -80,14 +80,16 @@ def aspect_text(paper: Paper, facet: str) -> str:
             "instruction",
             "the wording that names the facet; without it the facet is passed as an aspect",
             VARIANTS,
+            corpus=False,
         ),
         Option(
             "ratings",
             "whose ratings: adjudicated, the greatest, the least, or one annotator's",
             _RATINGS,
             "adju",
+            corpus=False,
         ),
-        Option("facet", "only this facet", FACETS),
+        Option("facet", "only this facet", FACETS, corpus=False),
         Option(
             "roles",
             "the release's own roles of sentences, or none, so that the library's lens predicts them",

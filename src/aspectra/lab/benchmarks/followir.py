@@ -32,7 +32,7 @@ _MODES = ("original", "instructed")
         "huggingface.co/jhu-clsp. Cite: Weller et al., FollowIR: Evaluating and Teaching Information"
         " Retrieval Models to Follow Instructions, 2024"
     ),
-    options=(Option("pools", "re-rank top_ranked where it is there", ("yes", "no"), "yes"),),
+    options=(Option("pools", "re-rank top_ranked where it is there", ("yes", "no"), "yes", corpus=False),),
     measures=("p-MRR", "nDCG@5", "AP(cut=1000)"),
     preset="followir-2024",
     # Which revision the paper used is not known.

@@ -103,6 +103,7 @@ class Benchmark:
         audit: what loading found.
         seeds: where queries are papers that the corpus need not hold: those papers with all their text,
             streaming, under the ids in :attr:`Topic.group`; else None.
+        options: those that change the papers (:attr:`Option.corpus`), where they differ from their defaults.
     """
 
     name: str
@@ -119,6 +120,25 @@ class Benchmark:
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit)
     seeds: Callable[[], Iterator[Paper]] | None = None
+    options: Mapping[str, str] = field(default_factory=lambda: _NONE)
+
+    @property
+    def corpus(self) -> str:
+        """What the papers depend on: the revision of the files, and the options that change what is read.
+
+        Libraries of benchmarks are told apart by it.
+        """
+        return " ".join([self.revision, *(f"{name}={value}" for name, value in sorted(self.options.items()))])
+
+    @property
+    def judgement_hash(self) -> str:
+        """Changes with any grade of any judgement set."""
+        return digest(
+            {
+                name: {topic: dict(docs) for topic, docs in grades.items()}
+                for name, grades in self.qrels.items()
+            }
+        )
 
     def facts(self) -> dict[str, Any]:
         """Everything known of it but its papers, topics and judgements, as JSON."""
@@ -165,12 +185,15 @@ class Option:
         help: what it does, one line.
         values: those it can have; () for any text.
         default: its value where none is given.
+        corpus: whether it changes the papers, so that each value needs a library of its own; False where it
+            only chooses topics, pools, judgements or names.
     """
 
     name: str
     help: str
     values: tuple[str, ...] = ()
     default: str = ""
+    corpus: bool = True
 
     def __str__(self) -> str:
         """The option as help prints it: ``text=title-abstract|full [title-abstract]: what is indexed``."""
@@ -197,9 +220,15 @@ class HubSet:
 
 # Options that every benchmark has.
 COMMON = (
-    Option("checksums", "file of pinned SHA-256 sums; a file that differs is an error"),
-    Option("revision", "name of the files' revision, instead of a hash of their checksums"),
-    Option("duplicates", "which grade counts where a pair is judged twice", DUPLICATES, DUPLICATES[0]),
+    Option("checksums", "file of pinned SHA-256 sums; a file that differs is an error", corpus=False),
+    Option("revision", "name of the files' revision, instead of a hash of their checksums", corpus=False),
+    Option(
+        "duplicates",
+        "which grade counts where a pair is judged twice",
+        DUPLICATES,
+        DUPLICATES[0],
+        corpus=False,
+    ),
 )
 
 
@@ -263,6 +292,11 @@ class Declaration:
             licence=found.licence or self.licence,
             source=found.source or self.source,
             measures=found.measures or self.measures,
+            options={
+                option.name: chosen[option.name]
+                for option in self.options
+                if option.corpus and chosen[option.name] != option.default
+            },
         )
 
 

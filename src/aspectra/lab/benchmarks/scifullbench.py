@@ -66,8 +66,8 @@ class _Query:
         " introduces SciFullBench"
     ),
     options=(
-        Option("venue", "only this venue"),
-        Option("direction", "only references, citations, or the folder of one task"),
+        Option("venue", "only this venue", corpus=False),
+        Option("direction", "only references, citations, or the folder of one task", corpus=False),
         Option(
             "text",
             "what of a document is indexed; chunks and full texts come from the corpus file. Queries always"

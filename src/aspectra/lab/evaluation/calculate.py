@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.evaluation.inputs import Inputs, by_mode, some
 from aspectra.lab.evaluation.means import Evaluation, Labels, Score, nested_mean
 from aspectra.lab.evaluation.presets import Preset, get_preset
@@ -98,6 +99,7 @@ def evaluate(
     def mean_of(measure: Measure, mode: str) -> Score:
         if (measure, mode) not in means:
             own, lost = values[measure, mode]
+            _check_numbers(measure, own)
             defined = {unit: v for unit, v in own.items() if v is not None}
             undefined = tuple(sorted(unit for unit, v in own.items() if v is None))
             if measure.family.combine and measure.family.of:
@@ -123,6 +125,17 @@ def evaluate(
         spellings=spellings,
         remarks=tuple(job.remarks),
     )
+
+
+def _check_numbers(measure: Measure, values: Mapping[str, float | None]) -> None:
+    """Refuse what would make a mean NaN or infinite; a measure without a value returns None instead."""
+    bad = next((unit for unit, v in values.items() if v is not None and not math.isfinite(v)), None)
+    if bad is not None:
+        raise BadInput(
+            f"{measure} of {bad!r} is {values[bad]}",
+            why="a value that is no number cannot be averaged",
+            hint="its measure must return None where it is undefined",
+        )
 
 
 def _check_needs(

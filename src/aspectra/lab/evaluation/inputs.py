@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -64,6 +65,15 @@ class Inputs:
     without_relevant: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for table in {id(table): table for table in self.qrels.values()}.values():
+            for topic, docs in table.items():
+                bad = next((doc for doc, grade in docs.items() if not math.isfinite(grade)), None)
+                if bad is not None:
+                    raise BadInput(
+                        f"topic {topic!r} has a grade that is not a number for {bad!r}: {docs[bad]}",
+                        why="it would count as unjudged",
+                        hint="leave such judgements out",
+                    )
         judged = {id(table): table for table in self.qrels.values()}.values()
         lost = sum(
             doc in table.get(t, {}) for table in judged for t, docs in self.excluded.items() for doc in docs

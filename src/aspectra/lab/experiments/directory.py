@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -106,7 +106,13 @@ class Opened:
                     hint="bring the files back, or run the experiment again",
                 )
         about = self.about
-        return benchmarks, self.study.cells(benchmarks, about.states, remote=about.remote, model=about.model)
+        cells = self.study.cells(benchmarks, about.states, remote=about.remote, model=about.model)
+        # What was recorded is scored, whatever a ranking made now would depend on: prompts may have changed.
+        keys = {(c["benchmark"], c["protocol"], c["recipe"]): c["cell"] for c in about.cells}
+        return benchmarks, [
+            replace(cell, recorded=keys.get((cell.benchmark.name, cell.protocol, cell.recipe.name), ""))
+            for cell in cells
+        ]
 
 
 def save_study(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, LibraryBusy, UsageError
+from aspectra.base.files import make_folder, write_durably
 from aspectra.base.progress import Progress, quiet
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
@@ -77,7 +78,7 @@ def run_study(
         BadInput: a benchmark cannot be read, or topics could not be ranked and ``incomplete`` is False.
         UsageError: the study needs something that a benchmark does not have.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with ExitStack() as stack:
         try:
             stack.enter_context(WriterLock(folder, "bench run"))
@@ -117,11 +118,13 @@ def run_study(
                 )
             kept = sum(len(records.of(cell.key)) for cell in cells) - made
             outcomes = _score(cells, records, study, incomplete)
-            write_json(folder / FILES["results"], results(outcomes))
-            facts = manifest(outcomes, records, searchers)
+            found = results(outcomes)
+            write_json(folder / FILES["results"], found)
+            facts = manifest(study, outcomes, records, searchers, results=found)
             write_json(folder / FILES["manifest"], {**facts, "failures": failures})
         for name, table in main_tables(outcomes).items():
-            _write(folder / FILES["tables"] / f"{name}.md", render(table, "markdown"))
+            make_folder(folder / FILES["tables"])
+            write_durably(folder / FILES["tables"] / f"{name}.md", render(table, "markdown"))
     return Finished(tuple(outcomes), made, kept, tuple(failures))
 
 
@@ -188,7 +191,11 @@ def results(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "format": 1,
         "benchmarks": {
-            name: {**b.facts(), "labels": {topic: held for topic, held in labels_of(b).items() if held}}
+            name: {
+                **b.facts(),
+                "judgement_hash": b.judgement_hash,
+                "labels": {topic: held for topic, held in labels_of(b).items() if held},
+            }
             for name, b in benchmarks.items()
         },
         "cells": [_cell(outcome) for outcome in outcomes],
@@ -237,8 +244,3 @@ def recorded_run(opened: Opened, cell: Mapping[str, str], *, mode: str = "origin
         )
     data = {r.topic: dict(zip(r.ids, r.scores, strict=True)) for r in chosen}
     return Run(data, cell["recipe"])
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")

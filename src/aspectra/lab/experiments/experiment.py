@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,9 @@ from aspectra.base.errors import BadInput, NoSuchPaper, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.progress import Progress, quiet
 from aspectra.base.values import replace
+from aspectra.base.version import __version__
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
+from aspectra.lab.experiments.identity import prompts_hash, topics_hash
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
@@ -38,6 +40,7 @@ __all__ = [
     "needs_full_text",
     "needs_style",
     "needs_vectors",
+    "placed_whole",
     "run_cells",
     "topic_query",
 ]
@@ -61,6 +64,7 @@ class Cell:
         repeats: runs wanted; a deterministic recipe is run once all the same.
         deterministic: whether every run gives the same ranking.
         model: name of the language model that its stages call, or "".
+        recorded: the key that it was run under, for a cell that is only scored; "" computes it.
     """
 
     recipe: Recipe
@@ -71,13 +75,23 @@ class Cell:
     repeats: int = 1
     deterministic: bool = True
     model: str = ""
+    recorded: str = ""
 
     @cached_property
     def key(self) -> str:
-        """A hash of whatever a ranking depends on, topics included: options may change those."""
-        parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol]
-        searched = [self.depth, self.state, _topics_hash(self.benchmark, self.protocol)]
-        return digest([*parts, *searched, *([self.model] if self.model else [])])[:16]
+        """A hash of whatever a ranking depends on, topics included: options may change those.
+
+        Where a model is called also its name, the prompts, and the judgements, which a simulated model reads.
+        Measures and presets are no part of it: they score rankings, and make none. Neither is the version of
+        the program, which every record names.
+        """
+        if self.recorded:
+            return self.recorded
+        parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol, self.depth]
+        parts += [self.state, topics_hash(self.benchmark, pools=self.protocol == "pool")]
+        if self.model:
+            parts += [self.model, prompts_hash(self.recipe), self.benchmark.judgement_hash]
+        return digest(parts)[:16]
 
     @property
     def runs(self) -> int:
@@ -89,24 +103,6 @@ class Cell:
         """Recipe, benchmark and protocol, for messages."""
         pool = " (pools)" if self.protocol == "pool" else ""
         return f"{self.recipe.name} on {self.benchmark.name}{pool}"
-
-
-def _topics_hash(benchmark: Benchmark, protocol: Protocol) -> str:
-    """Hash of the topics, and of what may be ranked for them."""
-    rows = []
-    for topic in benchmark.topics:
-        row: list[object] = [
-            topic.id,
-            topic.text,
-            topic.seed,
-            topic.aspect,
-            sorted(topic.instructions.items()),
-        ]
-        row.append(sorted(benchmark.excluded.get(topic.id, ())))
-        if protocol == "pool" and benchmark.pools is not None:
-            row.append(list(benchmark.pools.get(topic.id, ())))
-        rows.append(row)
-    return digest(rows)
 
 
 def needs_vectors(recipe: Recipe) -> bool:
@@ -169,7 +165,7 @@ def benchmark_library(
         UsageError: the folder holds another corpus.
     """
     library = Store.create(folder)
-    mark = f"{benchmark.name} {benchmark.revision}"
+    mark = f"{benchmark.name} {benchmark.corpus}"
     held = library.meta("benchmark")
     if held and held != mark:
         raise UsageError(
@@ -294,7 +290,16 @@ def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, 
         held = (benchmark.pools or {}).get(topic.id, ())
         pool = tuple(i for i in held if i not in dropped and i != topic.seed)
         if not pool:  # nothing to rank
-            return Record(cell.key, topic.id, mode, repeat, (), (), 0.0)
+            return Record(
+                cell=cell.key,
+                topic=topic.id,
+                mode=mode,
+                repeat=repeat,
+                ids=(),
+                scores=(),
+                seconds=0.0,
+                version=__version__,
+            )
     clock = perf_counter()
     try:
         query = topic_query(topic, mode, cell.depth if pool is None else len(pool))
@@ -307,12 +312,39 @@ def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, 
     for step in result.steps:
         if step.stopped is not None:
             raise step.stopped
-    ids, values = list(result.ids), list(result.scores)
-    # Everything in the pool must have a place: what was not ranked follows, in the one order.
-    rest = sorted(set(pool or ()) - set(ids), reverse=True)
-    lowest = min(values, default=0.0)
-    values += [lowest - 1.0 - n for n in range(len(rest))]
-    tally = sum((step.tally for step in result.steps), Tally())
-    seconds = perf_counter() - clock
-    ranked = tuple(ids + rest), tuple(values)
-    return Record(cell.key, topic.id, mode, repeat, *ranked, seconds, tally, len(rest))
+    ids, scores, late = placed_whole(result.ids, result.scores, pool or ())
+    return Record(
+        cell=cell.key,
+        topic=topic.id,
+        mode=mode,
+        repeat=repeat,
+        ids=ids,
+        scores=scores,
+        seconds=perf_counter() - clock,
+        tally=sum((step.tally for step in result.steps), Tally()),
+        missing=late,
+        version=__version__,
+    )
+
+
+def placed_whole(
+    ids: Sequence[str], scores: Sequence[float], pool: Collection[str]
+) -> tuple[tuple[str, ...], tuple[float, ...], int]:
+    """A ranking in which every paper of a pool has a place, and how many the recipe did not rank.
+
+    Those follow all that were ranked, by id, descending, as the default order of ties is; each one scores 1
+    less than the one before, so that no preset orders them otherwise. No order of the pool's file is used: it
+    may list relevant papers first.
+
+    Args:
+        ids: as ranked, best first.
+        scores: theirs.
+        pool: what must be ranked; empty for a collection.
+
+    >>> placed_whole(["b"], [0.5], ["a9", "b", "a10", "c"])
+    (('b', 'c', 'a9', 'a10'), (0.5, -0.5, -1.5, -2.5), 3)
+    """
+    rest = sorted(set(pool) - set(ids), reverse=True)
+    lowest = min(scores, default=0.0)
+    below = [lowest - 1.0 - n for n in range(len(rest))]
+    return (*ids, *rest), (*scores, *below), len(rest)

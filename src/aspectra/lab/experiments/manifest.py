@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,15 +12,29 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from aspectra.base.files import make_folder, write_durably
+from aspectra.base.hashing import digest
 from aspectra.base.version import __version__
 from aspectra.lab.experiments.experiment import Cell
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.experiments.study import Study
 from aspectra.search.searcher import Searcher
 
-__all__ = ["cell_facts", "manifest", "write_json"]
+__all__ = ["cell_facts", "command_of", "manifest", "write_json"]
 
-_PACKAGES = ("numpy", "bm25s", "PyStemmer", "openvino", "tokenizers", "torch", "sentence-transformers")
+# Those whose version can change a ranking.
+_PACKAGES = (
+    "numpy",
+    "bm25s",
+    "PyStemmer",
+    "openvino",
+    "tokenizers",
+    "torch",
+    "sentence-transformers",
+    "httpx",
+    "msgspec",
+)
 
 
 def _versions() -> dict[str, str]:
@@ -61,6 +75,7 @@ def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
         **cell_facts(outcome),
         "recipe": cell.recipe.to_dict(),
         "revision": cell.benchmark.revision,
+        "made_by": sorted({r.version for r in records.of(cell.key) if r.version}),
         "ties": _ties(records, cell),
         "seconds": round(sum(r.seconds for r in records.of(cell.key)), 3),
         "cost": dict(outcome.cost),
@@ -69,17 +84,57 @@ def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
     }
 
 
+def command_of(study: Study) -> str:
+    """The command that runs the study elsewhere: FOLDER and FILE.toml take the place of paths.
+
+    Seeds are part of what they seed: an oracle's is one of its rates.
+    """
+    words = ["aspectra", "bench", "run", *(f"{source.benchmark}=FOLDER" for source in study.sources)]
+    for number, source in enumerate(study.sources, 1):
+        for name, value in source.options.items():
+            words += ["--option", f"{number}.{name}={value}"]
+    for recipe in study.recipes:
+        spelled = all(isinstance(step, str) for step in recipe.steps) and not recipe.instruction
+        words += ["--recipe", " | ".join(map(str, recipe.steps)) if spelled else f"{recipe.name}.toml"]
+    default = Study(study.sources, study.recipes)
+    for name in ("protocol", "depth", "preset", "repeats", "oracle"):
+        if (value := getattr(study, name)) != getattr(default, name):
+            words += [f"--{name}", str(value)]
+    for name, values in (("mode", study.modes), ("measure", study.measures), ("encoder", study.encoders)):
+        for value in values or ():
+            words += [f"--{name}", value]
+    words += ["--no-encoder"] if study.encoders == () else []
+    return shlex.join([*words, "--output", "DIR"])
+
+
 def manifest(
-    outcomes: Sequence[Outcome], records: Records, searchers: Mapping[str, Searcher]
+    study: Study,
+    outcomes: Sequence[Outcome],
+    records: Records,
+    searchers: Mapping[str, Searcher],
+    *,
+    results: Any = None,
 ) -> dict[str, Any]:
-    """The manifest of an experiment."""
+    """The manifest of an experiment; it holds no path and no name of a machine.
+
+    Args:
+        study: what was to be measured.
+        outcomes: of all cells.
+        records: their rankings.
+        searchers: benchmark -> searcher over its corpus.
+        results: what ``results.json`` holds, whose hash ties the two files together.
+    """
     benchmarks = {o.cell.benchmark.name: o.cell.benchmark for o in outcomes}
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command_of(study),
+        "results_hash": digest(results),
         "versions": _versions(),
         "benchmarks": {
             name: {
                 **b.facts(),
+                "corpus": b.corpus,
+                "judgement_hash": b.judgement_hash,
                 "index": {
                     key: searchers[name].index.manifest[key]
                     for key in ("generation", "state", "papers", "settings", "views")
@@ -92,8 +147,10 @@ def manifest(
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    os.replace(temporary, path)
+    """Write a file whole or not at all; it is on the disk when this returns.
+
+    Raises:
+        ValueError: a number is NaN or infinite: no result may hold one.
+    """
+    make_folder(path.parent)
+    write_durably(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.means import Score
 from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, first_of, set_shown
 from aspectra.lab.reports.tables import Cell as TableCell
-from aspectra.lab.reports.tables import Number, Table
-from aspectra.lab.statistics.significance import bootstrap, compare
+from aspectra.lab.statistics.significance import SMALL, Interval, compare, mean_interval
 
 __all__ = ["breakdown_table", "breakdown_tables", "main_table", "main_tables"]
-
-# Judgement set, measure, mode.
-Column = tuple[str, str, str]
 
 
 def _scores(outcome: Outcome) -> dict[Column, Score]:
     return {(name, str(score.measure), score.mode): score for name, score in outcome.scores()}
 
 
-def _heading(column: Column, sets: set[str]) -> str:
-    name, measure, mode = column
-    shown = [measure]
-    if mode:
-        shown.append(mode[:3])
-    if name == "pooled" or (name == "gold" and "pooled" in sets):
-        shown.append(name)
-    return " ".join(shown)
+def _heading(column: Column, columns: Collection[Column]) -> str:
+    _, measure, mode = column
+    return " ".join(filter(None, (measure, mode[:3], set_shown(column, columns))))
+
+
+def _interval(score: Score) -> Interval | None:
+    """Of the mean; None where the mean is not the plain one over units, of which the interval would be."""
+    span = mean_interval(score.values)
+    if span is None or score.mean is None:
+        return None
+    return span if math.isclose(0.5 * (span.low + span.high), score.mean, abs_tol=1e-9) else None
 
 
 def _places(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
@@ -59,7 +60,7 @@ def main_table(
         title: of the table.
         outcomes: of one benchmark under one protocol.
         baseline: name of the recipe that others are compared with by paired t-tests; "" for no test.
-        intervals: also print 95 % bootstrap intervals over units.
+        intervals: also print 95 % t-intervals over units, of means that are plain means over units.
 
     Raises:
         UsageError: there is no such baseline.
@@ -68,11 +69,10 @@ def main_table(
         raise UsageError("there is nothing to print")
     found = [_scores(outcome) for outcome in outcomes]
     columns = list(dict.fromkeys(column for scores in found for column in scores))
-    sets = {name for name, _, _ in columns}
     names = [o.cell.recipe.name for o in outcomes]
     if baseline and baseline not in names:
         raise UsageError(f"no recipe is called {baseline!r}", why="there are " + ", ".join(names))
-    header = ["recipe", *(_heading(c, sets) for c in columns), "ms/query"]
+    header = ["recipe", *(_heading(c, columns) for c in columns), "ms/query"]
     paid = sorted({name for o in outcomes for name in o.cost})
     header += paid
     rows: list[tuple[TableCell, ...]] = []
@@ -85,7 +85,7 @@ def main_table(
             if score is None or score.mean is None:
                 cells.append(None)
                 continue
-            span = bootstrap(score.values) if intervals and len(score.values) > 1 else None
+            span = _interval(score) if intervals else None
             deviation = outcome.deviations.get(column)
             cells.append(Number.of(score.mean, score.measure.family.scale, span, deviation))
         cells.append(round(1000 * outcome.seconds, 1))
@@ -106,7 +106,10 @@ def main_table(
     if baseline:
         notes.append(f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05")
     if intervals:
-        notes.append("in brackets: 95 % bootstrap intervals over units")
+        notes.append(
+            "in brackets: 95 % t-intervals of means over units, not of differences between recipes; none "
+            "where a mean is of other means (folds, pairs) or of a ratio"
+        )
     return Table(title, tuple(header), tuple(rows), tuple(notes), 2, marks, frozenset(best))
 
 
@@ -136,7 +139,9 @@ def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[
     units: dict[int, list[str]] = {}
     for column, score in scores.items():
         units.setdefault(score.units, []).append(column[1])
-    counted = "; ".join(f"{n} units: {', '.join(dict.fromkeys(m))}" for n, m in units.items())
+    counted = "; ".join(
+        f"{n} units{', small' if n < SMALL else ''}: {', '.join(dict.fromkeys(m))}" for n, m in units.items()
+    )
     what = (
         "each topic's pool is ranked" if first.cell.protocol == "pool" else "the whole collection is ranked"
     )
@@ -145,6 +150,7 @@ def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[
         f"{what}",
         f"preset {first.preset}; {counted}; measures x100 except ranks, distances and percents",
     ]
+    notes += [SMALL_NOTE] if any(n < SMALL for n in units) else []
     notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
     if any(o.appended for o in outcomes):
         late = ", ".join(f"{o.cell.recipe.name} {o.appended}" for o in outcomes if o.appended)
@@ -160,8 +166,9 @@ def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[
             "deviation is 0"
         )
     notes += list(dict.fromkeys(n for o in outcomes for n in o.notes))
-    notes += list(dict.fromkeys(r for o in outcomes for e in o.evaluations.values() for r in e.remarks))[:6]
-    notes += [f"on load: {problem}" for problem in benchmark.audit.problems[:6]]
+    remarks = list(dict.fromkeys(r for o in outcomes for e in o.evaluations.values() for r in e.remarks))
+    notes += first_of(remarks, 6, "results.json")
+    notes += [f"on load: {problem}" for problem in first_of(benchmark.audit.problems, 6, "bench audit")]
     return notes
 
 
@@ -177,12 +184,14 @@ def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label
     rows: list[tuple[TableCell, ...]] = []
     found: list[dict[str, tuple[float, int]]] = []
     names: list[str] = []
+    unlabelled = 0
     for outcome in outcomes:
         for held, score in outcome.scores():
             if score.spelling == measure and score.values:
                 labels = outcome.evaluations[held].labels
                 scale = score.measure.family.scale
-                parts = {k: (scale * v, n) for k, (v, n) in score.by(labels, label).items() if k}
+                parts = {k: (scale * v, n) for k, (v, n) in score.by(labels, label).items()}
+                unlabelled = max(unlabelled, parts.pop("", (0.0, 0))[1])
                 found.append(parts)
                 names.append(outcome.cell.recipe.name)
                 break
@@ -192,10 +201,13 @@ def breakdown_table(title: str, outcomes: Sequence[Outcome], measure: str, label
     for recipe, parts in zip(names, found, strict=True):
         means = [parts[v][0] if v in parts else None for v in values]
         known = [m for m in means if m is not None]
-        rows.append((recipe, *means, sum(known) / len(known) if known else None))
-    counts = ", ".join(f"{v} {found[0][v][1]}" for v in values if v in found[0])
-    header = ("recipe", *values, f"mean of {label}s")
-    return Table(title, header, tuple(rows), (f"{measure}; units: {counts}",))
+        # Over some of the values it would not be comparable with the other rows.
+        rows.append((recipe, *means, math.fsum(known) / len(known) if len(known) == len(values) else None))
+    sizes = {v: sorted({parts[v][1] for parts in found if v in parts}) for v in values}
+    counts = ", ".join(f"{v} {' or '.join(map(str, n))}" for v, n in sizes.items())
+    notes = [f"{measure}; units: {counts}"]
+    notes += [f"{unlabelled:,} units have no {label} and are in no column"] if unlabelled else []
+    return Table(title, ("recipe", *values, f"mean of {label}s"), tuple(rows), tuple(notes))
 
 
 def breakdown_tables(outcomes: Sequence[Outcome], label: str) -> list[Table]:

@@ -1,8 +1,8 @@
-"""The append-only record of an experiment: every finished (recipe, topic, mode, repeat), once."""
+"""The append-only record of an experiment: every finished (cell, topic, mode, repeat), once."""
 
 from __future__ import annotations
 
-import os
+import contextlib
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -10,6 +10,7 @@ from typing import BinaryIO
 import msgspec
 
 from aspectra.base.errors import AspectraError, BadInput
+from aspectra.base.files import disk, make_folder
 from aspectra.base.values import Value
 from aspectra.search.step import Tally
 
@@ -25,7 +26,8 @@ class Record(Value, frozen=True):
         ids, scores: best first, tie-free order.
         seconds: time of this ranking.
         tally: the calls of its stages to a model, and what they cost.
-        missing: judged or pooled documents that the recipe did not rank, appended or not.
+        missing: documents of the pool that the recipe did not rank, which follow behind.
+        version: of the program that made it.
     """
 
     cell: str
@@ -37,6 +39,7 @@ class Record(Value, frozen=True):
     seconds: float
     tally: Tally = Tally()
     missing: int = 0
+    version: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -65,13 +68,14 @@ class Records:
         if not write:
             self._read()
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
         whole = self._read()
         try:
-            self._stream = path.open("ab")
+            make_folder(path.parent)
+            self._stream = disk().create(path, "ab")
             self._stream.truncate(whole)
+            disk().sync_folder(path.parent)
         except OSError as error:
-            raise AspectraError(f"cannot write {path}", why=error.strerror or str(error)) from error
+            raise self._unwritten(error) from error
 
     def _read(self) -> int:
         """Load finished records; returns the length of the undamaged part in bytes."""
@@ -115,11 +119,23 @@ class Records:
     def add(self, record: Record) -> None:
         """Keep a record; it is on disk when this returns."""
         if self._stream is None:
-            raise AspectraError(f"{self.path} was opened for reading only")
-        self._stream.write(msgspec.json.encode(record) + b"\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+            raise AspectraError(f"{self.path} is not open for writing")
+        try:
+            self._stream.write(msgspec.json.encode(record) + b"\n")
+            disk().sync_stream(self._stream)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # it tries once more to write
+                self._stream.close()
+            self._stream = None  # a line may be cut off: nothing may follow it
+            raise self._unwritten(error) from error
         self._keep(record)
+
+    def _unwritten(self, error: OSError) -> AspectraError:
+        return AspectraError(
+            f"cannot write {self.path}",
+            why=error.strerror or str(error),
+            hint="make room or allow writing there, then run the command again: finished rankings are reused",
+        )
 
     def close(self) -> None:
         """Close the file."""

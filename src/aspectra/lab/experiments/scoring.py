@@ -34,11 +34,12 @@ class Outcome:
             p-MRR over the ordered pairs of aspects of one seed, where the benchmark has aspects.
         topics, ranked: topics of the benchmark, and those with a recorded ranking.
         seconds: median time of one ranking.
-        appended: documents of pools that the recipe did not rank and that follow behind.
+        appended: documents of pools that the recipe did not rank and that follow behind, see
+            :func:`~aspectra.lab.experiments.experiment.placed_whole`.
         tally: sum over all rankings.
-        deviations: (judgement set, measure, mode) -> standard deviation of the means of the runs, where
-            there were to be several runs: 0 for a deterministic recipe, which is run once. Values and means
-            are then means over the runs.
+        deviations: (judgement set, measure, mode) -> standard deviation (n - 1) of the means of the runs,
+            where there were to be several: 0 for a deterministic recipe, which is run once; absent where
+            fewer than two runs have a mean. Values and means are then means over the runs.
         notes: measures that were left out, each one sentence.
     """
 
@@ -131,7 +132,7 @@ def score_cell(
     if made < total:
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
     scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs if run]
-    evaluations, deviations = _over_runs(scored, cell.repeats)
+    evaluations, deviations = _over_runs(scored, cell)
     return Outcome(
         cell=cell,
         preset=preset,
@@ -142,7 +143,7 @@ def score_cell(
         appended=sum(r.missing for r in held),
         tally=sum((r.tally for r in held), Tally()),
         deviations=deviations,
-        notes=(*notes, *_degraded(held)),
+        notes=(*notes, *_degraded(held), *_versions(held)),
     )
 
 
@@ -153,6 +154,11 @@ def _degraded(held: Sequence[Record]) -> list[str]:
     total = sum((r.tally for r in held), Tally())
     why = f"{total.repairs:,} of {total.questions:,} answers were missing or repaired"
     return [f"{bad:,} of {len(held):,} rankings are degraded: {why}"]
+
+
+def _versions(held: Sequence[Record]) -> list[str]:
+    found = sorted({r.version or "unknown" for r in held})
+    return [f"rankings were made by several versions: {', '.join(found)}"] if len(found) > 1 else []
 
 
 def _scorable(
@@ -230,7 +236,7 @@ def _score_run(
 
 
 def _over_runs(
-    scored: Sequence[dict[str, Evaluation]], repeats: int
+    scored: Sequence[dict[str, Evaluation]], cell: Cell
 ) -> tuple[dict[str, Evaluation], dict[tuple[str, str, str], float]]:
     """Means over runs of values and means, and the standard deviations of the means."""
     if not scored:
@@ -239,21 +245,27 @@ def _over_runs(
     deviations: dict[tuple[str, str, str], float] = {}
     for name, first in scored[0].items():
         every = [run[name] for run in scored if name in run]
+        remarks = [remark for evaluation in every for remark in evaluation.remarks]
         scores = []
         for number, score in enumerate(first.scores):
             same = [evaluation.scores[number] for evaluation in every]
             means = [s.mean for s in same if s.mean is not None]
-            if repeats > 1 and means:
+            if cell.repeats > 1 and (len(means) > 1 or (means and cell.deterministic)):
                 spread = statistics.stdev(means) if len(means) > 1 else 0.0
                 deviations[name, str(score.measure), score.mode] = spread
             if len(same) > 1:
-                units = [u for u in score.values if all(u in s.values for s in same)]
+                every_unit = dict.fromkeys(unit for s in same for unit in s.values)
+                units = [u for u in every_unit if all(u in s.values for s in same)]
                 values = {u: math.fsum(s.values[u] for s in same) / len(same) for u in units}
                 mean = math.fsum(means) / len(means) if means else None
                 score = replace(score, values=values, mean=mean)  # noqa: PLW2901
+                if lost := len(every_unit) - len(units):
+                    remarks.append(
+                        f"{score.spelling}: {lost:,} units have a value in some of {len(same)} runs only, and"
+                        " are in the means of those"
+                    )
             scores.append(score)
-        remarks = tuple(dict.fromkeys(r for evaluation in every for r in evaluation.remarks))
-        out[name] = replace(first, scores=tuple(scores), remarks=remarks)
+        out[name] = replace(first, scores=tuple(scores), remarks=tuple(dict.fromkeys(remarks)))
     return out, deviations
 
 

@@ -197,6 +197,6 @@ def protocols_of(wanted: str, benchmark: Benchmark) -> tuple[Protocol, ...]:
 
 
 def library_folder(libraries: Path, benchmark: Benchmark, settings: IndexSettings) -> Path:
-    """The folder of a benchmark's library: one for each revision and way of indexing."""
+    """The folder of a benchmark's library: one for each corpus and way of indexing."""
     name = "".join(c if c.isalnum() else "-" for c in benchmark.name)
-    return libraries / f"{name}-{digest([benchmark.name, benchmark.revision, settings.dumps()])[:10]}"
+    return libraries / f"{name}-{digest([benchmark.name, benchmark.corpus, settings.dumps()])[:10]}"

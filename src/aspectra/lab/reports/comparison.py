@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +13,19 @@ from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published
 from aspectra.lab.reports.published import tables as published_numbers
-from aspectra.lab.reports.tables import Number, Table
-from aspectra.lab.statistics.significance import bootstrap, compare, win_tie_loss
+from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, set_shown
+from aspectra.lab.statistics.significance import SMALL, compare, win_tie_loss
 
 __all__ = ["System", "comparison_tables", "published_table", "systems_of"]
 
-Column = tuple[str, str, str]
+# How the intervals relate to the p beside them, by correction.
+_INTERVALS = {
+    "none": "95 % intervals by the same test: one excludes 0 exactly if p < 0.05",
+    "bonferroni": "95 % intervals by the same test, simultaneous over the systems of a measure: one excludes "
+    "0 exactly if p < 0.05",
+    "holm": "95 % intervals by the same test, simultaneous over the systems of a measure: where one excludes "
+    "0, p < 0.05; holm also finds differences that no simple interval shows",
+}
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class System:
     Attributes:
         name: as tables call it.
         benchmark, protocol, revision, preset: what it was scored on, and how.
+        judgements: hash of the judgements, or "" where the file does not name it.
         values: (judgement set, measure, mode) -> unit -> value.
         means: (judgement set, measure, mode) -> mean.
         ranked, topics: how many of the judged topics have a ranking.
@@ -41,6 +50,7 @@ class System:
     means: Mapping[Column, float | None]
     ranked: int
     topics: int
+    judgements: str = ""
 
 
 def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
@@ -50,8 +60,8 @@ def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
         results: name of a directory -> what its file holds.
 
     Raises:
-        BadInput: a file lacks something, or two of them scored other files of a benchmark, or under
-            other presets.
+        BadInput: a file lacks something, or two of them scored other files of a benchmark, under other
+            presets or by other judgements.
     """
     read = [
         (where, _system(where, held, cell))
@@ -63,11 +73,11 @@ def systems_of(results: Mapping[str, Mapping[str, Any]]) -> list[System]:
     for where, system in read:
         place = (system.benchmark, system.protocol)
         first_where, first = firsts.setdefault(place, (where, system))
-        for what in ("revision", "preset"):
+        for what in ("revision", "preset", "judgements"):
             one, other = getattr(first, what), getattr(system, what)
-            if one != other:
+            if one != other and (what != "judgements" or (one and other)):
                 raise BadInput(
-                    f"{first_where} and {where} have another {what} of {system.benchmark}",
+                    f"{first_where} and {where} differ in {what} of {system.benchmark}",
                     why=f"{one} and {other}: their numbers cannot be compared",
                     hint="run or score both on the same files under the same preset",
                 )
@@ -97,6 +107,7 @@ def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> Sys
             means={key: row["mean"] for key, row in rows.items()},
             ranked=cell["ranked"],
             topics=cell["topics"],
+            judgements=held["benchmarks"][cell["benchmark"]].get("judgement_hash", ""),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
@@ -104,11 +115,10 @@ def _system(where: str, held: Mapping[str, Any], cell: Mapping[str, Any]) -> Sys
         ) from error
 
 
-def _spelled(column: Column) -> str:
-    name, measure, mode = column
-    behind = [mode] if mode else []
-    behind += [name] if name in ("pooled", "pairs") else []
-    return measure + (f" [{', '.join(behind)}]" if behind else "")
+def _spelled(column: Column, columns: Collection[Column]) -> str:
+    _, measure, mode = column
+    behind = ", ".join(filter(None, (mode, set_shown(column, columns))))
+    return measure + (f" [{behind}]" if behind else "")
 
 
 def _wanted(measures: Sequence[str], preset: str) -> set[str]:
@@ -147,18 +157,22 @@ def comparison_tables(
         wanted = _wanted(measures, base.preset)
         rows: list[tuple[Any, ...]] = []
         notes: list[str] = []
-        for column in dict.fromkeys(c for s in here for c in s.values):
+        columns = dict.fromkeys(c for s in here for c in s.values)
+        for column in columns:
             if not wanted or column[1] in wanted:
-                others, skipped = _comparable(column, base, here)
-                rows += _compared(column, base, others, test=test, correction=correction)
+                name = _spelled(column, columns)
+                others, skipped = _comparable(column, name, base, here)
+                rows += _compared(column, name, base, others, test=test, correction=correction)
                 notes += skipped
         if not rows:
             continue
+        small = {(i, _UNITS): " small" for i, row in enumerate(rows) if row[_UNITS] < SMALL}
         corrected = "" if correction == "none" else f", {correction}-corrected over the systems of a measure"
         notes = [
-            f"differences from {baseline}, with 95 % bootstrap intervals over units; paired test: "
-            f"{test}{corrected}; * p < 0.05; preset {base.preset}; measures x100 except ranks, distances "
-            "and percents",
+            f"mean differences from {baseline} over units; paired test: {test}{corrected}; * p < 0.05; "
+            f"preset {base.preset}; measures x100 except ranks, distances and percents",
+            _INTERVALS[correction] if test != "wilcoxon" else "no intervals: wilcoxon tests ranks, not means",
+            *([SMALL_NOTE] if small else []),
             *(
                 f"incomplete: {s.name} ranked {s.ranked:,} of {s.topics:,} topics"
                 for s in here
@@ -168,7 +182,7 @@ def comparison_tables(
         ]
         header = ("measure", "system", "mean", "difference", "wins/ties/losses", "units", "p", "")
         title = f"{benchmark} ({'pools' if protocol == 'pool' else 'collection'}), against {baseline}"
-        out.append(Table(title, header, tuple(rows), tuple(notes)))
+        out.append(Table(title, header, tuple(rows), tuple(notes), marks=small))
     if not out:
         names = ", ".join(dict.fromkeys(s.name for s in systems))
         if baseline not in {s.name for s in systems}:
@@ -180,8 +194,13 @@ def comparison_tables(
     return out
 
 
-def _comparable(column: Column, base: System, here: Sequence[System]) -> tuple[list[System], list[str]]:
-    """The other systems scored by a measure on the baseline's units, and a note on each of the rest."""
+_UNITS = 5  # the column that counts them
+
+
+def _comparable(
+    column: Column, spelled: str, base: System, here: Sequence[System]
+) -> tuple[list[System], list[str]]:
+    """The other systems scored by a measure on the baseline's units, and notes on the measure."""
     own = base.values.get(column, {})
     others: list[System] = []
     notes: list[str] = []
@@ -193,34 +212,40 @@ def _comparable(column: Column, base: System, here: Sequence[System]) -> tuple[l
             others.append(system)
         else:
             notes.append(
-                f"{_spelled(column)}: {system.name} was scored on other units "
+                f"{spelled}: {system.name} was scored on other units "
                 f"({len(values):,}, the baseline on {len(own):,}): not compared"
             )
+    mean = base.means.get(column)
+    plain = math.fsum(own.values()) / len(own) if own else None
+    if plain is not None and mean is not None and not math.isclose(mean, plain, abs_tol=1e-9):
+        notes.append(
+            f"{spelled}: its mean is of other means (folds, pairs) or of a ratio; differences are plain means"
+            " over units"
+        )
     return others, notes
 
 
 def _compared(
-    column: Column, base: System, others: Sequence[System], *, test: str, correction: str
+    column: Column, spelled: str, base: System, others: Sequence[System], *, test: str, correction: str
 ) -> list[tuple[Any, ...]]:
     """Rows of one measure: the baseline's first."""
     own = base.values.get(column, {})
     family = parse(column[1]).family
-    spelled = _spelled(column)
     mean = Number.of(base.means.get(column), family.scale)
     rows: list[tuple[Any, ...]] = [(spelled, base.name, mean, None, None, len(own), None, "")]
     values = {system.name: system.values[column] for system in others}
-    for system, found in zip(
-        others, compare(own, values, test=test, correction=correction).values(), strict=True
-    ):
-        ours = values[system.name]
-        wins, ties, losses = win_tie_loss(own, ours) if family.better == "lower" else win_tie_loss(ours, own)
+    outcomes = compare(own, values, test=test, correction=correction)
+    for system in others:
+        found, ours = outcomes[system.name], values[system.name]
+        better, worse = (own, ours) if family.better == "lower" else (ours, own)
+        wins, ties, losses = win_tie_loss(better, worse)
         p = found.p if found.adjusted is None else found.adjusted
         rows.append(
             (
                 spelled,
                 system.name,
                 Number.of(system.means.get(column), family.scale),
-                Number.of(found.difference, family.scale, bootstrap(ours, own)),
+                Number.of(found.difference, family.scale, found.interval),
                 f"{wins}/{ties}/{losses}",
                 found.units,
                 None if p is None else f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}",
@@ -249,13 +274,12 @@ def published_table(
     if measures:
         shown &= {name for s in here for name in _wanted(measures, s.preset)}
     chosen = [row for row in held if row.measure in shown and row.value is not None]
+    told = {row.judgements for row in chosen}  # the judgement sets that the papers tell apart
     rows: list[tuple[Any, ...]] = []
     for system in here:
         for column, mean in system.means.items():
             if column[1] in {row.measure for row in chosen} and mean is not None:
-                part = ", ".join(
-                    filter(None, (column[2], column[0] if column[0] in ("gold", "pooled") else ""))
-                )
+                part = ", ".join(filter(None, (column[2], column[0] if column[0] in told else "")))
                 rows.append(
                     (
                         column[1],

@@ -5,14 +5,32 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aspectra.base.checking import check_choice
-from aspectra.lab.statistics.significance import Interval
+from aspectra.lab.statistics.significance import SMALL, Interval
 
-__all__ = ["FORMATS", "Cell", "Number", "Table", "render", "to_dict"]
+__all__ = [
+    "FORMATS",
+    "SMALL_NOTE",
+    "Cell",
+    "Column",
+    "Number",
+    "Table",
+    "first_of",
+    "render",
+    "set_shown",
+    "to_dict",
+]
+
+# Judgement set, measure, mode.
+Column = tuple[str, str, str]
+
+SMALL_NOTE = (
+    f"small: fewer than {SMALL} units, so that t-tests and t-intervals lean on values that are about normal"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,28 @@ class Number:
         """JSON form, unrounded; what is not known is absent."""
         named = {"value": self.value, "low": self.low, "high": self.high, "deviation": self.deviation}
         return {name: value for name, value in named.items() if value is not None}
+
+
+def set_shown(column: Column, columns: Collection[Column]) -> str:
+    """The name of a column's judgement set where another set scores the same measure, else "".
+
+    >>> set_shown(("gold", "AP", ""), [("gold", "AP", ""), ("pooled", "AP", "")])
+    'gold'
+    >>> set_shown(("gold", "AP", ""), [("gold", "AP", ""), ("pooled", "MRR", "")])
+    ''
+    """
+    name, *rest = column
+    return name if any(other != name and same == rest for other, *same in columns) else ""
+
+
+def first_of(lines: Sequence[str], count: int, where: str) -> list[str]:
+    """The first lines, and how many more there are and where; none is dropped without a word.
+
+    >>> first_of(["a", "b", "c"], 2, "results.json")
+    ['a', 'b', 'and 1 more: see results.json']
+    """
+    rest = len(lines) - count
+    return [*lines[:count], *([f"and {rest:,} more: see {where}"] if rest > 0 else [])]
 
 
 Cell = str | int | float | Number | None

@@ -8,7 +8,7 @@ import numpy as np
 
 from aspectra.lab.runs.judged import Array
 
-__all__ = ["beta_regularised", "normal_sf", "signed_rank_counts", "student_sf"]
+__all__ = ["beta_regularised", "normal_sf", "signed_rank_counts", "student_isf", "student_sf"]
 
 _TINY = 1e-300
 _STEPS = 10_000
@@ -63,6 +63,23 @@ def student_sf(t: float, df: float) -> float:
     else:
         tail = 0.5 * beta_regularised(df / (df + t * t), df / 2.0, 0.5)
     return tail if t >= 0 else 1.0 - tail
+
+
+def student_isf(tail: float, df: float) -> float:
+    """The t with P(T > t) = ``tail`` under Student's distribution, for 0 < tail <= 0.5.
+
+    >>> round(student_isf(0.025, 10), 9), round(student_isf(0.5, 3), 9)
+    (2.228138852, 0.0)
+    """
+    low, high = 0.0, 1.0
+    while student_sf(high, df) > tail:
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        if student_sf(middle, df) > tail:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def normal_sf(z: float) -> float:

@@ -1,32 +1,35 @@
-"""Paired tests: whether one run is better than another, unit by unit.
+"""Paired tests and intervals: whether one run is better than another, unit by unit.
 
 All tests pair by unit id and refuse values whose ids differ. Differences are ``a - b``. Anything random takes
 a seed, and units are sorted first, so that a number can be had again.
+
+An interval comes from the test that it is printed beside: it holds the differences that the test does not
+reject, so it excludes 0 exactly if p < alpha.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.runs.judged import Array
-from aspectra.lab.statistics.distributions import normal_sf, signed_rank_counts, student_sf
+from aspectra.lab.statistics.corrections import bonferroni, holm
+from aspectra.lab.statistics.distributions import normal_sf, signed_rank_counts, student_isf, student_sf
 
 __all__ = [
+    "SMALL",
     "TESTS",
     "Comparison",
     "Interval",
     "WinTieLoss",
-    "bonferroni",
-    "bootstrap",
     "compare",
-    "holm",
+    "mean_interval",
     "paired_t",
     "randomisation",
     "wilcoxon",
@@ -35,6 +38,8 @@ __all__ = [
 
 Alternative = Literal["two-sided", "less", "greater"]
 Values = Mapping[str, float]
+# Below so many units tables call a sample small: the t-test then leans on differences that are about normal.
+SMALL = 30
 _EXACT_UNITS = 50  # Wilcoxon: the exact distribution up to here, the normal one above
 _SAME = 1e-12  # differences this small, relative to the values, are rounding
 
@@ -48,7 +53,7 @@ class WinTieLoss(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A confidence interval."""
+    """A confidence interval, bounds included; ``level`` is 1 - alpha."""
 
     low: float
     high: float
@@ -67,6 +72,8 @@ class Comparison:
         p: the p-value, or None where fewer than two units leave it undefined.
         units: how many pairs.
         alternative: ``two-sided``, or that a is ``less`` or ``greater``.
+        interval: of the mean difference, by the same test; None where the test is one-sided, is not of the
+            mean (Wilcoxon's), or rejects no difference at all because there are too few units.
         adjusted: p after correction for several comparisons, or None.
         correction: its name, or "".
 
@@ -81,6 +88,7 @@ class Comparison:
     p: float | None
     units: int
     alternative: str = "two-sided"
+    interval: Interval | None = None
     adjusted: float | None = None
     correction: str = ""
 
@@ -127,8 +135,50 @@ def _mean(values: Array) -> float:
     return math.fsum(values.tolist()) / len(values) if len(values) else 0.0
 
 
-def paired_t(a: Values, b: Values, alternative: Alternative = "two-sided") -> Comparison:
-    """Student's paired t-test.
+class _Test(Protocol):
+    """A paired test."""
+
+    def __call__(
+        self, a: Values, b: Values, alternative: Alternative = "two-sided", *, alpha: float = 0.05
+    ) -> Comparison: ...
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0.0 < alpha < 1.0:
+        raise UsageError(f"alpha must be between 0 and 1, not {alpha}")
+
+
+def _standard_error(values: Array, mean: float) -> float:
+    """Of the mean; 0 where the values differ by rounding only."""
+    if float(np.ptp(values)) <= _SAME * float(np.abs(values).max()):
+        return 0.0
+    variance = math.fsum(((values - mean) ** 2).tolist()) / (len(values) - 1)
+    return math.sqrt(variance / len(values))
+
+
+def _t_interval(mean: float, error: float, n: int, alpha: float) -> Interval:
+    half = error * student_isf(alpha / 2.0, n - 1)
+    return Interval(mean - half, mean + half, 1.0 - alpha)
+
+
+def mean_interval(values: Values, *, alpha: float = 0.05) -> Interval | None:
+    """Student's t interval of a mean over units; None with fewer than two units.
+
+    >>> [round(bound, 4) for bound in mean_interval({"x": 0.2, "y": 0.4, "z": 0.6})]
+    [-0.0968, 0.8968, 0.95]
+    """
+    _check_alpha(alpha)
+    own, _ = _pair(values, values)
+    if len(own) < 2:
+        return None
+    mean = _mean(own)
+    return _t_interval(mean, _standard_error(own, mean), len(own), alpha)
+
+
+def paired_t(
+    a: Values, b: Values, alternative: Alternative = "two-sided", *, alpha: float = 0.05
+) -> Comparison:
+    """Student's paired t-test, with the t interval of the mean difference.
 
     Fewer than two units: undefined. All differences 0: p = 1. All differences equal and not 0: t is infinite
     and p = 0 (on the side of the alternative).
@@ -136,26 +186,28 @@ def paired_t(a: Values, b: Values, alternative: Alternative = "two-sided") -> Co
     >>> outcome = paired_t({"x": 0.5, "y": 0.6, "z": 0.9}, {"x": 0.4, "y": 0.3, "z": 0.7})
     >>> round(outcome.statistic, 4), round(outcome.p, 4)
     (3.4641, 0.0742)
+    >>> [round(bound, 4) for bound in outcome.interval]
+    [-0.0484, 0.4484, 0.95]
     """
+    _check_alpha(alpha)
     differences = _differences(a, b)
     n, mean = len(differences), _mean(differences)
     _tail(1.0, 1.0, alternative)
     if n < 2:
-        return Comparison("t", mean, None, None, n, alternative)
-    if not differences.any():
-        return Comparison("t", 0.0, 0.0, 1.0, n, alternative)
-    if float(np.ptp(differences)) <= _SAME * float(np.abs(differences).max()):
-        t = math.copysign(math.inf, mean)
-    else:
-        variance = math.fsum(((differences - mean) ** 2).tolist()) / (n - 1)
-        t = mean / math.sqrt(variance / n)
-    return Comparison(
-        "t", mean, t, _tail(student_sf(t, n - 1), student_sf(-t, n - 1), alternative), n, alternative
-    )
+        return Comparison("t", mean, statistic=None, p=None, units=n, alternative=alternative)
+    error = _standard_error(differences, mean)
+    t = mean / error if error else math.copysign(math.inf, mean) if differences.any() else 0.0
+    p = _tail(student_sf(t, n - 1), student_sf(-t, n - 1), alternative) if differences.any() else 1.0
+    span = _t_interval(mean, error, n, alpha) if alternative == "two-sided" else None
+    return Comparison("t", mean, statistic=t, p=p, units=n, alternative=alternative, interval=span)
 
 
-def wilcoxon(a: Values, b: Values, alternative: Alternative = "two-sided") -> Comparison:
+def wilcoxon(
+    a: Values, b: Values, alternative: Alternative = "two-sided", *, alpha: float = 0.05
+) -> Comparison:
     """Wilcoxon's signed-rank test; units without a difference are dropped, ties share their mean rank.
+
+    It is a test of ranks, not of the mean difference, so it comes with no interval; ``alpha`` is not used.
 
     Up to 50 differences the distribution is exact, given the ties; above, the normal one with the variance
     corrected for ties, without continuity correction. The statistic is the sum of the positive ranks.
@@ -169,9 +221,9 @@ def wilcoxon(a: Values, b: Values, alternative: Alternative = "two-sided") -> Co
     n = len(differences)
     _tail(1.0, 1.0, alternative)
     if len(every) < 2:
-        return Comparison("wilcoxon", mean, None, None, len(every), alternative)
+        return Comparison("wilcoxon", mean, statistic=None, p=None, units=len(every), alternative=alternative)
     if n == 0:
-        return Comparison("wilcoxon", mean, 0.0, 1.0, len(every), alternative)
+        return Comparison("wilcoxon", mean, statistic=0.0, p=1.0, units=len(every), alternative=alternative)
     sizes = np.round(np.abs(differences), 12)
     _, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -185,79 +237,94 @@ def wilcoxon(a: Values, b: Values, alternative: Alternative = "two-sided") -> Co
         z = (positive / 2.0 - n * (n + 1) / 4.0) / math.sqrt(variance)
         greater, less = normal_sf(z), normal_sf(-z)
     p = _tail(greater, less, alternative)
-    return Comparison("wilcoxon", mean, positive / 2.0, p, len(every), alternative)
+    return Comparison(
+        "wilcoxon", mean, statistic=positive / 2.0, p=p, units=len(every), alternative=alternative
+    )
 
 
 def randomisation(
-    a: Values, b: Values, alternative: Alternative = "two-sided", *, rounds: int = 100_000, seed: int = 0
+    a: Values,
+    b: Values,
+    alternative: Alternative = "two-sided",
+    *,
+    alpha: float = 0.05,
+    rounds: int = 100_000,
+    seed: int = 0,
 ) -> Comparison:
     """Fisher's randomisation test: how often are random signs of the differences as extreme as theirs?
 
     All 2^n choices where that is no more than ``rounds`` (then p is exact); else ``rounds`` random ones, with
-    the observed one counted among them.
+    the observed one counted among them. The interval holds every shift that, taken off all differences,
+    gives p >= alpha with the same choices of signs (Hartigan's typical values).
 
-    >>> randomisation({"x": 1.0, "y": 2.0, "z": 3.0}, {"x": 0.0, "y": 0.0, "z": 0.0}).p
-    0.25
+    >>> found = randomisation({"x": 1.0, "y": 2.0, "z": 3.0}, {"x": 0.0, "y": 0.0, "z": 0.0}, alpha=0.3)
+    >>> found.p, found.interval
+    (0.25, Interval(low=1.0, high=3.0, level=0.7))
     """
+    _check_alpha(alpha)
     if rounds < 1:
         raise UsageError(f"rounds must be at least 1, not {rounds}")
     differences = _differences(a, b)
     n, mean = len(differences), _mean(differences)
     _tail(1.0, 1.0, alternative)
     if n < 2:
-        return Comparison("randomisation", mean, None, None, n, alternative)
+        return Comparison("randomisation", mean, statistic=None, p=None, units=n, alternative=alternative)
     exact = n < 60 and 2**n <= rounds
     total = 2**n if exact else rounds
     rng = np.random.default_rng(seed)
-    observed = float(differences.sum())
     slack = _SAME * float(np.abs(differences).sum())
     block = max(1, 2_000_000 // n)
-    greater = less = both = 0
+    lows, highs = np.empty(total), np.empty(total)
+    greater = less = 0
     for start in range(0, total, block):
         size = min(block, total - start)
         if exact:
-            chosen = (np.arange(start, start + size)[:, None] >> np.arange(n)) & 1
+            kept = (np.arange(start, start + size)[:, None] >> np.arange(n)) & 1
         else:
-            chosen = rng.integers(0, 2, (size, n), dtype=np.int8)
-        sums = (chosen * 2 - 1) @ differences
-        greater += int((sums >= observed - slack).sum())
-        less += int((sums <= observed + slack).sum())
-        both += int((np.abs(sums) >= abs(observed) - slack).sum())
+            kept = rng.integers(0, 2, (size, n), dtype=np.int8)
+        # With the signs of some differences turned, |sum| is as large as observed exactly if the means of
+        # the kept and of the turned ones do not lie on one side of 0.
+        count = kept.sum(1, dtype=np.int64)
+        own = kept @ differences
+        rest = differences.sum() - own
+        own[np.abs(own) <= slack] = 0.0
+        rest[np.abs(rest) <= slack] = 0.0
+        greater += int((rest <= 0).sum())
+        less += int((rest >= 0).sum())
+        means = own / np.maximum(count, 1), rest / np.maximum(n - count, 1)
+        whole = (count == 0) | (count == n)  # nothing or all turned: as extreme under every shift
+        lows[start : start + size] = np.where(whole, -np.inf, np.minimum(*means))
+        highs[start : start + size] = np.where(whole, np.inf, np.maximum(*means))
+    both = int(((lows <= 0) & (highs >= 0)).sum())
+    seen = 0 if exact else 1
     extreme = {"greater": greater, "less": less}.get(alternative, both)
-    p = extreme / total if exact else (extreme + 1) / (total + 1)
-    return Comparison("randomisation", mean, mean, p, n, alternative)
+    p = (extreme + seen) / (total + seen)
+    span = _inverted(lows, highs, seen, alpha) if alternative == "two-sided" else None
+    return Comparison(
+        "randomisation", mean, statistic=mean, p=p, units=n, alternative=alternative, interval=span
+    )
 
 
-TESTS: Mapping[str, Callable[[Values, Values, Alternative], Comparison]] = {
+def _inverted(lows: Array, highs: Array, seen: int, alpha: float) -> Interval | None:
+    """The shifts that lie within so many of the spans [low, high] that p >= alpha; None where all do.
+
+    Every span holds the mean, so their number falls to both sides of it.
+    """
+    total = len(lows)
+    wanted = math.ceil(alpha * (total + seen)) - seen
+    wanted += (wanted + seen) / (total + seen) < alpha  # the product was rounded
+    if wanted < 1:
+        return None
+    low = float(np.partition(lows, wanted - 1)[wanted - 1])
+    high = float(np.partition(highs, total - wanted)[total - wanted])
+    return Interval(low, high, 1.0 - alpha) if math.isfinite(low) else None
+
+
+TESTS: Mapping[str, _Test] = {
     "t": paired_t,
     "wilcoxon": wilcoxon,
     "randomisation": randomisation,
 }
-
-
-def bonferroni(ps: Sequence[float | None]) -> list[float | None]:
-    """Each p times the number of defined ones, at most 1.
-
-    >>> bonferroni([0.01, 0.4, None])
-    [0.02, 0.8, None]
-    """
-    m = sum(p is not None for p in ps)
-    return [None if p is None else min(1.0, p * m) for p in ps]
-
-
-def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment: never less powerful than Bonferroni's. Undefined ones are passed over.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    defined = sorted((p, i) for i, p in enumerate(ps) if p is not None)
-    out: list[float | None] = [None] * len(ps)
-    reached = 0.0
-    for step, (p, i) in enumerate(defined):
-        reached = max(reached, min(1.0, p * (len(defined) - step)))
-        out[i] = reached
-    return out
 
 
 def compare(
@@ -267,6 +334,7 @@ def compare(
     test: str = "t",
     alternative: Alternative = "two-sided",
     correction: str = "none",
+    alpha: float = 0.05,
 ) -> dict[str, Comparison]:
     """Each of ``others`` against the baseline, corrected for their number if ``correction`` says so.
 
@@ -276,9 +344,13 @@ def compare(
         test: ``t`` (default), ``wilcoxon`` or ``randomisation``.
         alternative: that the other is ``greater`` or ``less`` than the baseline, or different.
         correction: ``none`` (default), ``holm`` or ``bonferroni``.
+        alpha: 1 - level of the intervals.
 
     Returns:
-        Name -> outcome; its ``difference`` is the mean of (other - baseline).
+        Name -> outcome; its ``difference`` is the mean of (other - baseline). Under a correction intervals
+        are simultaneous: each is at alpha over the number of systems. One that excludes 0 means
+        ``significant(alpha)``; the converse holds for ``none`` and ``bonferroni``, while ``holm`` can find
+        more than any simple intervals show.
 
     Raises:
         BadInput: the units differ.
@@ -292,8 +364,11 @@ def compare(
     corrections = {"none": None, "holm": holm, "bonferroni": bonferroni}
     check_choice(test, TESTS, "test")
     check_choice(correction, corrections, "correction")
-    outcomes = {name: TESTS[test](values, baseline, alternative) for name, values in others.items()}
     adjust = corrections[correction]
+    each = alpha / len(others) if adjust is not None and others else alpha
+    outcomes = {
+        name: TESTS[test](values, baseline, alternative, alpha=each) for name, values in others.items()
+    }
     if adjust is None:
         return outcomes
     adjusted = adjust([outcome.p for outcome in outcomes.values()])
@@ -301,31 +376,6 @@ def compare(
         name: replace(outcome, adjusted=p, correction=correction)
         for (name, outcome), p in zip(outcomes.items(), adjusted, strict=True)
     }
-
-
-def bootstrap(
-    a: Values, b: Values | None = None, *, level: float = 0.95, rounds: int = 10_000, seed: int = 0
-) -> Interval | None:
-    """Percentile bootstrap interval of the mean of a, or of a - b; None without units.
-
-    Units are drawn with replacement; the bounds are percentiles of the means, interpolated.
-    """
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"the level must be between 0 and 1, not {level}")
-    if rounds < 1:
-        raise UsageError(f"rounds must be at least 1, not {rounds}")
-    values = _pair(a, a)[0] if b is None else _differences(a, b)
-    n = len(values)
-    if n == 0:
-        return None
-    rng = np.random.default_rng(seed)
-    block = max(1, 2_000_000 // n)
-    means = [
-        values[rng.integers(0, n, (min(block, rounds - start), n))].mean(1)
-        for start in range(0, rounds, block)
-    ]
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), level)
 
 
 def win_tie_loss(a: Values, b: Values) -> WinTieLoss:

@@ -1,0 +1,58 @@
+"""Hashes of what a ranking depends on: by them a run finds the rankings that it has made already."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest, digest_texts
+from aspectra.base.spelling import read_call, split_line
+from aspectra.lab.benchmarks.protocol import Benchmark
+from aspectra.search.recipe import Recipe
+
+__all__ = ["prompts_hash", "topics_hash"]
+
+# Where our own prompts are.
+_PROMPTS = ("aspectra.search.stages", "aspectra.search.rerank")
+
+
+def topics_hash(benchmark: Benchmark, *, pools: bool) -> str:
+    """Hash of the topics in their order, and of what may be ranked for them.
+
+    Args:
+        benchmark: whose topics.
+        pools: whether only pools are ranked, so that they count too.
+    """
+    rows = []
+    for topic in benchmark.topics:
+        row: list[object] = [topic.id, topic.text, topic.seed, topic.aspect]
+        row += [sorted(topic.instructions.items()), sorted(benchmark.excluded.get(topic.id, ()))]
+        if pools and benchmark.pools is not None:
+            row.append(list(benchmark.pools.get(topic.id, ())))
+        rows.append(row)
+    return digest(rows)
+
+
+def prompts_hash(recipe: Recipe) -> str:
+    """Hash of our own prompts, and of the files that options of the recipe's stages name."""
+    texts = []
+    for package in _PROMPTS:
+        files = sorted((resources.files(package) / "prompts").iterdir(), key=lambda file: file.name)
+        texts += [part for file in files if file.is_file() for part in (file.name, file.read_text("utf-8"))]
+    for stage in recipe.stages:
+        texts += [path.read_bytes().hex() for path in _named_files(stage)]
+    return digest_texts(texts)
+
+
+def _named_files(spelling: str) -> Iterator[Path]:
+    """Files that are values of options, also of members inside of an option: ``method="a(file=x)+b"``."""
+    for value in read_call(spelling, "stage")[1].values():
+        with contextlib.suppress(OSError, ValueError, UsageError):  # any other text
+            if Path(value).is_file():
+                yield Path(value)
+            elif "(" in value:
+                for part in split_line(value, "+"):
+                    yield from _named_files(part)
