@@ -14,6 +14,7 @@ from aspectra.search.scoring.chain import Chain, Node, fold
 from aspectra.views.build.readings import fill_missing
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import WordPairs, build_moments
+from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings
 
 PIECES = [
@@ -51,7 +52,7 @@ def test_reverse_scores_do_not_depend_on_the_order_of_papers(texts, turn):
         with tempfile.TemporaryDirectory() as folder:
             build_lexical(held, LexicalSettings(), Path(folder), pairs=True, damped=True)
             build_moments(Path(folder), np.arange(len(held)))
-            pairs = WordPairs(Path(folder))
+            pairs = WordPairs(StoredFolder(Path(folder)))
             tables.append(np.stack([pairs.reverse(pairs.documents(n)) for n in range(len(held))]))
     shift = turn % len(texts)
     np.testing.assert_allclose(

@@ -108,6 +108,7 @@ def _library(path: Path, verify: bool) -> list[Check]:
     try:
         with Store(path) as library:
             checks = [_database(library, verify), _writable(path)]
+            checks += _leftovers(library)
             index, views = _index(library, verify)
             return [*checks, *index, *_fingerprints(views), _hosts([v["encoder"] for v in views.values()])]
     except AspectraError as error:
@@ -131,12 +132,18 @@ def _writable(path: Path) -> Check:
     return Check("write", "ok" if fine else "note", "can be written" if fine else f"{path} is read-only")
 
 
+def _leftovers(library: Store) -> list[Check]:
+    left = [path.name for path in library.generations.leftovers()]
+    text = f"left by a run that was stopped: {', '.join(left)}"
+    return [Check("index", "note", text, "aspectra index")] if left else []
+
+
 def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:
     folder = library.generations.current()
     if folder is None:
         return [Check("index", "note", "none yet", "aspectra index")], {}
     manifest = library.generations.manifest(folder)
-    problems = library.generations.verify(folder) if verify else _sizes(folder, manifest.get("files", {}))
+    problems = library.generations.verify(folder, content=verify)
     if problems:
         text = f"generation {folder.name}: {'; '.join(problems[:3])}"
         return [Check("index", "bad", text, "aspectra index --rebuild")], {}
@@ -145,17 +152,6 @@ def _index(library: Store, verify: bool) -> tuple[list[Check], dict[str, Any]]:
     return [
         Check("index", "ok", f"generation {folder.name}, {manifest.get('papers', 0):,} papers, {how}")
     ], views
-
-
-def _sizes(folder: Path, files: dict[str, Any]) -> list[str]:
-    out = []
-    for name, (size, _) in files.items():
-        path = folder / name
-        if not path.is_file():
-            out.append(f"{name} is missing")
-        elif path.stat().st_size != size:
-            out.append(f"{name} has {path.stat().st_size:,} bytes, {size:,} were written")
-    return out
 
 
 def _fingerprints(views: dict[str, Any]) -> list[Check]:

@@ -73,6 +73,8 @@ class Library:
 
     def close(self) -> None:
         """Release the library's files."""
+        if "searcher" in self.__dict__:
+            self.searcher.close()
         self.store.close()
 
     def add(
@@ -165,13 +167,13 @@ class Library:
         from aspectra.views.build.run import build_index, settings_of
         from aspectra.views.encoders.protocol import ENCODERS
 
-        given = {"encoders": encoders, **settings}
-        changed = {name: value for name, value in given.items() if value is not None}
+        changed = {k: value for k, value in {"encoders": encoders, **settings}.items() if value is not None}
         for spec in encoders or ():
             ENCODERS.get(spec.partition(":")[0])  # a wrong name is an error before anything is built
         chosen = settings_of(self.store).changed(**changed) if changed else None
         done = build_index(self.store, chosen, progress=progress, rebuild=rebuild)
-        self.__dict__.pop("searcher", None)
+        if "searcher" in self.__dict__:
+            self.searcher.refresh()
         return done
 
     def query(self, text: str = "", seeds: Sequence[str] = (), **given: Unpack[Preferences]) -> Query:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -65,22 +64,18 @@ def _index(library: Store) -> dict[str, Any] | None:
             why=f"no {error}",
             hint="aspectra index --rebuild",
         ) from error
-    waiting = {"waiting": 0, "changed": 0, "gone": 0} if same else _waiting(library, folder)
+    waiting = {"waiting": 0, "changed": 0, "gone": 0} if same else _waiting(library, folder, manifest)
     return {**out, **waiting}
 
 
-def _waiting(library: Store, folder: Path) -> dict[str, int]:
+def _waiting(library: Store, folder: Path, manifest: dict[str, Any]) -> dict[str, int]:
     """Papers that a new index would treat otherwise than the one there is."""
-    import numpy as np
+    from aspectra.views.storage.arrays import StoredFolder
 
-    try:
-        ids = json.loads((folder / "ids.json").read_text(encoding="utf-8"))
-        hashes = np.load(folder / "text_hashes.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise LibraryCorrupt(
-            f"the index generation {folder.name} is damaged", why=str(error), hint="aspectra index --rebuild"
-        ) from error
-    indexed = {paper_id: row.tobytes() for paper_id, row in zip(ids, hashes, strict=True)}
+    held = StoredFolder(folder, library.generations.checksums(folder, manifest))
+    hashes = held.whole("text_hashes")
+    indexed = {paper_id: row.tobytes() for paper_id, row in zip(held.json("ids.json"), hashes, strict=True)}
+    held.close()
     new = changed = 0
     for paper_id, text_hash in library.rows("SELECT id, text_hash FROM papers"):
         known = indexed.pop(paper_id, None)

@@ -9,6 +9,7 @@ at the n-th operation.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -27,16 +28,24 @@ class Disk:
         return stream
 
     def reserve(self, path: Path, size: int) -> None:
-        """Take ``size`` bytes for a new file, so that filling it in place cannot find the disk full.
+        """Make a file ``size`` bytes long, of zeros from its end on, and take the room for them.
+
+        What is then filled in place through a map cannot find the disk full.
 
         Raises:
             OSError: there is no room.
         """
-        with path.open("xb") as stream:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            os.truncate(descriptor, size)
             if hasattr(os, "posix_fallocate") and size:
-                os.posix_fallocate(stream.fileno(), 0, size)
-            else:
-                stream.truncate(size)
+                try:
+                    os.posix_fallocate(descriptor, 0, size)
+                except OSError as error:
+                    if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # the file system cannot
+                        raise
+        finally:
+            os.close(descriptor)
 
     def sync(self, path: Path) -> None:
         """Wait until the content of a file is on the disk."""

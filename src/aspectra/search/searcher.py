@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from aspectra.base.errors import ViewMismatch
+from aspectra.base.errors import AspectraError, LibraryCorrupt, ViewMismatch
 from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
@@ -84,6 +86,8 @@ class Searcher:
         know_lenses(library)
         self._load = load
         self._engine: Engine | None = None
+        self._lock = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> Searcher:
         return self
@@ -92,23 +96,35 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
-        """Release the library."""
-        self._engine = None
+        """Release the library, and the generation once searches under way have ended."""
+        self._closed = True
+        self.refresh()
         self.library.close()
 
     def refresh(self) -> None:
-        """Use the newest generation from now on."""
-        self._engine = None
+        """Use the newest generation from now on; the one in use is closed when its searches have ended."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.index.close()
 
     @property
     def engine(self) -> Engine:
-        """The engine over the generation in use.
+        """The engine over the generation in use, open until :meth:`refresh` or :meth:`close`.
 
         Raises:
             ViewMismatch: the library was never indexed.
         """
-        engine = self._engine
-        if engine is None:
+        with self._lock:
+            if self._engine is None:
+                self._engine = Engine(self._open())
+            return self._engine
+
+    def _open(self) -> Index:
+        """The newest generation, opened."""
+        while True:
+            if self._closed:
+                raise AspectraError("the searcher was closed")
             folder = self.library.generations.current()
             if folder is None:
                 raise ViewMismatch(
@@ -118,8 +134,21 @@ class Searcher:
                     else "it holds no papers",
                     hint="aspectra index" if len(self.library) else "aspectra add FILE, then aspectra index",
                 )
-            engine = self._engine = Engine(Index(self.library, folder, self._load))
-        return engine
+            try:
+                return Index(self.library, folder, self._load)
+            except LibraryCorrupt:  # unless a writer replaced and removed it just now
+                if self.library.generations.current() == folder:
+                    raise
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[Engine]:
+        """The engine; its generation stays open meanwhile, whatever other threads do."""
+        while not (engine := self.engine).index.enter():
+            continue
+        try:
+            yield engine
+        finally:
+            engine.index.leave()
 
     @property
     def index(self) -> Index:
@@ -129,7 +158,11 @@ class Searcher:
     @property
     def view_names(self) -> ViewNames:
         """The views that planners may search."""
-        index = self.index
+        with self._using() as engine:
+            return self._view_names(engine.index)
+
+    @staticmethod
+    def _view_names(index: Index) -> ViewNames:
         readings = {
             facts["lens"]: tuple(facts["cues"])
             for facts in index.manifest["views"].values()
@@ -179,13 +212,14 @@ class Searcher:
             recipe: how to search. A spelling reads the query's instruction into conditions and aspects,
                 whichever planner it names.
         """
-        for seed in query.seeds:
-            if seed not in self.index.positions:
-                self.library.get(seed)  # raises where there is no such paper at all
-            self.index.position(seed)
-        made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
-        plan = made.plan(query, self.view_names)
-        order = publication_order(plan.search, self.index)
+        with self._using() as engine:
+            for seed in query.seeds:
+                if seed not in engine.index.positions:
+                    self.library.get(seed)  # raises where there is no such paper at all
+                engine.index.position(seed)
+            made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
+            plan = made.plan(query, self._view_names(engine.index))
+            order = publication_order(plan.search, engine.index)
         return replace(plan, conditions=(*plan.conditions, *order)) if order else plan
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
@@ -200,7 +234,10 @@ class Searcher:
         Raises:
             UsageError: a stage needs a model, and there is none.
         """
-        engine = self.engine
+        with self._using() as engine:
+            return self._result(engine, plan, salt, prefixes)
+
+    def _result(self, engine: Engine, plan: Plan, salt: str = "", prefixes: Prefixes | None = None) -> Result:
         context = Context(engine, plan, self.model, lanes=self.lanes, salt=salt)
         depth = plan.limit if plan.versions == "all" else plan.limit + max(10, plan.limit // 2)
         while True:
@@ -233,12 +270,13 @@ class Searcher:
             explain: also find each hit's rank in every probe's own order.
         """
         clock = perf_counter()
-        if plan.stages:  # a model may take minutes, and a snapshot is no thing to keep for long
-            result = self.result(plan)
+        with self._using() as engine:
+            if plan.stages:  # a model may take minutes, and a snapshot is no thing to keep for long
+                result = self._result(engine, plan)
+                with self.library.snapshot():
+                    return self._ranking(plan, result, clock, explain=explain)
             with self.library.snapshot():
-                return self._ranking(plan, result, clock, explain=explain)
-        with self.library.snapshot():
-            return self._ranking(plan, self.result(plan), clock, explain=explain)
+                return self._ranking(plan, self._result(engine, plan), clock, explain=explain)
 
     def _ranking(self, plan: Plan, result: Result, clock: float, *, explain: bool) -> Ranking:
         """Hits of a result, with the papers as the library has them now."""
@@ -280,8 +318,9 @@ class Searcher:
         Raises:
             NoSuchPaper: it is not in the index.
         """
-        ids = self.result(unfiltered(plan, paper_id, len(self.index))).ids
-        return why_not(self.engine, plan, paper_id, ids)
+        with self._using() as engine:
+            ids = self._result(engine, unfiltered(plan, paper_id, len(engine))).ids
+            return why_not(engine, plan, paper_id, ids)
 
     def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.readers.protocol import READERS
+from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
@@ -250,7 +251,7 @@ class WordView(View, Protocol):
 class VectorView(View, Protocol):
     """A view with one vector for each paper or unit."""
 
-    vectors: NDArray[np.floating]
+    vectors: StoredArray
     query: QueryEncoder
 
     def query_vectors(self, probe: Probe) -> Floats:

@@ -8,6 +8,7 @@ import pytest
 from aspectra.views.dense.reverse import dense_moments, nearest_in_seed
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import ASKING_WORDS, Moments, WordPairs, build_moments, moments_of
+from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 
@@ -34,7 +35,7 @@ def _weights(texts, k1=1.5, b=0.75):
 def test_words_in_reverse_follow_the_formula(tmp_path):
     build_lexical(TEXTS, LexicalSettings(), tmp_path, pairs=True, damped=True)
     build_moments(tmp_path, np.arange(len(TEXTS)))
-    pairs = WordPairs(tmp_path)
+    pairs = WordPairs(StoredFolder(tmp_path))
     weights, counts = _weights(TEXTS)
     scores = np.sqrt(counts) @ weights.T  # candidate, document
     mean, deviation = scores.mean(axis=1), scores.std(axis=1)
@@ -64,14 +65,14 @@ def test_a_paper_asks_with_its_most_telling_words(tmp_path):
     long = " ".join(f"word{n} " * (1 + n % 3) for n in range(3 * ASKING_WORDS))
     build_lexical([long, "word1 word2"], LexicalSettings(), tmp_path, pairs=True, damped=True)
     build_moments(tmp_path, np.arange(2))
-    assert len(set(WordPairs(tmp_path).words_of(0).tolist())) == ASKING_WORDS
-    assert len(WordPairs(tmp_path).words_of(1)) == 2
+    assert len(set(WordPairs(StoredFolder(tmp_path)).words_of(0).tolist())) == ASKING_WORDS
+    assert len(WordPairs(StoredFolder(tmp_path)).words_of(1)) == 2
 
 
 def test_moments_are_read_back(tmp_path):
     made = Moments(np.array([1.0, 2.0], "f4"), np.array([0.5, 0.0], "f4"))
     made.save(tmp_path)
-    read = Moments.load(tmp_path)
+    read = Moments.load(StoredFolder(tmp_path))
     assert read.mean.tolist() == [1.0, 2.0]
     assert read.deviation.tolist() == [0.5, 0.0]
 
@@ -119,7 +120,7 @@ def test_abstracts_that_ask_chunks_follow_the_formula(tmp_path):
     abstracts = ["owls mice mice", "documents ranking", "owls and models", "models"]
     build_lexical(chunks, LexicalSettings(), tmp_path, pairs=True, asking=abstracts)
     build_moments(tmp_path, np.arange(4), offsets)
-    pairs = WordPairs(tmp_path, offsets)
+    pairs = WordPairs(StoredFolder(tmp_path), offsets)
     weights, _ = _weights(chunks)
     words = list(dict.fromkeys(w for text in chunks for w in Tokeniser().words(text)))
     counts = np.array([[Tokeniser().words(a).count(w) for w in words] for a in abstracts], dtype=float)

@@ -16,6 +16,7 @@ from aspectra.views.dense.lens_vectors import LensEncoder, vector_lens
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.lenses.style import StyleLens
 from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.arrays import StoredFolder
 
 SUBJECTS = ["owls", "ships", "bread", "glass", "rivers", "clocks", "horses", "tides"]
 NAMES = ["Marlow", "Anna", "Bertram", "Clara", "Dorian", "Edith"]
@@ -128,7 +129,7 @@ def test_another_version_of_the_lens_is_refused(searcher, monkeypatch):
     monkeypatch.setattr(LENSES.get("style"), "version", 99, raising=False)
     folder = searcher.index.folder / "lens-style@delta"
     with pytest.raises(ViewMismatch, match="version"):
-        LensEncoder("style", folder)
+        LensEncoder("style", StoredFolder(folder))
 
 
 def test_only_vector_lenses_become_views():

@@ -22,6 +22,7 @@ from aspectra.views.lexical.collection import Statistics
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.columns import sample_ids, write_columns
 from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import METHODS, LexicalSettings
@@ -236,8 +237,8 @@ def test_parts_with_the_statistics_of_the_whole_weigh_words_as_the_whole_does(tm
     build_lexical(held, settings, tmp_path / "whole")
     for number, some in enumerate(parts):
         build_lexical(some, settings, tmp_path / f"own{number}")
-    statistics = Statistics.merged(Statistics.of(tmp_path / f"own{n}") for n in range(2))
-    assert statistics == Statistics.of(tmp_path / "whole")
+    statistics = Statistics.merged(Statistics.of(StoredFolder(tmp_path / f"own{n}")) for n in range(2))
+    assert statistics == Statistics.of(StoredFolder(tmp_path / "whole"))
     assert isinstance(statistics.mean_length, np.float64)
     whole = bm25s.BM25.load(tmp_path / "whole")
     found = []
@@ -253,13 +254,13 @@ def test_parts_with_the_statistics_of_the_whole_weigh_words_as_the_whole_does(tm
 def test_rarity_is_that_of_the_whole(whole, part, tmp_path):
     text = "owls and ranking and judgements"
     facts = ViewFacts.of("abstract@bm25", {"kind": "lexical"})
-    statistics = Statistics.of(whole.index.folder / "abstract@bm25")
+    statistics = Statistics.of(whole.index.files.folder("abstract@bm25"))
     held = [whole.index.seed_text(facts)(paper.id) for paper in PAPERS[4:]]
     build_lexical(held, LexicalSettings(), tmp_path / "part", statistics=statistics)
     from aspectra.views.lexical.bm25 import LexicalView
 
     order = np.arange(8, dtype=np.int32)
-    ours = LexicalView(facts, tmp_path / "part", dict, order, LexicalSettings(), str)
+    ours = LexicalView(facts, StoredFolder(tmp_path / "part"), dict, order, LexicalSettings(), str)
     all_ = whole.index.word_view()
     assert list(ours.rarity(ours.terms(text)).values()) == list(all_.rarity(all_.terms(text)).values())
     own = part.index.word_view()
@@ -271,8 +272,8 @@ def test_moments_over_a_sample_that_lies_elsewhere_in_part(tmp_path):
     settings, sample = LexicalSettings(), np.array([0, 2, 5, 7])
     build_lexical(held, settings, tmp_path / "whole", pairs=True)
     build_moments(tmp_path / "whole", sample)
-    whole = WordPairs(tmp_path / "whole")
-    statistics = Statistics.of(tmp_path / "whole")
+    whole = WordPairs(StoredFolder(tmp_path / "whole"))
+    statistics = Statistics.of(StoredFolder(tmp_path / "whole"))
     build_lexical(held[:4], settings, tmp_path / "part", pairs=True, statistics=statistics)
     import bm25s
 
@@ -284,7 +285,10 @@ def test_moments_over_a_sample_that_lies_elsewhere_in_part(tmp_path):
         here = np.array([known.get(names[n], -1) for n in numbers])
         elsewhere.append([(here[here >= 0], weights[here >= 0])])
     build_moments(tmp_path / "part", np.array([0, 2, -1, -1]), elsewhere=elsewhere)
-    ours, theirs = Moments.load(tmp_path / "part"), Moments.load(tmp_path / "whole")
+    ours, theirs = (
+        Moments.load(StoredFolder(tmp_path / "part")),
+        Moments.load(StoredFolder(tmp_path / "whole")),
+    )
     np.testing.assert_allclose(ours.mean, theirs.mean[:4], rtol=1e-5)
     np.testing.assert_allclose(ours.deviation, theirs.deviation[:4], rtol=1e-4)
 

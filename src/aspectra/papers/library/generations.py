@@ -3,42 +3,72 @@
 A generation is a folder of plain arrays and JSON that can be rebuilt from the database at any time. It is
 written under a temporary name, every file is flushed, the folder is renamed, and then the file ``CURRENT``
 is replaced: a reader sees the old generation or the new one, never a mixture, and keeps the one it opened.
+``CURRENT`` holds the generation's name and the checksum of its manifest; the manifest holds that of
+``checksums``, where those of all other files are, see :mod:`aspectra.papers.library.checksums`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-import shutil
+import re
 import sys
-import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import LibraryCorrupt
+import msgspec
 
-__all__ = ["Generations"]
+from aspectra.base.errors import AspectraError, LibraryCorrupt
+from aspectra.base.files import disk, make_folder, write_durably
+from aspectra.papers.library.checksums import Checksums, checksum
 
-_KEEP = 2  # the current one and its predecessor, for readers that are about to open it
-_CHUNK = 1 << 20
+__all__ = ["FORMAT", "REBUILD", "Generations", "damaged"]
+
+FORMAT = 2  # of generations; 1 had no checksums that a reader could use
+REBUILD = "aspectra index --rebuild"
+_SUMS, _MANIFEST = "checksums", "manifest.json"
+_BUILDING, _REMOVING = ".building-", ".removing-"
+_POINTER = re.compile(r"([0-9]{6,}) ([0-9a-f]{16})\n")
+_OLD_POINTER = re.compile(r"[0-9]{6,}\n?")  # of format 1
+_PLAIN = re.compile(r"[^/\\\0]+(/[^/\\\0]+)*")  # a file's name below its folder
+# Errors of the machine or of permissions, which say nothing about the file.
+_NOT_DAMAGE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM}
 
 
-def _checksum(path: Path) -> int:
-    value = 0
-    with path.open("rb") as stream:
-        while block := stream.read(_CHUNK):
-            value = zlib.crc32(block, value)
-    return value
+class _Format(msgspec.Struct):
+    format: int
 
 
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+class _Manifest(_Format):
+    """What a manifest of this format holds, and of which types."""
+
+    papers: int
+    revision: int
+    settings: dict[str, Any]
+    views: dict[str, dict[str, Any]]
+    lenses: dict[str, dict[str, Any]]
+    files: dict[str, int]
+    block: int
+    checksums: str
+
+
+def damaged(what: str, error: Exception | str) -> AspectraError:
+    """The error for a file of a generation that cannot be used, and how to make it again.
+
+    Args:
+        what: that fails, without its reason: ``years.npy of the index cannot be read``.
+        error: the reason. Too many open files, or a file that may not be read, is no damage.
+    """
+    if isinstance(error, OSError) and error.errno in _NOT_DAMAGE:
+        reason = error.strerror or str(error)
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return AspectraError("too many open files", why=what, hint="raise the limit: ulimit -n 1024")
+        return AspectraError(what, why=reason, hint="check who owns the folder, and free memory")
+    why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return LibraryCorrupt(what, why=why, hint=REBUILD)
 
 
 def _lock(descriptor: int, *, shared: bool) -> bool:
@@ -56,14 +86,16 @@ def _lock(descriptor: int, *, shared: bool) -> bool:
     return True
 
 
-def _in_use(path: Path) -> bool:
-    """Whether a reader holds the generation, see :meth:`Generations.hold`."""
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Whether nobody else holds a file or a folder; it is locked meanwhile. True where it is missing."""
     try:
-        descriptor = os.open(path / "manifest.json", os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
     except OSError:
-        return False
+        yield True
+        return
     try:
-        return not _lock(descriptor, shared=False)
+        yield _lock(descriptor, shared=False)
     finally:
         os.close(descriptor)
 
@@ -77,35 +109,79 @@ class Generations:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "generations"
+        self._expected: dict[str, str] = {}  # generation -> checksum of its manifest, as CURRENT had it
 
     def current(self) -> Path | None:
-        """Folder of the current generation, or None before the first ``index``."""
+        """Folder of the current generation, or None before the first ``index``.
+
+        Raises:
+            LibraryCorrupt: ``CURRENT`` is damaged or names a generation that is not there, or one of an
+                older format.
+        """
+        pointer = self.root / "CURRENT"
         try:
-            name = (self.root / "CURRENT").read_text(encoding="utf-8").strip()
+            text = pointer.read_bytes().decode("ascii")
         except FileNotFoundError:
             return None
-        path = self.root / name
-        if not name or "/" in name or "\\" in name or not (path / "manifest.json").is_file():
-            raise LibraryCorrupt(
-                f"the index generation {name!r} is missing",
-                why=f"{self.root / 'CURRENT'} names it",
-                hint="aspectra index --rebuild",
-            )
+        except (OSError, UnicodeDecodeError) as error:
+            raise damaged(f"{pointer} cannot be read", error) from error
+        found = _POINTER.fullmatch(text)
+        if found is None:
+            if _OLD_POINTER.fullmatch(text):
+                raise LibraryCorrupt(
+                    "the index was built by an older Aspectra",
+                    why="it has no checksums to verify what is read",
+                    hint="aspectra index",
+                )
+            raise damaged(f"{pointer} is damaged", "it holds no name and checksum of a generation")
+        path = self.root / found[1]
+        if not (path / _MANIFEST).is_file():
+            raise damaged(f"the index generation {path.name!r} is missing", f"{pointer} names it")
+        self._expected[path.name] = found[2]
         return path
 
     def manifest(self, path: Path) -> dict[str, Any]:
-        """The manifest of a generation."""
+        """The manifest of a generation that :meth:`current` gave, verified.
+
+        Raises:
+            LibraryCorrupt: it is damaged or was written by a newer version.
+        """
+        what = f"the manifest of the index generation {path.name} is damaged"
+        if path.name not in self._expected:
+            self.current()
         try:
-            loaded = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise LibraryCorrupt(
-                f"the manifest of the index generation {path.name} is damaged",
-                why=str(error),
-                hint="aspectra index --rebuild",
-            ) from error
-        if not isinstance(loaded, dict):
-            raise LibraryCorrupt(f"the manifest of {path.name} is damaged", hint="aspectra index --rebuild")
+            content = (path / _MANIFEST).read_bytes()
+        except OSError as error:
+            raise damaged(what, error) from error
+        if checksum(content) != self._expected.get(path.name):
+            raise damaged(what, "it is not what was written")
+        try:
+            loaded: dict[str, Any] = json.loads(content)
+            if msgspec.convert(loaded, _Format).format > FORMAT:
+                raise LibraryCorrupt(
+                    "the index was built by a newer Aspectra", hint="pip install --upgrade aspectra"
+                )
+            facts = msgspec.convert(loaded, _Manifest)
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:
+            raise damaged(what, error) from error
+        if facts.block < 1 or not all(_PLAIN.fullmatch(n) and ".." not in n.split("/") for n in facts.files):
+            raise damaged(what, "it names files outside its folder")
         return loaded
+
+    def checksums(self, path: Path, manifest: dict[str, Any]) -> Checksums:
+        """The sums of a generation's files.
+
+        Raises:
+            LibraryCorrupt: they are damaged.
+        """
+        what = f"the checksums of the index generation {path.name} are damaged"
+        try:
+            content = (path / _SUMS).read_bytes()
+            if checksum(content) != manifest["checksums"]:
+                raise ValueError("they are not what was written")
+            return Checksums(manifest["files"], manifest["block"], content)
+        except (OSError, ValueError) as error:
+            raise damaged(what, error) from error
 
     def hold(self, path: Path) -> int:
         """Keep a generation on disk while a reader uses it; returns a descriptor, to be closed at the end.
@@ -113,71 +189,138 @@ class Generations:
         The system frees the hold when the reader's process ends, however it ends.
 
         Raises:
-            LibraryCorrupt: the generation is gone.
+            LibraryCorrupt: the generation is gone, or is being removed.
         """
+        what = f"the index generation {path.name} cannot be opened"
         try:
-            descriptor = os.open(path / "manifest.json", os.O_RDONLY)
+            descriptor = os.open(path / _MANIFEST, os.O_RDONLY)
         except OSError as error:
-            raise LibraryCorrupt(
-                f"the index generation {path.name} cannot be opened",
-                why=error.strerror or str(error),
-                hint="aspectra index --rebuild",
-            ) from error
-        _lock(descriptor, shared=True)
+            raise damaged(what, error) from error
+        # A file without a name was removed between the two calls.
+        if not _lock(descriptor, shared=True) or not os.fstat(descriptor).st_nlink:
+            os.close(descriptor)
+            raise damaged(what, "another process is removing it")
         return descriptor
 
     @contextlib.contextmanager
     def build(self) -> Iterator[Path]:
         """A temporary folder to write into; readers do not see it before :meth:`publish`."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        for left in self.root.glob(".building-*"):  # of a writer that was killed; we hold its lock now
-            shutil.rmtree(left, ignore_errors=True)
-        path = self.root / f".building-{os.getpid()}"
-        path.mkdir()
+        make_folder(self.root)
+        self._clean()
+        path = self.root / f"{_BUILDING}{os.getpid()}"
+        disk().make_folder(path)
         try:
-            yield path
+            with _locked(path):  # so that it is told from what a killed process left
+                yield path
         finally:
             if path.exists():
-                shutil.rmtree(path, ignore_errors=True)
+                with contextlib.suppress(OSError):  # of the same cause as the error under way
+                    disk().remove(path)
+
+    def leftovers(self) -> list[Path]:
+        """Unfinished generations, and half removed ones, of processes that were killed."""
+        out = []
+        for path in sorted(self.root.glob(".*-*")) if self.root.is_dir() else ():
+            if path.name.startswith((_BUILDING, _REMOVING)):
+                with _locked(path) as free:
+                    out += [path] if free else []
+        return out
+
+    def _clean(self) -> None:
+        for left in self.leftovers():
+            disk().remove(left)
 
     def publish(self, building: Path, manifest: dict[str, Any]) -> Path:
-        """Checksum, flush and switch to the generation in ``building``; returns its final folder."""
+        """Sum, flush and switch to the generation in ``building``; returns its final folder.
+
+        Args:
+            building: the folder.
+            manifest: what :class:`_Manifest` names, but for the files and their sums.
+        """
+        try:
+            before = self.current()
+        except LibraryCorrupt:
+            before = None
         files = sorted(p for p in building.rglob("*") if p.is_file())
-        sums = {}
+        sums = Checksums.of(building, (p.relative_to(building).as_posix() for p in files))
+        numbers = (int(p.name) for p in self.root.iterdir() if p.name.isdecimal())
+        number = 1 + max(numbers, default=0)
+        full = {
+            "generation": number,
+            **manifest,
+            "files": sums.sizes,
+            "block": sums.block,
+            "checksums": checksum(sums.content),
+        }
+        content = json.dumps(full, indent=1, ensure_ascii=False).encode("utf-8")
+        for name, value in ((_SUMS, sums.content), (_MANIFEST, content)):
+            with disk().create(building / name) as stream:
+                stream.write(value)
+            files.append(building / name)
         for path in files:
-            sums[path.relative_to(building).as_posix()] = [path.stat().st_size, _checksum(path)]
-            _flush(path)
-        number = 1 + max((int(p.name) for p in self.root.iterdir() if p.name.isdigit()), default=0)
+            disk().sync(path)
+        for folder in sorted({p.parent for p in files} | {building}, reverse=True):
+            disk().sync_folder(folder)
         target = self.root / f"{number:06d}"
-        full = {"generation": number, **manifest, "files": sums}
-        manifest_path = building / "manifest.json"
-        manifest_path.write_text(json.dumps(full, indent=1, ensure_ascii=False), encoding="utf-8")
-        _flush(manifest_path)
-        building.rename(target)
-        pointer = self.root / ".CURRENT.new"
-        pointer.write_text(target.name + "\n", encoding="utf-8")
-        _flush(pointer)
-        pointer.replace(self.root / "CURRENT")
-        if os.name == "posix":
-            _flush(self.root)
-        self._prune(target)
+        disk().replace(building, target)
+        disk().sync_folder(self.root)
+        pointer = self.root / "CURRENT"
+        if pointer.is_dir():  # nothing that was written here, and a file cannot replace it
+            disk().remove(pointer)
+        try:
+            write_durably(pointer, f"{target.name} {checksum(content)}\n")
+        except OSError:
+            with contextlib.suppress(OSError, AspectraError):
+                if self.current() != target:  # the disk may have failed after the switch
+                    disk().remove(target)
+            raise
+        self._expected[target.name] = checksum(content)
+        self.prune(keep=() if before is None else (before.name,))
         return target
 
-    def _prune(self, current: Path) -> None:
-        numbered = sorted((p for p in self.root.iterdir() if p.name.isdigit()), reverse=True)
-        for old in [p for p in numbered if p != current][_KEEP - 1 :]:
-            if not _in_use(old):
-                shutil.rmtree(old, ignore_errors=True)
+    def prune(self, keep: Collection[str] = ()) -> None:
+        """Remove generations that nobody holds, and leftovers; only for the writer of the library.
 
-    def verify(self, path: Path) -> list[str]:
-        """Problems of a generation: missing, resized or changed files; empty when all is well."""
+        Args:
+            keep: names of those that stay beside the current one: its predecessor, which readers may be
+                about to open. Empty: the newest of the others stays.
+        """
+        self._clean()
+        current = self.current()
+        others = sorted((p for p in self.root.iterdir() if p.name.isdecimal() and p != current), key=_number)
+        kept = keep or [p.name for p in others if current and _number(p) < _number(current)][-1:]
+        for old in others:
+            if old.name in kept:
+                continue
+            with _locked(old / _MANIFEST) as free, contextlib.suppress(OSError):
+                if free:  # and no reader can take hold of it before it is gone
+                    gone = old.with_name(f"{_REMOVING}{old.name}")
+                    disk().replace(old, gone)
+                    disk().remove(gone)
+
+    def verify(self, path: Path, *, content: bool = True) -> list[str]:
+        """Problems of a generation: missing, resized or changed files; empty when all is well.
+
+        Args:
+            path: of the generation.
+            content: read all files; only their sizes are compared without.
+        """
         problems = []
-        for name, (size, crc) in self.manifest(path).get("files", {}).items():
+        sums = self.checksums(path, self.manifest(path))
+        for name, size in sums.sizes.items():
             file = path / name
-            if not file.is_file():
-                problems.append(f"{name} is missing")
-            elif file.stat().st_size != size:
-                problems.append(f"{name} has {file.stat().st_size:,} bytes, {size:,} were written")
-            elif _checksum(file) != crc:
-                problems.append(f"{name} has changed since it was written")
+            try:
+                found = file.stat().st_size if file.is_file() else -1
+                if found < 0:
+                    problems.append(f"{name} is missing")
+                elif found != size:
+                    problems.append(f"{name} has {found:,} bytes, {size:,} were written")
+                elif content and sums.file(name).changed(file):
+                    problems.append(f"{name} has changed since it was written")
+            except OSError as error:
+                problems.append(f"{name} cannot be read: {error.strerror or error}")
         return problems
+
+
+def _number(path: Path) -> int:
+    return int(path.name)

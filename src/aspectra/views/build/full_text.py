@@ -16,7 +16,7 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.protocol import ViewFacts, chunk_base
-from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.units import Units
 
 __all__ = ["write_full_texts", "write_readings"]
@@ -123,14 +123,15 @@ def write_readings(draft: Draft) -> None:
 
 def _stand_ins(draft: Draft, base: str, encoder: Encoder) -> tuple[Any, Any, Any, Any]:
     """What :func:`~aspectra.views.build.readings.fill_missing` takes: other vectors of the papers."""
+    held = StoredFolder(draft.folder)
 
     def vectors(view: str) -> Any:
-        return load_array(draft.folder / f"{view}@{encoder.name}" / "vectors.npy")
+        return held.folder(f"{view}@{encoder.name}").whole("vectors")
 
     labels = draft.lenses.get("roles", {}).get("labels")
     return (
         vectors("abstract"),
-        (Units.load(draft.folder / base).offsets, vectors(base)),
+        (Units.load(held.folder(base)).offsets, vectors(base)),
         (np.array(draft.offsets, np.int64), vectors("sentences")),
-        (tuple(labels), load_array(draft.folder / "lens-roles.npy")) if labels else None,
+        (tuple(labels), held.whole("lens-roles")) if labels else None,
     )

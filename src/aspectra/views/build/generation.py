@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.version import __version__
+from aspectra.papers.library.generations import FORMAT
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
@@ -24,9 +25,7 @@ from aspectra.views.prompted.building import collect_prompted
 from aspectra.views.storage.columns import write_columns
 from aspectra.views.storage.units import Units, paper_spans
 
-__all__ = ["FORMAT", "write_generation"]
-
-FORMAT = 1
+__all__ = ["write_generation"]
 
 
 def write_generation(draft: Draft) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from aspectra.papers.paper import Paper
 from aspectra.views.dense.lens_vectors import build_lens_vectors
 from aspectra.views.lenses.protocol import LENSES, found_in_package
 from aspectra.views.protocol import ViewFacts
+from aspectra.views.storage.arrays import save_array
 from aspectra.views.view import Floats
 
 __all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "lens_values"]
@@ -135,7 +136,7 @@ def collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Path
                 f"the values of the lens {name} do not fit their paper", hint="aspectra index --rebuild"
             )
         values[low:high] = rows
-    np.save(folder / f"lens-{name}.npy", values, allow_pickle=False)
+    save_array(folder / f"lens-{name}.npy", values)
     return {"version": lens.version, "kind": lens.kind, "labels": list(lens.labels)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,15 +10,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from aspectra.base.errors import LibraryCorrupt
+from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
+from aspectra.papers.library.generations import FORMAT
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
 from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.draft import Draft, IndexReport
-from aspectra.views.build.generation import FORMAT, write_generation
+from aspectra.views.build.generation import write_generation
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.vectors import (
@@ -80,6 +82,7 @@ def build_index(
         if not rebuild and manifest.get("state") == state:
             if changed:
                 writer.derived.collect()
+            library.generations.prune()
             return IndexReport(manifest["papers"], generation=name, changed=False)
         report = IndexReport()
         clock = perf_counter()
@@ -128,10 +131,19 @@ def _current(library: Store) -> tuple[str, dict[str, Any]]:
 def _publish(draft: Draft, identity: dict[str, str]) -> str:
     """Write a generation and switch to it; returns its name."""
     generations = draft.library.generations
-    with generations.build() as folder:
-        draft.folder = folder
-        manifest = write_generation(draft)
-        return generations.publish(folder, {**manifest, **identity}).name
+    try:
+        with generations.build() as folder:
+            draft.folder = folder
+            manifest = write_generation(draft)
+            return generations.publish(folder, {**manifest, **identity}).name
+    except OSError as error:
+        # numpy's error for a file that it could write in part has no number.
+        full = error.errno in (None, errno.ENOSPC, errno.EDQUOT)
+        raise AspectraError(
+            "the disk is full while writing the index" if full else "the index cannot be written",
+            why=f"{error.strerror or error}; the index in use is unchanged",
+            hint="free some space, then run: aspectra index" if full else "aspectra index",
+        ) from error
 
 
 def _fixed(

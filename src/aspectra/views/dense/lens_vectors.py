@@ -8,7 +8,6 @@ that a longer group does not count more.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -19,7 +18,7 @@ from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.views.encoders.protocol import Encoding, Kind
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.protocol import ViewFacts
-from aspectra.views.storage.arrays import new_array
+from aspectra.views.storage.arrays import StoredFolder, new_array, save_array, save_json
 from aspectra.views.view import Floats
 
 __all__ = ["LensEncoder", "VectorLens", "build_lens_vectors", "vector_lens"]
@@ -105,8 +104,8 @@ def build_lens_vectors(
     view = ViewFacts.lens_vectors_of(name).name
     path = folder / view
     path.mkdir()
-    np.save(path / "standard.npy", np.stack([standard.mean, standard.deviation]), allow_pickle=False)
-    (path / "lens.json").write_text(json.dumps({"name": name, "version": lens.version}), "utf-8")
+    save_array(path / "standard.npy", np.stack([standard.mean, standard.deviation]))
+    save_json(path / "lens.json", {"name": name, "version": lens.version})
     vectors = new_array(path / "vectors.npy", (count, width), np.float16)
     for number, row in enumerate(stored()):
         vectors[number] = standard.rows(row)[0]
@@ -135,19 +134,19 @@ class LensEncoder:
     late_pooling = False
     remote = ""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: StoredFolder) -> None:
         self._lens = vector_lens(name)
         self.name = f"the lens {name}"
         self.fingerprint = f"{name}/{self._lens.version}"
         self.dimensions = len(self._lens.labels)
-        made = json.loads((folder / "lens.json").read_text("utf-8"))
+        made = folder.json("lens.json")
         if made["version"] != self._lens.version:
             raise ViewMismatch(
-                f"the view {folder.name} was built with version {made['version']} of the lens {name}",
+                f"the view {folder.path.name} was built with version {made['version']} of the lens {name}",
                 why=f"the installed lens is version {self._lens.version}; their values cannot be compared",
                 hint="aspectra index",
             )
-        mean, deviation = np.load(folder / "standard.npy", allow_pickle=False)
+        mean, deviation = folder.whole("standard")
         self._standard = _Standard(mean, deviation, self._lens.groups)
 
     def encode(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from aspectra.views.dense.unit_batch import UnitBatch
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
-from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
@@ -48,7 +47,7 @@ class DenseView(View):
     def __init__(
         self,
         facts: ViewFacts,
-        folder: Path,
+        folder: StoredFolder,
         positions: dict[str, int],
         id_order: NDArray[np.int32],
         query: QueryEncoder,
@@ -63,7 +62,7 @@ class DenseView(View):
         self.units = units
         self.cheap = units is None
         self.query = query
-        self.vectors = load_array(folder / "vectors.npy")
+        self.vectors = folder.array("vectors")
         # Whether rows have length 1 (or 0, where a unit has none): then inner products are cosines.
         self.unit_length = bool(facts.stored.get("unit_length", True))
         self._moments = Moments.load(folder) if facts.stored.get("pairs") else None
@@ -226,7 +225,7 @@ class DenseView(View):
         scores = []
         for number in range(len(asked.probe.seeds)):
             seed = asked.vectors[asked.owners == number]
-            scores.append(moments.standardise(nearest_in_seed(self.vectors, self.units, seed)))
+            scores.append(moments.standardise(nearest_in_seed(self.vectors.whole(), self.units, seed)))
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 
     def compare(self, rows: NDArray[np.floating], query: Floats, metric: Metric = "cosine") -> Floats:
@@ -254,10 +253,10 @@ class DenseView(View):
             norm = float(np.linalg.norm(query))
             query = query / norm if norm and metric == "cosine" else query
         if rows is None and self.vectors.dtype == np.float32:
-            scores = self.compare(self.vectors, query, metric)
+            scores = self.compare(self.vectors.whole(), query, metric)
             return scores[:, 0] if len(query) == 1 else scores.max(axis=1)
         if self.unit_length and metric == "cosine":
-            cells = similarities(query, self.vectors if rows is None else self.vectors[rows])
+            cells = similarities(query, self.vectors.whole() if rows is None else self.vectors[rows])
             best: Floats = cells.max(axis=0)
             best[np.isneginf(best)] = 0.0  # a unit without a vector is near nothing
             return best
@@ -272,7 +271,7 @@ class DenseView(View):
     def _share(self, asked: Sequence[Asked], offsets: NDArray[np.int64]) -> list[Scored]:
         """All papers for several probes that :meth:`_compares_units` allows, in one pass over the units."""
         cuts = np.cumsum([0, *(len(one.vectors) for one in asked)])
-        cells = similarities(np.concatenate([one.vectors for one in asked]), self.vectors)
+        cells = similarities(np.concatenate([one.vectors for one in asked]), self.vectors.whole())
         cells[np.isneginf(cells)] = 0.0  # a unit without a vector scores as it does alone
         values = [cells[low:high].max(axis=0) for low, high in pairwise(cuts)]
         out = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import weakref
@@ -15,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, ViewMismatch
+from aspectra.base.errors import NoSuchPaper, ViewMismatch
 from aspectra.papers.library.rows import text_hash
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -24,50 +23,84 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.arrays import StoredArray, StoredFolder
 from aspectra.views.storage.units import Units, paper_spans
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 
 __all__ = ["Generation"]
 
-_NEWEST = 1
-
 
 class Generation:
-    """One immutable generation, opened for reading.
+    """One immutable generation, opened for reading until :meth:`close`.
+
+    Every byte is verified before it is used: one that is not what was written raises LibraryCorrupt.
 
     Args:
         library: where it belongs; texts of seeds are read from it.
         folder: the generation's folder.
         load: makes an encoder from its specification.
+
+    Raises:
+        LibraryCorrupt: it is damaged, was written by a newer version, or is gone.
+        AspectraError: too many files are open.
     """
 
     def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
         self.library = library
         self.folder = folder
         # Views are opened when they are first used; until then nothing may take their files away.
-        weakref.finalize(self, os.close, library.generations.hold(folder))
-        self.manifest: dict[str, Any] = library.generations.manifest(folder)
-        if int(self.manifest.get("format", 0)) > _NEWEST:
-            raise LibraryCorrupt(
-                "the index was built by a newer Aspectra", hint="pip install --upgrade aspectra"
-            )
-        self.ids: list[str] = json.loads((folder / "ids.json").read_text("utf-8"))
-        self.id_order: NDArray[np.int32] = self.array("id_order")
+        self._release = weakref.finalize(self, os.close, library.generations.hold(folder))
+        try:
+            self.manifest: dict[str, Any] = library.generations.manifest(folder)
+            self.files = StoredFolder(folder, library.generations.checksums(folder, self.manifest))
+            self.ids: list[str] = self.files.json("ids.json")
+            self.id_order: NDArray[np.int32] = self.files.whole("id_order")
+        except BaseException:
+            self._release()
+            raise
         self._load = load
         self._encoders: dict[str, QueryEncoder] = {}
         self._units: dict[str, Units] = {}
         self._lenses: dict[str, LensValues] = {}
         self._roles: dict[tuple[str, ...], Floats] = {}
+        self._coded: dict[str, tuple[NDArray[np.int32], list[str]]] = {}
         self._lock = threading.RLock()
+        self._users = 0
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def array(self, name: str) -> NDArray[Any]:
-        """A stored array, memory-mapped."""
-        return load_array(self.folder / f"{name}.npy")
+    def enter(self) -> bool:
+        """Keep the files open until :meth:`leave`, though another thread may close; False: it did."""
+        with self._lock:
+            self._users += not self._closed
+            return not self._closed
+
+    def leave(self) -> None:
+        """The end of what :meth:`enter` began."""
+        with self._lock:
+            self._users -= 1
+            if self._closed and not self._users:
+                self._free()
+
+    def close(self) -> None:
+        """Let go of all files, as soon as nobody who entered uses them; views cannot be used then."""
+        with self._lock:
+            self._closed = True
+            if not self._users:
+                self._free()
+
+    def _free(self) -> None:
+        """Drop what was loaded, and close its files."""
+        self.id_order = np.zeros(0, np.int32)
+        for loaded in (self._units, self._lenses, self._roles, self._coded):
+            loaded.clear()
+        for name in ("sample", "years", "text_hashes"):
+            self.__dict__.pop(name, None)
+        self.files.close()
+        self._release()
 
     @cached_property
     def settings(self) -> IndexSettings:
@@ -87,21 +120,24 @@ class Generation:
     @cached_property
     def sample(self) -> Positions:
         """Positions of the fixed random sample that scores are standardised against."""
-        return self.array("sample")
+        return self.files.whole("sample")
 
     @cached_property
     def years(self) -> NDArray[np.int32]:
         """Year of each paper, 0 when unknown."""
-        return self.array("years")
+        return self.files.whole("years")
 
     def coded(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
         """Codes per paper and their names, for ``venues`` and ``languages``."""
-        return self.array(column), json.loads((self.folder / f"{column}.json").read_text("utf-8"))
+        with self._lock:
+            if column not in self._coded:
+                self._coded[column] = self.files.whole(column), self.files.json(f"{column}.json")
+            return self._coded[column]
 
     @cached_property
-    def text_hashes(self) -> NDArray[np.uint8]:
-        """(papers, 16) hashes of the texts that the units count in."""
-        return self.array("text_hashes")
+    def text_hashes(self) -> StoredArray:
+        """(papers, 16) uint8 hashes of the texts that the units count in."""
+        return self.files.array("text_hashes")
 
     def position(self, paper_id: str) -> int:
         """Position of a paper.
@@ -130,7 +166,7 @@ class Generation:
         """The units of ``sentences`` or of a chunk size (``chunks-250w``)."""
         with self._lock:
             if name not in self._units:
-                self._units[name] = Units.load(self.folder / name)
+                self._units[name] = Units.load(self.files.folder(name))
             return self._units[name]
 
     @property
@@ -154,7 +190,7 @@ class Generation:
                         + (", ".join(self.lens_names) or "none: it was built before there were any"),
                         hint="aspectra index",
                     )
-                self._lenses[name] = LensValues(tuple(facts["labels"]), self.array(f"lens-{name}"))
+                self._lenses[name] = LensValues(tuple(facts["labels"]), self.files.whole(f"lens-{name}"))
             return self._lenses[name]
 
     def role_weights(self, roles: tuple[str, ...]) -> Floats:

@@ -30,6 +30,10 @@ class Index(Generation):
         super().__init__(library, folder, load)
         self._views: dict[str, View] = {}
 
+    def _free(self) -> None:
+        self._views.clear()
+        super()._free()
+
     def view(self, name: str) -> View:
         """A view by name, opened at the first use.
 

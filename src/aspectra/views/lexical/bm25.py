@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.views.lexical.collection import Statistics, weigh_by
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
-from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.arrays import StoredArray, StoredFolder, save_array
 from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 __all__ = ["LexicalView", "build_lexical"]
 
-_ARRAYS, _JSON = ("data", "indices", "indptr"), ("params", "vocab")
+_ABSENT = "nonoccurrence_array.index"
 _ABSTRACTS = ViewFacts.words_of("abstract").name
 
 
@@ -57,7 +56,7 @@ def build_lexical(
     for text in texts:
         documents.append([vocabulary.setdefault(w, len(vocabulary)) for w in tokeniser.words(text)])
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "lengths.npy", np.array([len(d) for d in documents], np.int32), allow_pickle=False)
+    save_array(folder / "lengths.npy", np.array([len(d) for d in documents], np.int32))
     if not vocabulary:
         vocabulary[""] = 0
         documents = [d or [0] for d in documents] or [[0]]
@@ -94,32 +93,26 @@ class _Weights:
         vocabulary: word -> its number.
     """
 
-    data: Floats
-    indices: NDArray[np.integer]
+    data: StoredArray
+    indices: StoredArray
     indptr: NDArray[np.integer]
     absent: Floats | None
     documents: int
     vocabulary: dict[str, int]
 
     @classmethod
-    def load(cls, folder: Path) -> _Weights:
+    def load(cls, folder: StoredFolder) -> _Weights:
         """From a view's folder.
 
         Raises:
             LibraryCorrupt: a file is missing or damaged.
         """
-        data, indices, indptr = (load_array(folder / f"{n}.csc.index.npy") for n in _ARRAYS)
-        absent = folder / "nonoccurrence_array.index.npy"
-        try:
-            facts, words = (json.loads((folder / f"{n}.index.json").read_text("utf-8")) for n in _JSON)
-            count = int(facts["num_docs"])
-        except (OSError, ValueError, KeyError) as error:
-            raise LibraryCorrupt(
-                f"the lexical index in {folder} cannot be read",
-                why=str(error),
-                hint="aspectra index --rebuild",
-            ) from error
-        return cls(data, indices, indptr, load_array(absent) if absent.exists() else None, count, words)
+        data, indices = (folder.array(f"{name}.csc.index") for name in ("data", "indices"))
+        count = int(folder.json("params.index.json")["num_docs"])
+        absent = folder.whole(_ABSENT) if f"{_ABSENT}.npy" in folder else None
+        return cls(
+            data, indices, folder.whole("indptr.csc.index"), absent, count, folder.json("vocab.index.json")
+        )
 
     def scores(self, terms: Sequence[int]) -> Floats:
         """(documents,) sum of the weights of these words."""
@@ -149,7 +142,7 @@ class LexicalView(View):
     def __init__(
         self,
         facts: ViewFacts,
-        folder: Path,
+        folder: StoredFolder,
         positions: Callable[[], dict[str, int]],
         id_order: NDArray[np.int32],
         settings: LexicalSettings,
@@ -169,9 +162,9 @@ class LexicalView(View):
         self._vocabulary = self._weights.vocabulary
         offsets = None if units is None else units.offsets
         self._pairs = WordPairs(folder, offsets) if facts.stored.get("pairs") else None
-        if (folder / "statistics.json").exists():  # the view is a part of a larger collection
-            self._total = int(json.loads((folder / "statistics.json").read_text("utf-8"))["documents"])
-            self._frequency = load_array(folder / "frequency.npy")
+        if "statistics.json" in folder:  # the view is a part of a larger collection
+            self._total = int(folder.json("statistics.json")["documents"])
+            self._frequency = folder.whole("frequency")
         else:
             self._total = self._papers
             self._frequency = np.diff(self._weights.indptr)

@@ -7,7 +7,6 @@ part's own, :meth:`Statistics.merged` adds them up.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.arrays import StoredFolder, save_array, save_json
 
 __all__ = ["Statistics", "weigh_by"]
 
@@ -42,11 +41,11 @@ class Statistics:
         return np.float64(self.words / max(self.documents, 1))
 
     @classmethod
-    def of(cls, folder: Path) -> Statistics:
+    def of(cls, folder: StoredFolder) -> Statistics:
         """Of the documents of a lexical view, from its folder."""
-        lengths = load_array(folder / "lengths.npy")
-        counts = np.diff(load_array(folder / "indptr.csc.index.npy"))
-        vocabulary: dict[str, int] = json.loads((folder / "vocab.index.json").read_text("utf-8"))
+        lengths = folder.whole("lengths")
+        counts = np.diff(folder.whole("indptr.csc.index"))
+        vocabulary: dict[str, int] = folder.json("vocab.index.json")
         held = {word: int(counts[n]) for word, n in vocabulary.items() if n < len(counts) and word}
         return cls(len(lengths), int(lengths.sum()), held)
 
@@ -66,8 +65,8 @@ class Statistics:
         counts = np.zeros(len(vocabulary), np.int64)
         for word, number in vocabulary.items():
             counts[number] = self.frequency.get(word, 0)
-        np.save(folder / "frequency.npy", counts, allow_pickle=False)
-        (folder / "statistics.json").write_text(json.dumps({"documents": self.documents}), "utf-8")
+        save_array(folder / "frequency.npy", counts)
+        save_json(folder / "statistics.json", {"documents": self.documents})
 
 
 def weigh_by(

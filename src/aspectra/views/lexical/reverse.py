@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.arrays import StoredArray, StoredFolder, save_array
 from aspectra.views.view import Floats, Positions
 
 __all__ = [
@@ -63,13 +63,13 @@ class Moments:
 
     def save(self, folder: Path) -> None:
         """Into a generation being built."""
-        np.save(folder / "reverse_mean.npy", self.mean, allow_pickle=False)
-        np.save(folder / "reverse_deviation.npy", self.deviation, allow_pickle=False)
+        save_array(folder / "reverse_mean.npy", self.mean)
+        save_array(folder / "reverse_deviation.npy", self.deviation)
 
     @classmethod
-    def load(cls, folder: Path) -> Moments:
+    def load(cls, folder: StoredFolder) -> Moments:
         """Inverse of :meth:`save`."""
-        return cls(*(load_array(folder / f"reverse_{n}.npy") for n in ("mean", "deviation")))
+        return cls(*(folder.whole(f"reverse_{n}") for n in ("mean", "deviation")))
 
 
 def moments_of(scored: Iterable[tuple[int, Floats]], own: Floats) -> Moments:
@@ -110,8 +110,8 @@ class _Lists:
     """Rows of (number, value) pairs: the numbers of row i are ``numbers[offsets[i] : offsets[i + 1]]``."""
 
     offsets: NDArray[np.int64]
-    numbers: NDArray[np.int32]
-    values: Floats
+    numbers: NDArray[np.int32] | StoredArray
+    values: Floats | StoredArray
 
     def row(self, at: int) -> tuple[NDArray[np.int32], Floats]:
         low, high = self.offsets[at], self.offsets[at + 1]
@@ -119,19 +119,21 @@ class _Lists:
 
     def transposed(self, rows: int) -> _Lists:
         """The same pairs by number."""
-        order = np.argsort(self.numbers, kind="stable")
+        numbers = np.asarray(self.numbers)
+        order = np.argsort(numbers, kind="stable")
         owner = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
-        counts = np.bincount(self.numbers, minlength=rows)
+        counts = np.bincount(numbers, minlength=rows)
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         return _Lists(offsets, owner[order], self.values[order])
 
     def save(self, folder: Path, name: str) -> None:
         for part in ("offsets", "numbers", "values"):
-            np.save(folder / f"{name}_{part}.npy", getattr(self, part), allow_pickle=False)
+            save_array(folder / f"{name}_{part}.npy", getattr(self, part))
 
     @classmethod
-    def load(cls, folder: Path, name: str) -> _Lists:
-        return cls(*(load_array(folder / f"{name}_{part}.npy") for part in ("offsets", "numbers", "values")))
+    def load(cls, folder: StoredFolder, name: str) -> _Lists:
+        numbers, values = (folder.array(f"{name}_{part}") for part in ("numbers", "values"))
+        return cls(folder.whole(f"{name}_offsets"), numbers, values)
 
 
 class WordPairs:
@@ -145,7 +147,7 @@ class WordPairs:
         offsets: (papers + 1,) which documents are a paper's; None where each paper is one.
     """
 
-    def __init__(self, folder: Path, offsets: NDArray[np.integer] | None = None) -> None:
+    def __init__(self, folder: StoredFolder, offsets: NDArray[np.integer] | None = None) -> None:
         self._words = _Lists.load(folder, "asking")
         self._sides = _Sides(
             _Lists.load(folder, "asking_by_word"), _Lists.load(folder, "documents"), self.papers, offsets
@@ -271,9 +273,10 @@ def build_moments(
         offsets: as in :class:`WordPairs`.
         elsewhere: the documents of those, in order, with this view's numbers of words.
     """
-    asking = _Lists.load(folder, "reversed")
+    held = StoredFolder(folder)
+    asking = _Lists.load(held, "reversed")
     papers = len(asking.offsets) - 1
-    by_word, documents = _Lists.load(folder, "asking_by_word"), _Lists.load(folder, "documents")
+    by_word, documents = _Lists.load(held, "asking_by_word"), _Lists.load(held, "documents")
     sides = _Sides(by_word, documents, papers, offsets)
     own = np.full(papers, np.nan, dtype=np.float32)
     for paper in range(papers):
@@ -288,3 +291,4 @@ def build_moments(
     others = iter(elsewhere)
     scored = ((int(p), sides.score(sides.documents_of(p) if p >= 0 else next(others))) for p in sample)
     moments_of(scored, own).save(folder)
+    held.close()

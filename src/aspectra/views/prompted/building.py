@@ -23,6 +23,7 @@ from aspectra.views.prompted.definition import PromptedLens, usable
 from aspectra.views.prompted.store import Reading, readings, state, vectors_of
 from aspectra.views.protocol import ViewFacts, lens_base
 from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.arrays import save_array
 
 __all__ = ["NUMBER", "collect_prompted", "encode_readings", "prompted_state"]
 
@@ -129,7 +130,7 @@ def _columns(lens: PromptedLens, read: Sequence[Reading | None], folder: Path) -
             row[labels.index(str(reading.value))] = 1.0
         else:
             row[0] = float(reading.value)
-    np.save(folder / f"lens-{lens.name}.npy", values, allow_pickle=False)
+    save_array(folder / f"lens-{lens.name}.npy", values)
     return {"version": lens.prompt.stamp, "kind": "paper", "labels": list(labels), "prompted": schema.kind}
 
 
@@ -144,7 +145,7 @@ def _vectors(
         if key in held:
             matrix[number], cut = held[key]
             truncated += int(cut)
-    np.save(path / "vectors.npy", matrix, allow_pickle=False)
+    save_array(path / "vectors.npy", matrix)
     norms = np.linalg.norm(matrix, axis=1)
     return {
         "kind": "dense",

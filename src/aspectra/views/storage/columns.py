@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from aspectra.views.storage.arrays import save_array, save_json
 
 __all__ = ["sample_ids", "write_columns"]
 
@@ -56,15 +57,11 @@ def write_columns(
         "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),
     }
     for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        save_array(folder / f"{name}.npy", array)
     for column, plural in (("venue", "venues"), ("language", "languages")):
         names = sorted(set(columns[column]))
         code = {name: i for i, name in enumerate(names)}
-        np.save(
-            folder / f"{plural}.npy",
-            np.array([code[v] for v in columns[column]], dtype=np.int32),
-            allow_pickle=False,
-        )
-        (folder / f"{plural}.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")
-    (folder / "ids.json").write_text(json.dumps(ids, ensure_ascii=False), "utf-8")
+        save_array(folder / f"{plural}.npy", np.array([code[v] for v in columns[column]], dtype=np.int32))
+        save_json(folder / f"{plural}.json", names)
+    save_json(folder / "ids.json", ids)
     return chosen

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper, Unit
 from aspectra.papers.text.sentences import abstract_sentences, lead_field
-from aspectra.views.storage.arrays import load_array
+from aspectra.views.storage.arrays import StoredArray, StoredFolder, save_array
 from aspectra.views.view import Floats, Pooling, Positions
 
 __all__ = ["Units", "paper_spans"]
@@ -29,7 +29,7 @@ class Units:
     """
 
     offsets: NDArray[np.int64]
-    spans: NDArray[np.int32]
+    spans: NDArray[np.int32] | StoredArray
 
     @staticmethod
     def field_code(field: str) -> int:
@@ -42,14 +42,14 @@ class Units:
         return {_TITLE: "title", _ABSTRACT: "abstract"}.get(code) or f"section:{code}"
 
     @classmethod
-    def load(cls, folder: Path) -> Units:
-        """Memory-mapped from a generation."""
-        return cls(load_array(folder / "offsets.npy"), load_array(folder / "spans.npy"))
+    def load(cls, folder: StoredFolder) -> Units:
+        """From a generation."""
+        return cls(folder.whole("offsets"), folder.array("spans"))
 
     def save(self, folder: Path) -> None:
         """Into a generation being built."""
-        np.save(folder / "offsets.npy", self.offsets, allow_pickle=False)
-        np.save(folder / "spans.npy", self.spans, allow_pickle=False)
+        save_array(folder / "offsets.npy", self.offsets)
+        save_array(folder / "spans.npy", np.asarray(self.spans))
 
     def unit(self, paper_id: str, index: int) -> Unit:
         """The unit at ``index`` as a value."""

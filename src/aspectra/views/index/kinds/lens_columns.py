@@ -17,6 +17,6 @@ __all__ = ["open_lens_columns"]
 @VIEW_KINDS.register("vector")
 def open_lens_columns(generation: Generation, facts: ViewFacts, other: Other) -> DenseView:
     """The view, opened; query texts are encoded by its lens."""
-    folder = generation.folder / facts.stored["folder"]
+    folder = generation.files.folder(facts.stored["folder"])
     encoder = QueryEncoder(partial(LensEncoder, facts.lens, folder))
     return DenseView(facts, folder, generation.positions, generation.id_order, encoder)

@@ -15,7 +15,7 @@ def open_vectors(generation: Generation, facts: ViewFacts, other: Other) -> Dens
     """The view, opened; its encoder is loaded when a text is encoded."""
     return DenseView(
         facts,
-        generation.folder / facts.stored["folder"],
+        generation.files.folder(facts.stored["folder"]),
         generation.positions,
         generation.id_order,
         generation.query_encoder(facts),

@@ -15,7 +15,7 @@ def open_words(generation: Generation, facts: ViewFacts, other: Other) -> Lexica
     """The view, opened."""
     return LexicalView(
         facts,
-        generation.folder / facts.stored["folder"],
+        generation.files.folder(facts.stored["folder"]),
         lambda: generation.positions,
         generation.id_order,
         generation.lexical,

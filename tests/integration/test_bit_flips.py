@@ -1,0 +1,28 @@
+"""One flipped bit in an index is harmless or refused; see ``tests/proofs/flips.py`` for longer runs."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "proofs"))
+
+import flips
+
+from aspectra.papers.library.checksums import FileSums
+
+
+def test_no_flipped_bit_changes_an_answer_silently(tmp_path):
+    seed = random.randrange(1 << 16)
+    found = flips.flip_index(tmp_path / "library", 300, seed)
+    print(found)
+    assert found.faults == []
+    assert found.counts["refused"] > 100
+
+
+def test_without_checksums_the_same_flips_change_answers(tmp_path):
+    with mock.patch.object(FileSums, "holds", return_value=True):
+        found = flips.flip_index(tmp_path / "library", 100, 5)
+    assert found.counts["silent"] > 0
