@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-__all__ = ["falling", "trec_lines", "trec_token"]
+from aspectra.base.errors import BadInput
+
+__all__ = ["falling", "trec_lines", "trec_token", "trec_words"]
 
 _STEP = 2.0**-22  # two units in the last place of a 32-bit float
 _LEAST = 1e-12  # below it 32-bit floats may be flushed to zero
@@ -43,6 +45,28 @@ def trec_token(text: str) -> str:
     return "_".join(text.split())
 
 
+def trec_words(what: str, ids: Iterable[str]) -> dict[str, str]:
+    """Id -> its word, see :func:`trec_token`.
+
+    Args:
+        what: for messages, as in ``document``.
+        ids: any; each may come more than once.
+
+    Raises:
+        BadInput: two ids become one word, or one becomes none.
+    """
+    taken: dict[str, str] = {}
+    for one in ids:
+        word = trec_token(one)
+        if taken.setdefault(word, one) != one or not word:
+            raise BadInput(
+                f"the {what} ids {taken[word]!r} and {one!r} are one word in TREC format",
+                why="white space in ids is written as _",
+                hint="write beir or jsonl instead",
+            )
+    return {one: word for word, one in taken.items()}
+
+
 def trec_lines(query: str, ids: Sequence[str], scores: Sequence[float], tag: str) -> str:
     """Run lines: query, Q0, document, rank, score, tag.
 
@@ -52,11 +76,15 @@ def trec_lines(query: str, ids: Sequence[str], scores: Sequence[float], tag: str
         scores: likewise.
         tag: name of the run.
 
+    Raises:
+        BadInput: two documents become one word.
+
     >>> trec_lines("q1", ["a", "b"], [0.5, 0.5], "mine").splitlines()
     ['q1 Q0 a 1 0.5 mine', 'q1 Q0 b 2 0.499999881 mine']
     """
     topic, name = trec_token(query) or "q", trec_token(tag) or "run"
+    words = trec_words("document", ids)
     return "".join(
-        f"{topic} Q0 {trec_token(doc)} {rank} {score:.9g} {name}\n"
+        f"{topic} Q0 {words[doc]} {rank} {score:.9g} {name}\n"
         for rank, (doc, score) in enumerate(zip(ids, falling(scores), strict=True), 1)
     )

@@ -124,6 +124,10 @@ class Model:
         """
         return await self.journal.complete(request)
 
+    def holds(self, request: Request) -> bool:
+        """Whether an answer is recorded, so that asking costs nothing."""
+        return self.journal.holds(request)
+
     async def capabilities(self, *, again: bool = False) -> Capabilities:
         """What the endpoint can do: asked once and recorded, or asked ``again``.
 

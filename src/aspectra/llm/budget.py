@@ -30,6 +30,7 @@ __all__ = [
     "Cost",
     "Limits",
     "call_cost",
+    "charged",
     "estimate",
     "estimate_tokens",
     "note_recorded",
@@ -186,7 +187,7 @@ def estimate(requests: Iterable[Request], price: Price | None = None) -> Cost:
 
 
 def call_cost(request: Request, ended: Reply | ModelError, price: Price | None) -> Cost:
-    """What one call cost, or had cost where its answer came from a journal.
+    """What one call cost with all its attempts, or had cost where its answer came from a journal.
 
     Where the endpoint does not count tokens they are estimated.
 
@@ -195,19 +196,34 @@ def call_cost(request: Request, ended: Reply | ModelError, price: Price | None) 
         ended: the answer, or the error that came instead.
         price: per token, or None where it is not known.
     """
+    total = Cost()
+    if isinstance(ended, Reply) and ended.recorded:
+        usage = ended.usage
+        total = Cost(recorded=1, recorded_tokens=usage.prompt_tokens + usage.completion_tokens)
+    for usage in charged(request, ended):
+        total += _cost(usage.prompt_tokens, usage.completion_tokens, price)
+    return total
+
+
+def charged(request: Request, ended: Reply | ModelError) -> tuple[Usage, ...]:
+    """Tokens of each attempt of a call that was, or may have been, charged for; estimated where not known.
+
+    Args:
+        request: what was sent.
+        ended: the answer, or the error that came instead.
+    """
     usage = ended.usage
-    asked, answered = usage.prompt_tokens, usage.completion_tokens
     if isinstance(ended, Reply):
         if ended.recorded:
-            return Cost(recorded=1, recorded_tokens=asked + answered)
-        if not (asked or answered):
-            asked, answered = prompt_tokens(request), estimate_tokens(ended.text)
+            return ended.lost
+        if usage == Usage():
+            usage = Usage(prompt_tokens(request), estimate_tokens(ended.text))
     elif usage == Usage():
         if not ended.billable:
-            return Cost()
+            return ended.lost
         # Whatever ends a call without saying what it cost may have cost all of it.
-        asked, answered = _DENSEST * prompt_tokens(request), request.max_tokens
-    return _cost(asked, answered, price)
+        usage = Usage(_DENSEST * prompt_tokens(request), request.max_tokens)
+    return (*ended.lost, usage)
 
 
 def _cost(asked: int, answered: int, price: Price | None) -> Cost:

@@ -40,7 +40,8 @@ class Request:
         repeat: number of this repeat; another number is another call with another answer.
         subjects: ids of the papers it is about, for records and simulated models; never sent.
         accept: says whether a reply can be used; a journal gives only accepted ones again. None accepts
-            what is not blank (and is JSON, where ``schema`` asks for it). Must not raise.
+            what is not blank (and is JSON, where ``schema`` asks for it). Must not raise. It should accept
+            every reply that is used, or a run cannot be repeated from its journal.
     """
 
     messages: tuple[Message, ...]
@@ -82,6 +83,7 @@ class Reply:
         logprobs: (token, log-probability) of the first answer token's alternatives, likeliest first.
         seconds: how long it took; 0 when it came from a journal.
         recorded: whether it came from a journal.
+        lost: tokens of each attempt before it that was, or may have been, charged for in vain.
         simulated: whether no language model was asked (scripted, oracle); said wherever results are printed.
         facts: what else is known, JSON values only: ``attempts``, ``fingerprint``.
     """
@@ -93,6 +95,7 @@ class Reply:
     logprobs: tuple[tuple[str, float], ...] = ()
     seconds: float = 0.0
     recorded: bool = False
+    lost: tuple[Usage, ...] = ()
     simulated: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
 

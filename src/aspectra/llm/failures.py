@@ -7,7 +7,7 @@ is spent, 7 when the service cannot serve.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from aspectra.base.errors import AspectraError
 from aspectra.llm.chat import Usage
@@ -38,6 +38,7 @@ class ModelError(AspectraError):
         retry_after: seconds that the endpoint asks to wait, or None.
         billable: whether the endpoint may have done, and charged for, the work. A budget keeps such calls.
         usage: tokens that the endpoint says it charged; zeros where it does not say.
+        lost: tokens of each attempt before it that was, or may have been, charged for.
     """
 
     code = "model"
@@ -54,12 +55,30 @@ class ModelError(AspectraError):
         retry_after: float | None = None,
         billable: bool = False,
         usage: Usage | None = None,
+        lost: tuple[Usage, ...] = (),
     ) -> None:
         super().__init__(what, why=why, hint=hint)
         self.status = status
         self.retry_after = retry_after
         self.billable = billable
         self.usage = usage or Usage()
+        self.lost = lost
+
+    def again(self, why: str = "", lost: tuple[Usage, ...] = ()) -> Self:
+        """The same failure for another call, which cost only what it lost in attempts of its own.
+
+        Args:
+            why: the reason; "" for the same one.
+            lost: see :class:`ModelError`.
+        """
+        return type(self)(
+            self.what,
+            why=why or self.why,
+            hint=self.hint,
+            status=self.status,
+            retry_after=self.retry_after,
+            lost=lost,
+        )
 
 
 class Transient(ModelError):

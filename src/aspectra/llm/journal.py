@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest_texts
-from aspectra.llm.budget import Account, note_recorded
+from aspectra.llm.budget import Account, charged, note_recorded
 from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
+from aspectra.llm.failures import ModelError
 from aspectra.llm.journal_file import JournalFile, Record
 from aspectra.llm.loops import PerLoop
 
@@ -132,13 +133,17 @@ class Journal(Wrapper):
         flight.waiting += 1
         try:
             reply = await asyncio.shield(flight.task)
+        except ModelError as error:
+            if joined:  # what the call cost is counted where it was made
+                raise error.again() from None
+            raise
         finally:
             flight.waiting -= 1
             if not flight.waiting:
                 flight.task.cancel()  # has no effect unless all callers left before the end
                 if here.flights.get(key) is flight:  # whoever asks next asks anew
                     del here.flights[key]
-        return self._recorded(replace(reply, recorded=True, seconds=0.0)) if joined else reply
+        return self._recorded(replace(reply, recorded=True, seconds=0.0, lost=())) if joined else reply
 
     def _recorded(self, reply: Reply) -> Reply:
         self.hits += 1
@@ -167,7 +172,9 @@ class Journal(Wrapper):
             here.pending.append((record, future))
             self._start(here)
             earlier = await future
-        return earlier or reply
+        if earlier is None:
+            return reply
+        return replace(earlier, recorded=True, seconds=0.0, lost=charged(request, reply))
 
     def _start(self, here: _Here) -> None:
         if here.pending and not here.busy:

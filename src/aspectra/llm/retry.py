@@ -1,7 +1,7 @@
 """Asking again, within bounds, and not asking an endpoint that is known to be down.
 
 Waits are drawn evenly between nothing and a bound that doubles (full jitter), so that calls which failed
-together do not come back together. A wait that the endpoint asks for is kept.
+together do not come back together. A wait that the endpoint asks for is kept. Time is that of the event loop.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 
 from aspectra.base.errors import UsageError
-from aspectra.llm.chat import ChatModel, Reply, Request, Wrapper
+from aspectra.llm.budget import charged
+from aspectra.llm.chat import ChatModel, Reply, Request, Usage, Wrapper
 from aspectra.llm.failures import KeyRefused, Malformed, ModelError, NoSuchModel, QuotaSpent, Transient
 
 __all__ = ["Retry"]
@@ -35,7 +35,7 @@ class Retry(Wrapper):
         down_after: the endpoint counts as down when so many attempts in a row failed ...
         down_seconds: ... over at least so many seconds. It is then left alone for as long, and calls fail at
             once. So they do after one that found the key refused, the credit spent or no such model.
-        sleep, clock, draw: for tests; ``draw`` gives a number in [0, 1).
+        draw: gives a number in [0, 1).
     """
 
     def __init__(
@@ -48,8 +48,6 @@ class Retry(Wrapper):
         longest_wait: float = 20.0,
         down_after: int = 20,
         down_seconds: float = 20.0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,
     ) -> None:
         if tries < 1:
@@ -58,7 +56,7 @@ class Retry(Wrapper):
         self._tries, self._seconds = tries, seconds
         self._first_wait, self._longest_wait = first_wait, longest_wait
         self._down_after, self._down_seconds = down_after, down_seconds
-        self._sleep, self._clock, self._draw = sleep, clock, draw
+        self._draw = draw
         self._lock = threading.Lock()
         self._failures = 0
         self._failing_since = 0.0
@@ -68,13 +66,16 @@ class Retry(Wrapper):
     async def complete(self, request: Request) -> Reply:
         """The inner model's answer; ``facts["attempts"]`` says how many it took where it took several.
 
+        What the attempts in vain cost is in ``lost``, of the answer or of the error.
+
         Raises:
             ModelError: the last attempt's, with the number of attempts in its ``why``.
         """
-        started = self._clock()
+        started = _now()
         attempt = 0
+        lost: tuple[Usage, ...] = ()
         while True:
-            self._refuse_if_shut(attempt)
+            self._refuse_if_shut(attempt, lost)
             attempt += 1
             try:
                 reply = await self.inner.complete(request)
@@ -82,11 +83,14 @@ class Retry(Wrapper):
                 self._note(error)
                 wait = self._wait(error, attempt, started)
                 if wait is None:
-                    raise _after(error, attempt) from None
+                    raise _after(error, attempt, lost) from None
+                lost += charged(request, error)
             else:
                 self._note(None)
-                return reply if attempt == 1 else replace(reply, facts={**reply.facts, "attempts": attempt})
-            await self._sleep(wait)
+                if attempt == 1:
+                    return reply
+                return replace(reply, facts={**reply.facts, "attempts": attempt}, lost=lost)
+            await asyncio.sleep(wait)
 
     def _wait(self, error: ModelError, attempt: int, started: float) -> float | None:
         """Seconds until the next attempt, or None where there is none."""
@@ -96,12 +100,12 @@ class Retry(Wrapper):
             wait = error.retry_after * (1 + 0.1 * self._draw())
         else:
             wait = self._draw() * min(self._longest_wait, self._first_wait * 2 ** (attempt - 1))
-        return wait if self._clock() - started + wait <= self._seconds else None
+        return wait if _now() - started + wait <= self._seconds else None
 
     def _note(self, error: ModelError | None) -> None:
         """Remember what an attempt says about the endpoint itself."""
         with self._lock:
-            now = self._clock()
+            now = _now()
             if isinstance(error, _CLOSED_DOOR):
                 self._shut, self._shut_until = error, now + self._down_seconds
             elif isinstance(error, Transient | Malformed) and error.retry_after is None:
@@ -113,28 +117,25 @@ class Retry(Wrapper):
             elif error is None or error.status is not None:  # it lives
                 self._failures = 0
 
-    def _refuse_if_shut(self, attempt: int) -> None:
+    def _refuse_if_shut(self, attempt: int, lost: tuple[Usage, ...]) -> None:
         with self._lock:
             shut = self._shut
             if shut is None:
                 return
-            if self._clock() >= self._shut_until:  # let one try find out; its result is noted
+            if _now() >= self._shut_until:  # let one try find out; its result is noted
                 self._shut = None
                 return
-        raise _again(shut, f"{shut.why}; not asked again for a while" if not attempt else shut.why)
+        raise shut.again(f"{shut.why}; not asked again for a while" if not attempt else "", lost)
 
 
-def _after(error: ModelError, attempts: int) -> ModelError:
-    """The last failure, which says how many attempts there were; what it cost stays with it."""
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _after(error: ModelError, attempts: int, lost: tuple[Usage, ...]) -> ModelError:
+    """The last failure, which says how many attempts there were and what each cost."""
     if attempts == 1:
         return error
-    again = _again(error, f"{error.why}, after {attempts} attempts".lstrip(", "))
+    again = error.again(f"{error.why}, after {attempts} attempts".lstrip(", "), lost)
     again.billable, again.usage = error.billable, error.usage
     return again
-
-
-def _again(error: ModelError, why: str) -> ModelError:
-    """The same failure for another call; that call cost nothing more."""
-    return type(error)(
-        error.what, why=why, hint=error.hint, status=error.status, retry_after=error.retry_after
-    )

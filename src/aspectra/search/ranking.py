@@ -263,6 +263,9 @@ class Ranking(Sequence[Hit]):
         """TREC run lines: query, Q0, document, rank, score, tag; scores strictly fall, so tools agree.
 
         White space in ids is written as ``_``, since the format has no quoting.
+
+        Raises:
+            BadInput: two ids differ in nothing but that.
         """
         return trec_lines(query_id, self.ids, [hit.score for hit in self.hits], tag)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import itertools
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import virtual_clock
 from aspectra.base.errors import UsageError
+from aspectra.llm.budget import Cost, call_cost, prompt_tokens
 from aspectra.llm.chat import Message, Reply, Request, Usage
 from aspectra.llm.failures import (
     BadRequest,
@@ -24,37 +27,39 @@ from aspectra.llm.failures import (
     Transient,
 )
 from aspectra.llm.loops import run
+from aspectra.llm.prices import Price
 from aspectra.llm.rate import RateLimit
 from aspectra.llm.retry import Retry
 from aspectra.llm.scripted import Scripted
+from virtual_clock import START
 
 ASKED = Request((Message("user", "question"),))
 
 
-class Clock:
-    """Time that passes only by sleeping."""
+class Timed(Scripted):
+    """A scripted model that notes when it was asked, in seconds from the start."""
 
-    def __init__(self):
-        self.now = 100.0
-        self.waits = []
+    def __init__(self, script):
+        super().__init__(script)
+        self.times = []
 
-    def __call__(self):
-        return self.now
+    async def complete(self, request):
+        self.times.append(asyncio.get_running_loop().time() - START)
+        return await super().complete(request)
 
-    async def sleep(self, seconds):
-        self.waits.append(seconds)
-        self.now += seconds
-        await asyncio.sleep(0)
-
-
-def retry(script, clock=None, *, draw=0.5, **more):
-    clock = clock or Clock()
-    inner = script if isinstance(script, Scripted) else Scripted(script)
-    return Retry(inner, sleep=clock.sleep, clock=clock, draw=lambda: draw, **more), inner, clock
+    @property
+    def waits(self):
+        return [later - earlier for earlier, later in itertools.pairwise(self.times)]
 
 
-def complete(model, times=1):
+def retry(script, *, draw=0.5, **more):
+    inner = Timed(script)
+    return Retry(inner, draw=lambda: draw, **more), inner
+
+
+def complete(model, times=1, after=0.0):
     async def go():
+        await asyncio.sleep(after)
         out = []
         for _ in range(times):
             try:
@@ -63,25 +68,25 @@ def complete(model, times=1):
                 out.append(error)
         return out
 
-    return asyncio.run(go())
+    return virtual_clock.run(go())
 
 
 def test_transient_trouble_passes():
-    model, _, clock = retry([Transient("a"), Malformed("b"), "fine"])
+    model, inner = retry([Transient("a"), Malformed("b"), "fine"])
     (reply,) = complete(model)
     assert reply.text == "fine"
     assert reply.facts == {"attempts": 3}
-    assert clock.waits == [0.25, 0.5]
+    assert inner.waits == [0.25, 0.5]
 
 
 def test_the_first_success_says_nothing_of_attempts():
-    model, _, clock = retry(["fine"])
+    model, inner = retry(["fine"])
     assert complete(model)[0].facts == {}
-    assert clock.waits == []
+    assert inner.waits == []
 
 
 def test_attempts_are_bounded():
-    model, inner, _ = retry([Transient("down", why="status 503", hint="wait", status=503)] * 9, tries=4)
+    model, inner = retry([Transient("down", why="status 503", hint="wait", status=503)] * 9, tries=4)
     (error,) = complete(model)
     assert isinstance(error, Transient)
     assert error.why == "status 503, after 4 attempts"
@@ -92,21 +97,21 @@ def test_attempts_are_bounded():
 @given(st.lists(st.one_of(st.none(), st.floats(0, 500)), max_size=12), st.floats(0, 1, exclude_max=True))
 def test_time_is_bounded(asked_to_wait, draw):
     errors = [Transient("x", retry_after=wait) for wait in asked_to_wait]
-    model, inner, clock = retry([*errors, "fine"], draw=draw, tries=8, seconds=60.0)
+    model, inner = retry([*errors, "fine"], draw=draw, tries=8, seconds=60.0)
     complete(model)
-    assert clock.now <= 160.0
+    assert inner.times[-1] <= 60.0 + 1e-9
     assert len(inner.asked) <= 8
-    for wait, asked in zip(clock.waits, asked_to_wait, strict=False):
-        assert wait >= asked if asked is not None else wait <= 20.0
+    for wait, asked in zip(inner.waits, asked_to_wait, strict=False):
+        assert wait >= asked - 1e-9 if asked is not None else wait <= 20.0
 
 
 def test_a_wait_asked_for_is_kept():
-    model, _, clock = retry([Transient("x", retry_after=7.0), "fine"], draw=0.0)
+    model, inner = retry([Transient("x", retry_after=7.0), "fine"], draw=0.0)
     complete(model)
-    assert clock.waits == [7.0]
-    model, inner, clock = retry([Transient("x", retry_after=1000.0), "fine"])
+    assert inner.waits == [7.0]
+    model, inner = retry([Transient("x", retry_after=1000.0), "fine"])
     assert complete(model)[0].retry_after == 1000.0
-    assert clock.waits == []
+    assert inner.waits == []
     assert len(inner.asked) == 1
 
 
@@ -115,35 +120,33 @@ def test_a_wait_asked_for_is_kept():
     [KeyRefused, QuotaSpent, NoSuchModel, BadRequest, ContextExceeded, Refused, BudgetReached, Offline],
 )
 def test_what_is_never_tried_twice(kind):
-    model, inner, _ = retry([kind("no"), "fine"])
+    model, inner = retry([kind("no"), "fine"])
     assert type(complete(model)[0]) is kind
     assert len(inner.asked) == 1
 
 
 @pytest.mark.parametrize("kind", [KeyRefused, QuotaSpent, NoSuchModel])
 def test_a_closed_door_is_not_knocked_at_again(kind):
-    model, inner, clock = retry([kind("no", why="status 4"), "fine", "fine"])
+    model, inner = retry([kind("no", why="status 4"), "fine", "fine"])
     found = complete(model, 3)
     assert [type(f) for f in found] == [kind] * 3
     assert "not asked again" in found[1].why
     assert len(inner.asked) == 1
-    clock.now += 21
-    assert complete(model)[0].text == "fine"
+    assert complete(model, after=21)[0].text == "fine"
 
 
 def test_one_query_over_budget_leaves_the_others_alone():
-    model, _, _ = retry([BudgetReached("query"), ContextExceeded("long"), "fine"])
+    model, _ = retry([BudgetReached("query"), ContextExceeded("long"), "fine"])
     assert complete(model, 3)[2].text == "fine"
 
 
 def test_a_dead_endpoint_is_left_alone():
-    model, inner, clock = retry(lambda r: Transient("down"), tries=5, draw=0.99)
+    model, inner = retry(lambda r: Transient("down"), tries=5, draw=0.99)
     found = complete(model, 100)
     assert {type(f) for f in found} == {Transient}
     assert 20 <= len(inner.asked) < 40  # not 500
     before = len(inner.asked)
-    clock.now += 25
-    complete(model)
+    complete(model, after=inner.times[-1] + 25)
     assert len(inner.asked) > before  # somebody looks again
 
 
@@ -155,7 +158,7 @@ def test_a_burst_of_failures_is_not_death():
         left[0] -= 1
         return Transient("reset") if left[0] >= 0 else "fine"
 
-    model, _, _ = retry(step)
+    model, _ = retry(step)
 
     async def go():
         return await asyncio.gather(*(model.complete(ASKED) for _ in range(64)))
@@ -165,7 +168,7 @@ def test_a_burst_of_failures_is_not_death():
 
 def test_a_living_endpoint_is_not_dead():
     script = [Transient("busy")] * 19 + ["fine"] + [Transient("busy")] * 19 + ["fine"]
-    model, inner, _ = retry(script, tries=20, seconds=1e6)
+    model, inner = retry(script, tries=20, seconds=1e6)
     assert [reply.text for reply in complete(model, 2)] == ["fine", "fine"]
     assert len(inner.asked) == 40
 
@@ -178,42 +181,23 @@ def test_settings_that_make_no_sense():
 
 
 def test_rate_of_requests():
-    clock = Clock()
-    sent = []
-
-    def step(request):
-        sent.append(clock.now)
-        return "x"
-
-    model = RateLimit(Scripted(step), requests_per_minute=30, sleep=clock.sleep, clock=clock)
-    complete(model, 4)
-    assert sent == [100.0, 102.0, 104.0, 106.0]
+    inner = Timed(lambda request: "x")
+    complete(RateLimit(inner, requests_per_minute=30), 4)
+    assert inner.times == [0.0, 2.0, 4.0, 6.0]
 
 
 def test_rate_of_tokens_counts_what_was_used():
-    clock = Clock()
-    sent = []
-
-    def step(request):
-        sent.append(clock.now)
-        return Reply("x", usage=Usage(90, 10))
-
-    model = RateLimit(Scripted(step), tokens_per_minute=600, sleep=clock.sleep, clock=clock)
-    complete(model, 3)
-    assert sent == pytest.approx([100.0, 110.0, 120.0])
+    inner = Timed(lambda request: Reply("x", usage=Usage(90, 10)))
+    complete(RateLimit(inner, tokens_per_minute=600), 3)
+    assert inner.times == pytest.approx([0.0, 10.0, 20.0])
 
 
 @given(st.lists(st.integers(0, 900), min_size=2, max_size=20))
 def test_no_minute_holds_more_tokens_than_allowed(used):
-    clock = Clock()
-    sent = []
-
-    def step(request):
-        sent.append((clock.now, used[len(sent)]))
-        return Reply("x", usage=Usage(sent[-1][1], 1))
-
-    model = RateLimit(Scripted(step), tokens_per_minute=600, sleep=clock.sleep, clock=clock)
-    complete(model, len(used))
+    left = iter(used)
+    inner = Timed(lambda request: Reply("x", usage=Usage(next(left), 1)))
+    complete(RateLimit(inner, tokens_per_minute=600), len(used))
+    sent = list(zip(inner.times, used, strict=True))
     for at, _ in sent:
         inside = [tokens for then, tokens in sent if at <= then < at + 60]
         assert sum(inside[:-1]) <= 600 + 1e-6  # the last one is paid for by the minute after
@@ -262,9 +246,38 @@ async def _fail():
     raise ZeroDivisionError
 
 
-def test_the_last_attempt_keeps_what_it_cost():
-    spent = [Transient("down", billable=True, usage=Usage(7, 3)) for _ in range(3)]
-    model, _, _ = retry(spent, tries=3)
+def test_every_attempt_is_in_what_a_call_cost():
+    unknown = Transient("cut off", billable=True)
+    free = Transient("busy", status=429)
+    paid = Transient("down", billable=True, usage=Usage(7, 3))
+    worst = Usage(2 * prompt_tokens(ASKED), ASKED.max_tokens)
+    model, _ = retry([paid, free, unknown, Reply("fine", usage=Usage(20, 5))])
+    (reply,) = complete(model)
+    assert reply.lost == (Usage(7, 3), worst)
+    asked, answered = 7 + worst.prompt_tokens + 20, 3 + worst.completion_tokens + 5
+    assert call_cost(ASKED, reply, Price(1e6, 1e6)) == Cost(3, asked, answered, asked + answered)
+
+    model, _ = retry([paid, free, paid], tries=3)
     (error,) = complete(model)
     assert "after 3 attempts" in error.why
-    assert (error.billable, error.usage) == (True, Usage(7, 3))
+    assert (error.billable, error.usage, error.lost) == (True, Usage(7, 3), (Usage(7, 3),))
+    assert call_cost(ASKED, error, None) == Cost(2, 14, 6, unpriced=2)
+
+
+def test_an_endpoint_that_closes_between_two_attempts_leaves_their_cost():
+    """Another call finds the credit spent while this one waits for its second attempt."""
+    paid = Transient("down", billable=True, usage=Usage(7, 3))
+    model, inner = retry([paid, QuotaSpent("spent")])
+
+    async def go():
+        first = asyncio.create_task(model.complete(ASKED))
+        await asyncio.sleep(0.01)
+        with pytest.raises(QuotaSpent):
+            await model.complete(ASKED)
+        with pytest.raises(QuotaSpent) as error:
+            await first
+        return error.value
+
+    error = virtual_clock.run(go())
+    assert call_cost(ASKED, error, None) == Cost(1, 7, 3, unpriced=1)
+    assert len(inner.asked) == 2

@@ -103,7 +103,7 @@ def _spellings(text: str, **kwargs) -> tuple[str, ...]:
         ("Avoid anything over 300 words.", ["prefer length=<=300 words"]),
         ("not longer than 300 words", ["require length=<=300 words"]),
         ("between 300 and 500 words", ["require length=>=300 words", "require length=<=500 words"]),
-        ("a page that can be read in two minutes or less", ["prefer length=<=480 words"]),
+        ("a page that can be read in two minutes or less", ["prefer length=<=460 words"]),
         ("published before 1999", ["require year=<=1998"]),
         ("not from the 1990s", ["exclude year=1990..1999"]),
         ("The year is unimportant.", []),

@@ -9,6 +9,7 @@ import pytest
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.scripted import Scripted
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.plan import Plan
@@ -20,6 +21,7 @@ from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
 from aspectra.views.prompted.definition import PromptedLens, define, definition, undefine
 from aspectra.views.prompted.running import bound_to, run_lens
+from aspectra.views.settings import IndexSettings
 
 HEAD = 'cues = ["mood", "feels like"]\nplaceholders = ["paper", "answer"]\nuser = "{{paper}} {{answer}}"\n'
 MOOD = PromptedLens("mood", HEAD + '[schema]\ntype = "string"\n')
@@ -254,3 +256,32 @@ def test_the_prompt_file_in_the_documentation_can_be_used():
     (prompt,) = re.findall(r"```toml\n(.*?)```", text, re.S)
     assert len(prompt.splitlines()) <= 10
     assert PromptedLens("addressee", prompt).prompt.schema.kind == "text"
+
+
+def test_two_libraries_may_have_a_lens_of_one_name_with_other_values(tmp_path, encoder):
+    opened = []
+    for name, labels, seen in (
+        ("first", '["calm", "dark"]', {"owl": "dark"}),
+        ("second", '["loud", "soft"]', {"owl": "loud"}),
+    ):
+        store = Store.create(tmp_path / name)
+        with store.writing("add") as writer:
+            writer.add([Paper("owl", "Owls at night", "Owls listen.")])
+        lens = PromptedLens("twofold", HEAD + f"[schema]\nenum = {labels}\n")
+        look(store, tmp_path / name, lens, seen={"twofold": seen})
+        build_index(store, IndexSettings(encoders=(), chunks=()), load=lambda _: encoder)
+        opened.append(Searcher(store))
+    first, second = opened
+    dark, loud = Condition.parse("require twofold=dark"), Condition.parse("require twofold=loud")
+    assert ids(first.search("owls", conditions=[dark])) == ["owl"]
+    assert ids(second.search("owls", conditions=[loud])) == ["owl"]
+    assert ids(first.search("owls", conditions=[dark])) == ["owl"]
+    with pytest.raises(UsageError, match="no label 'dark'") as error:
+        second.search("owls", conditions=[dark])
+    assert "loud" in error.value.why
+    with pytest.raises(UsageError, match="no label of the lens twofold"):
+        Condition.parse("twofold=green")
+    Searcher(first.library)  # opened once more, it is the one that messages name
+    with pytest.raises(UsageError) as error:
+        Condition.parse("twofold=green")
+    assert error.value.why == "known: calm, dark"

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from aspectra.base.errors import UsageError
+from aspectra.llm.assemble import ModelSettings, build_model, wrap_model
 from aspectra.llm.budget import Cost
 from aspectra.llm.chat import Reply, Usage
 from aspectra.llm.failures import ContextExceeded, Refused, Transient
@@ -182,21 +183,68 @@ def test_think_first():
     assert asker.defects == {"unreadable": 1}
 
 
-def test_only_whole_orders_are_given_again_by_a_journal():
-    _, asked, _ = ask(Listwise(), ["1"])
-    for text, good in (
-        ("[1] > [3] > [2]", True),
-        ("[1] > [3]", False),
-        ("[1] > [3] > [2] > [1]", False),
-        ("", False),
-    ):
-        assert asked[0].accept(Reply(text)) is good
+REPLIES = {
+    "whole": "[1] > [3] > [2]",
+    "a label is missing": "[3] > [1]",
+    "a label twice": "[1] > [3] > [2] > [1]",
+    "cut off": '{"order": ["3"',
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+def test_an_answer_that_was_used_is_not_paid_for_again(tmp_path, reply):
+    first, again = run_and_repeat(tmp_path, "listwise", [reply])
+    assert first.tally.cost.calls == 1
+    assert again.tally.cost.calls == 0
+    assert (again.order, again.tally.defects, again.stopped) == (first.order, first.tally.defects, None)
+
+
+def test_an_answer_that_came_after_an_unreadable_one_is_used_again(tmp_path):
+    first, again = run_and_repeat(tmp_path, "listwise", ["hm", "[2] > [3] > [1]"])
+    assert first.order == ("mouse", "tree", "owl")
+    assert first.tally.cost.calls == 2
+    assert again.tally.cost.calls == 0
+    assert (again.order, again.tally.defects) == (first.order, first.tally.defects)
+
+
+def test_an_answer_for_less_text_is_used_again(tmp_path):
+    first, again = run_and_repeat(
+        tmp_path, "listwise", [ContextExceeded("long"), "hm", "[2] > [3] > [1]"], sends_free=1
+    )
+    assert first.order == ("mouse", "tree", "owl")
+    assert first.tally.defects == {"asked-anew": 1, "context": 1}
+    assert (again.order, again.tally.defects) == (first.order, first.tally.defects)
+
+
+def run_and_repeat(folder, method, script, sends_free=0):
+    """Results of a first run, and of one whose model has nothing to say, which is the same offline."""
+    papers = [Candidate(p.id, f"{p.text} It was so. It was not so. " * 40) for p in PAPERS]
+    held = {"journal": folder / "calls.db", "prices": folder / "none"}
+
+    def judged(model):
+        return asyncio.run(rerank(QUESTION, papers, Method.parse(method), model, fit=Fit(each=90)))
+
+    with wrap_model(Scripted(script, name="m"), ModelSettings(**held)) as model:
+        first = judged(model)
+    silent = Scripted([ContextExceeded("long")] * sends_free, name="m")
+    with wrap_model(silent, ModelSettings(**held)) as model:
+        again = judged(model)
+    with build_model(ModelSettings(model="m", offline=True, **held)) as model:
+        offline = judged(model)
+    assert len(silent.asked) == sends_free
+    assert (offline.order, offline.tally, offline.stopped) == (again.order, again.tally, None)
+    return first, again
+
+
+def test_unreadable_answers_are_not_given_again_by_a_journal():
     _, asked, _ = ask(Pairwise(), ["A"])
     assert asked[0].accept(Reply("A"))
     assert not asked[0].accept(Reply("A or B"))
     _, asked, _ = ask(YesNo(), ["yes"] * 3)
     assert asked[0].accept(Reply("no"))
     assert not asked[0].accept(Reply("who knows"))
+    _, asked, _ = ask(Listwise(), ["1"])
+    assert not asked[0].accept(Reply(""))
 
 
 def test_impossible_lists():

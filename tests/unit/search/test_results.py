@@ -147,6 +147,13 @@ def test_a_paper_whose_ranks_cancel_out_stays(searcher):
     assert len(searcher.run(plan)) == len(searcher.search("night", "bm25", limit=20)) > 5
 
 
+@pytest.mark.parametrize("recipe", ["bm25 | chain", "hybrid | chain(depth=2)", "bm25 | top(3) | chain"])
+def test_a_chain_that_cannot_go_on_is_refused(searcher, recipe):
+    with pytest.raises(UsageError, match="a chain") as error:
+        searcher.search("night", recipe)
+    assert error.value.hint == "prism | chain"
+
+
 def test_a_later_search_ranks_what_the_step_before_left(searcher):
     first = searcher.search("night", "bm25", limit=3).ids
     ranking = searcher.search("night", "bm25 | top(3) | dense", limit=10)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from aspectra.base.errors import LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
+from aspectra.base.errors import BadInput, LibraryCorrupt, NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.condition import limits
@@ -309,6 +309,16 @@ def test_trec_scores_fall_strictly_even_when_tied(searcher):
     tied = replace(ranking, hits=tuple(replace(h, score=0.0) for h in ranking.hits))
     scores = [float(line.split()[4]) for line in tied.to_trec().splitlines()]
     assert all(a > b for a, b in pairwise(scores))
+
+
+def test_two_ids_never_become_one_word_of_a_trec_run(library, settings, encoder):
+    with library.writing("add") as writer:
+        writer.add([Paper("a b", "Owls again", "Owls."), Paper("a_b", "Owls once more", "Owls.")])
+    build_index(library, settings, load=lambda _: encoder)
+    ranking = Searcher(library, load=lambda _: encoder).search("owls", limit=9)
+    assert {"a b", "a_b"} <= set(ranking.ids)
+    with pytest.raises(BadInput, match="are one word in TREC format"):
+        ranking.to_trec()
 
 
 def test_damaged_generation_is_found(library, searcher):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.base.trec import trec_lines, trec_token
+from aspectra.base.trec import trec_lines, trec_words
 from aspectra.lab.runs.checks import Checks
 from aspectra.lab.runs.judged import Order, order_ids
 from aspectra.lab.runs.rows import Row, read_rows, text_of
@@ -307,37 +307,18 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
 
 def trec_run(data: Mapping[str, Mapping[str, float]], name: str, order: Order) -> Iterator[str]:
     """TREC run lines, a topic at a time, tie-free."""
-    _words("topic", data)
+    trec_words("topic", data)
     for topic, docs in data.items():
         ids = order_ids(docs, order)
-        _words("document", ids)
         if not all(map(math.isfinite, docs.values())):
             raise BadInput(f"topic {topic!r} has a score that is NaN or infinite")
         yield trec_lines(topic, ids, [docs[doc] for doc in ids], name)
 
 
-def _words(what: str, ids: Iterable[str]) -> dict[str, str]:
-    """Id -> its word in TREC format.
-
-    Raises:
-        BadInput: two ids become one word.
-    """
-    taken: dict[str, str] = {}
-    for one in ids:
-        word = trec_token(one)
-        if taken.setdefault(word, one) != one or not word:
-            raise BadInput(
-                f"the {what} ids {taken[word]!r} and {one!r} are one word in TREC format",
-                why="white space in ids is written as _",
-                hint="write beir or jsonl instead",
-            )
-    return {one: word for word, one in taken.items()}
-
-
 def _trec_qrels(data: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    topics = _words("topic", data)
+    topics = trec_words("topic", data)
     for topic, docs in data.items():
-        words = _words("document", docs)
+        words = trec_words("document", docs)
         yield from (f"{topics[topic]} 0 {words[doc]} {grade:.15g}\n" for doc, grade in docs.items())
 
 

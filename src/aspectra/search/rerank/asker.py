@@ -2,6 +2,9 @@
 
 Whatever a model does (refuses, fails, answers nonsense), a judge gets a reply or None, and the sorter goes on
 with what is known. After an error that no other call can mend (quota, key, budget) no more calls are made.
+
+A journal keeps exactly the replies that are used, so a finished run can be repeated from it: nothing is paid
+for again, and nothing changes.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import TypeVar
 from aspectra.base.errors import UsageError
 from aspectra.llm.budget import Cost, call_cost
 from aspectra.llm.chat import ChatModel, Reply, Request
-from aspectra.llm.failures import ContextExceeded, ModelError, Refused
+from aspectra.llm.failures import ContextExceeded, ModelError, Offline, Refused
 from aspectra.llm.prices import Price
 from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.step import Tally
@@ -61,6 +64,7 @@ class Asker:
         self._model = model
         self._again = again
         self._price: Price | None = getattr(model, "price", None)
+        self._holds: Callable[[Request], bool] | None = getattr(model, "holds", None)
         self._free = asyncio.Semaphore(concurrency)
 
     def tally(self, *, degraded: bool = False) -> Tally:
@@ -90,7 +94,8 @@ class Asker:
         Args:
             build: the request, given the share of the text budget that it may use (1, less where a model's
                 context turns out too small).
-            usable: whether anything can be read from an answer; must not raise.
+            usable: whether anything can be read from an answer; must not raise. It is the request's
+                ``accept`` too.
         """
         if self._model is None:
             raise UsageError(
@@ -110,18 +115,23 @@ class Asker:
     async def _tries(
         self, model: ChatModel, build: Callable[[float], Request], usable: Callable[[Reply], bool]
     ) -> Reply | None:
-        share, repeat = 1.0, 0
+        share, repeat, missing = 1.0, 0, 0
         while True:
             if self.stopped is not None:
                 self.defects["not-asked"] += 1
                 return None
-            request = build(share)
-            if repeat:
-                request = replace(request, repeat=request.repeat + repeat)
+            request = replace(build(share), accept=usable)
+            if not repeat:
+                repeat = self._recorded_repeat(request)
+                self.defects += Counter({"asked-anew": repeat})
             try:
-                reply = await self._call(model, request)
-            except ContextExceeded as error:
-                self.defects["context"] += 1
+                reply = await self._call(model, _repeated(request, repeat))
+            except (ContextExceeded, Offline) as error:
+                # Offline, what is not recorded may be so for less text.
+                if isinstance(error, Offline):
+                    missing += 1
+                else:
+                    self.defects["context"] += 1
                 share /= 2
                 if share < _LEAST_SHARE:
                     self._failed(error)
@@ -130,6 +140,8 @@ class Asker:
             except ModelError as error:
                 self._failed(error)
                 return None
+            self.defects += Counter(context=missing)
+            missing = 0
             if reply.finish == "content_filter":
                 self.defects["refused"] += 1
                 return None
@@ -140,6 +152,13 @@ class Asker:
                 return None
             repeat += 1
             self.defects["asked-anew"] += 1
+
+    def _recorded_repeat(self, request: Request) -> int:
+        """The first repeat whose answer is recorded; 0 where that is the request itself, or none is."""
+        if self._holds is None or self._holds(request):
+            return 0
+        numbers = range(1, self._again + 1)
+        return next((n for n in numbers if self._holds(_repeated(request, n))), 0)
 
     async def _call(self, model: ChatModel, request: Request) -> Reply:
         try:
@@ -156,6 +175,10 @@ class Asker:
         self.last_error = error
         if error.fatal and self.stopped is None:
             self.stopped = error
+
+
+def _repeated(request: Request, number: int) -> Request:
+    return replace(request, repeat=request.repeat + number) if number else request
 
 
 async def in_parallel(function: Callable[[T], Awaitable[S]], items: Iterable[T], workers: int) -> list[S]:

@@ -198,15 +198,18 @@ def _chain(text: str, token: re.Pattern[str]) -> list[str]:
     """The longest run of labels with no words between them, the last one of several."""
     best: list[str] = []
     run: list[str] = []
+    named: set[str] = set()
+    most = 0  # different labels in the best run
     end = -1
     for found in token.finditer(text):
         joined = end >= 0 and found.start() - end < 80 and _BETWEEN.fullmatch(text, end, found.start())
         if not joined:
-            run = []
+            run, named = [], set()
         run.append(found[1])
+        named.add(found[1])
         end = found.end()
-        if len(set(run)) >= len(set(best)):
-            best = run
+        if len(named) >= most:
+            best, most = run, len(named)
     whole = best and len(best) == 1 and len(text.strip()) <= 12
     return best if len(best) > 1 or whole else []
 
@@ -223,6 +226,7 @@ def _line_labels(text: str, letters: bool) -> list[str]:
 
 def _json_labels(text: str, token: re.Pattern[str]) -> list[str]:
     best: list[str] = []
+    most = 0  # different labels in the best list
     singles: list[str] = []
     for value in json_values(text):
         one = _label_of(value, token) if isinstance(value, dict) else None
@@ -230,9 +234,10 @@ def _json_labels(text: str, token: re.Pattern[str]) -> list[str]:
             singles.append(one)
             continue
         found = _order_in(value, token, 0)
-        if len(set(found)) >= len(set(best)):
-            best = found
-    return best if len(set(best)) >= len(set(singles)) else singles
+        different = len(set(found))
+        if different >= most:
+            best, most = found, different
+    return best if most >= len(set(singles)) else singles
 
 
 def json_values(text: str) -> Iterator[Any]:

@@ -100,7 +100,7 @@ async def ask_wording(asker: Asker, words: Prompt, kind: str, **more: str) -> st
 
     def build(share: float) -> Request:
         values = {**asker.shown.values([], [], share), "way": kind_texts(kind)["write"], **more}
-        return Request(words.messages(values), words.stamp, max_tokens=700, schema=_WORDING, accept=usable)
+        return Request(words.messages(values), words.stamp, max_tokens=700, schema=_WORDING)
 
     reply = await asker.ask(build, usable)
     return "" if reply is None else wording(reply.text)

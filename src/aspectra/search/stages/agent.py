@@ -133,7 +133,6 @@ class Agent:
                 max_tokens=900,
                 schema=schema,
                 subjects=tuple(paper.id for paper in papers),
-                accept=usable,
             )
 
         reply = await asker.ask(build, usable)

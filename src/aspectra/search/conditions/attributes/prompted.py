@@ -1,12 +1,14 @@
 """Attributes from prompted lenses: ``-c NAME=label``, ``-c NAME=>=0.5`` for numbers.
 
-Which there are depends on the library. Opening one makes its lenses known; a condition on a lens that this
-library's index does not hold is refused when it is graded.
+Which there are depends on the library. Opening one makes its lenses known. Libraries in one process may have
+lenses of one name with other values: a condition can be made where any of them has the value, and is refused
+when a library without it grades it.
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 
@@ -30,42 +32,61 @@ class PromptedAttribute(Attribute):
 
     Args:
         name: of the lens.
-        schema: of its values, as the library opened last has it.
+
+    Attributes:
+        schemas: folder of each library that was opened -> schema of its values there.
     """
 
-    def __init__(self, name: str, schema: ValueSchema) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.schema = schema
+        self.schemas: dict[Path, ValueSchema] = {}
 
     def check(self, value: str) -> None:
-        """Refuse what is no value of the lens.
+        """Refuse what is no value of the lens in any library that was opened.
 
         Raises:
-            UsageError: with the values there are.
+            UsageError: with the values that it has in the one opened last.
         """
-        if self.schema.kind == "text":
-            raise UsageError(
-                f"the lens {self.name} gives texts, which conditions cannot use",
-                hint=f'aspectra search "..." --lens {self.name}',
-            )
-        if self.schema.kind == "label" and value not in self.schema.labels:
-            raise UsageError(
-                f"{value!r} is no label of the lens {self.name}",
-                why="known: " + ", ".join(self.schema.labels),
-            )
-        if self.schema.kind == "number":
-            _bounds(self.name, value)
+        refused = None
+        for schema in reversed(self.schemas.values()):
+            try:
+                _check(self.name, schema, value)
+            except UsageError as error:
+                refused = refused or error
+            else:
+                return
+        if refused is not None:
+            raise refused
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 1 where the lens says so, 0 where it says otherwise, NaN where it has no value."""
+        """(papers,) 1 where the lens says so, 0 where it says otherwise, NaN where it has no value.
+
+        Raises:
+            UsageError: it is no value of the lens in this library.
+        """
         lens = index.lens(self.name)
-        if lens.labels != (NUMBER,) or self.schema.kind == "label":
+        schema = self.schemas.get(index.library.folder)
+        if lens.labels != (NUMBER,) or (schema is not None and schema.kind == "label"):
             return np.asarray(lens.column(value)[papers], np.float32)
         found = np.asarray(lens.column(NUMBER)[papers], np.float32)
         low, high = _bounds(self.name, value)
         # Numbers are kept as float32; a bound means the number as it was written.
         inside = (found >= np.float32(low)) & (found <= np.float32(high))
         return np.where(np.isnan(found), found, inside.astype(np.float32))
+
+
+def _check(name: str, schema: ValueSchema, value: str) -> None:
+    if schema.kind == "text":
+        raise UsageError(
+            f"the lens {name} gives texts, which conditions cannot use",
+            hint=f'aspectra search "..." --lens {name}',
+        )
+    if schema.kind == "label" and value not in schema.labels:
+        raise UsageError(
+            f"{value!r} is no label of the lens {name}", why="known: " + ", ".join(schema.labels)
+        )
+    if schema.kind == "number":
+        _bounds(name, value)
 
 
 def _bounds(name: str, value: str) -> tuple[float, float]:
@@ -88,9 +109,9 @@ def know_lenses(library: Store) -> None:
     A lens whose prompt cannot be used is left out here; ``aspectra lens status`` says why.
     """
     for name, lens in usable(library).items():
-        schema = lens.prompt.schema
-        known = ATTRIBUTES.get(name) if name in ATTRIBUTES else None
-        if known is None:
-            ATTRIBUTES.register(name)(PromptedAttribute(name, schema))
-        elif isinstance(known, PromptedAttribute):
-            known.schema = schema
+        if name not in ATTRIBUTES:
+            ATTRIBUTES.register(name)(PromptedAttribute(name))
+        known = ATTRIBUTES.get(name)
+        if isinstance(known, PromptedAttribute):
+            known.schemas.pop(library.folder, None)  # the library opened last is named last
+            known.schemas[library.folder] = lens.prompt.schema

@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from aspectra.search.conditions.attributes.length import WORDS_PER_MINUTE
 from aspectra.search.instructions.grammar.lexicon import joined_lines, table
 
 __all__ = ["Bound", "read_bound"]
 
-# People read about this many words of plain prose in a minute (Brysbaert 2019, 238 for non-fiction).
-WORDS_PER_MINUTE = 240
 _WORDS_PER_PAGE = 500
 _WORDS_PER_PARAGRAPH = 150
 

@@ -10,6 +10,7 @@ import json
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 from aspectra.base.errors import UsageError
@@ -17,7 +18,7 @@ from aspectra.llm.chat import Reply, Request
 from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
-from aspectra.search.rerank.repair import read_labels, repair
+from aspectra.search.rerank.repair import read_labels
 from aspectra.search.rerank.templates import Prompt
 
 __all__ = ["Listwise", "ThinkFirst"]
@@ -66,11 +67,12 @@ class _Listwise:
         ids = {label: paper.id for label, paper in zip(labels, papers, strict=True)}
         schema, example, tokens = self._form(labels)
 
-        def readable(reply: Reply) -> bool:
-            return bool(set(read_labels(reply.text, labels).labels) & ids.keys())
+        @cache  # read to be accepted, to be used and to be kept
+        def read(text: str) -> tuple[str, ...]:
+            return read_labels(text, labels).labels
 
-        def whole(reply: Reply) -> bool:
-            return repair(read_labels(reply.text, labels).labels, labels).clean
+        def readable(reply: Reply) -> bool:
+            return not ids.keys().isdisjoint(read(reply.text))
 
         def build(share: float) -> Request:
             values = asker.shown.values(papers, labels, share)
@@ -85,14 +87,13 @@ class _Listwise:
                 max_tokens=tokens,
                 schema=schema,
                 subjects=tuple(paper.id for paper in papers),
-                accept=whole,
             )
 
         reply = await asker.ask(build, readable)
         if reply is None:
             return None
         # A label that was never given out becomes an id that cannot exist, so that it is counted as unknown.
-        return [ids.get(label, "") for label in read_labels(reply.text, labels).labels]
+        return [ids.get(label, "") for label in read(reply.text)]
 
     def _form(self, labels: list[str]) -> tuple[dict[str, Any], dict[str, Any], int]:
         """JSON schema of the reply, an example of it, and how many tokens it may take."""

@@ -55,7 +55,6 @@ class Pairwise:
                 max_tokens=32 + self.thinking,
                 schema=_SCHEMA,
                 subjects=(first.id, second.id),
-                accept=_readable,
             )
 
         reply = await asker.ask(build, _readable)

@@ -97,7 +97,6 @@ class YesNo(_Pointwise):
             max_tokens=4 + self.thinking,
             top_logprobs=0 if self.thinking else 20,
             subjects=(paper.id,),
-            accept=lambda reply: self._read(reply) is not None,
         )
 
     def _read(self, reply: Reply) -> float | None:
@@ -140,7 +139,6 @@ class Grade(_Pointwise):
             max_tokens=4 + self.thinking,
             top_logprobs=20 if self._wants_logprobs() else 0,
             subjects=(paper.id,),
-            accept=lambda reply: self._read(reply) is not None,
         )
 
     def _read(self, reply: Reply) -> float | None:
@@ -175,7 +173,6 @@ class Points(_Pointwise):
             max_tokens=32 + self.thinking,
             schema=_POINTS_SCHEMA,
             subjects=(paper.id,),
-            accept=lambda reply: self._read(reply) is not None,
         )
 
     def _read(self, reply: Reply) -> float | None:
