@@ -60,11 +60,10 @@ def indexed(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["torn", "power"])
-def test_an_index_that_crashes_at_any_operation_is_the_old_one_or_the_new(indexed, tmp_path, kind):
+def test_an_index_that_crashes_at_any_operation_is_the_old_one_or_the_new(indexed, tmp_path):
     folder = tmp_path / "library"
     found = []
-    draw = random.Random(kind)
+    draw = random.Random(1)
 
     def step() -> None:
         with Store(folder) as store:
@@ -73,7 +72,7 @@ def test_an_index_that_crashes_at_any_operation_is_the_old_one_or_the_new(indexe
     for at in range(1000):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(indexed, folder)
-        outcome = run_with_fault(step, folder, Fault(at, kind, draw.randrange(1000)))
+        outcome = run_with_fault(step, folder, Fault(at, "power", draw.randrange(1000)))
         assert not outcome.error
         with Searcher(Store(folder)) as searcher:
             found.append(searcher.search("hunt", "bm25").ids)

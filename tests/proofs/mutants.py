@@ -107,7 +107,19 @@ def run_tests(tests: tuple[str, ...], source: Path) -> tuple[int, str]:
         "CI": "1",
         "HF_HUB_OFFLINE": "1",
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests]
+    # Examples in docstrings are those of the copy.
+    places = [str(source / one.removeprefix("src/")) if one.startswith("src/") else one for one in tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "pyproject.toml",
+        *places,
+    ]
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
