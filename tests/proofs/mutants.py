@@ -144,13 +144,14 @@ class Copies:
         """Run tests on a copy with a mutant in it, or none."""
         source = self._free.get()
         clock = time.monotonic()
+        file = source / "aspectra" / (one.file if one else "__init__.py")
+        plain = file.read_bytes()
         try:
             if one is not None:
-                (source / "aspectra" / one.file).write_text(one.mutated(), "utf-8")
+                file.write_text(one.mutated(), "utf-8")
             return *run_tests(tests, source), time.monotonic() - clock
         finally:
-            if one is not None:
-                shutil.copyfile(PACKAGE / one.file, source / "aspectra" / one.file)
+            file.write_bytes(plain)
             self._free.put(source)
 
 
