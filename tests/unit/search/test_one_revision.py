@@ -66,3 +66,13 @@ def test_a_writer_does_not_wait_for_a_snapshot(library):
         remove(library)
         assert other.ids() == held
     assert "mice" not in other.ids()
+
+
+def test_what_was_committed_is_flushed_although_a_reader_keeps_the_log(library):
+    """A reader's snapshot keeps the log from being copied and flushed; so each commit has to be."""
+    with Store(library.folder) as reader, reader.snapshot(), library.writing("add") as writer:
+        writer.add([replace(library.get("owl"), year=1990)])
+        writer._db.execute("PRAGMA busy_timeout = 10")
+        blocked, _, copied = writer._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        assert blocked or not copied
+        assert writer._db.execute("PRAGMA synchronous").fetchone()[0] >= 2
