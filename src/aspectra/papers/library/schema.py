@@ -113,7 +113,7 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
         connection.execute("PRAGMA mmap_size = 268435456")
         connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
         if write:
-            connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, also while readers read
+            connection.execute("PRAGMA synchronous = FULL")  # also while readers keep the log
         return connection, connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     except sqlite3.Error:
         connection.close()
