@@ -59,7 +59,9 @@ class Result:
 class Searcher:
     """Searches one library; safe to use from several threads.
 
-    The generation that was current when the searcher was opened stays in use until :meth:`refresh`.
+    The generation that was current when the searcher was opened stays in use until :meth:`refresh`. Texts,
+    versions and removals are those of the library at one moment: what is written while a search runs is seen
+    by the next one, in whole.
 
     Args:
         library: an opened library.
