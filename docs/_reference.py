@@ -20,7 +20,7 @@ import griffe
 import typer
 from mkdocs.structure.files import File, Files
 
-PUBLIC = ("aspectra", "aspectra.lab")
+PUBLIC = ("aspectra", "aspectra.lab", "aspectra.testing")
 _ROLE = re.compile(r":[a-z]+:`(~?)([^`]+)`")
 # From a prompt to the next empty line.
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)

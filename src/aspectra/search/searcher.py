@@ -60,7 +60,9 @@ class Result:
 class Searcher:
     """Searches one library; safe to use from several threads.
 
-    The generation that was current when the searcher was opened stays in use until :meth:`refresh`.
+    The generation that was current when the searcher was opened stays in use until :meth:`refresh`. Texts,
+    versions and removals are those of the library at one moment: what is written while a search runs is seen
+    by the next one, in whole.
 
     Args:
         library: an opened library.
@@ -271,12 +273,18 @@ class Searcher:
             plan: what to run.
             explain: also find each hit's rank in every probe's own order.
         """
-        with self._using() as engine:
-            return self._run(engine, plan, explain)
-
-    def _run(self, engine: Engine, plan: Plan, explain: bool) -> Ranking:
         clock = perf_counter()
-        result = self._result(engine, plan)
+        with self._using() as engine:
+            if plan.stages:  # a model may take minutes, and a snapshot is no thing to keep for long
+                result = self._result(engine, plan)
+                with self.library.snapshot():
+                    return self._ranking(plan, result, clock, explain=explain)
+            with self.library.snapshot():
+                return self._ranking(plan, self._result(engine, plan), clock, explain=explain)
+
+    def _ranking(self, plan: Plan, result: Result, clock: float, *, explain: bool) -> Ranking:
+        """Hits of a result, with the papers as the library has them now."""
+        engine = result.engine
         known = engine.papers(result.ids, full=False)
         ids = [i for i in result.ids if i in known]
         papers = [known[i] for i in ids]

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 from aspectra.base.errors import MissingExtra, NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
+from aspectra.testing.encoders import EncoderConformance
 from aspectra.views.encoders.protocol import (
     ENCODERS,
     Encoder,
@@ -26,16 +26,6 @@ from aspectra.views.encoders.protocol import (
 )
 
 OURS = frozenset(ENCODERS.names())
-TEXTS = [
-    "Dense retrieval of scientific papers",
-    "",
-    "We study how instructions change what a search engine returns. " * 5,
-    "Ünïcödé, 漢字 and 🙂 emoji",
-    "   \n\t ",
-    "lone surrogate \ud800 here",
-    "a",
-]
-EMPTY = {1, 4}
 
 
 class _Server(BaseHTTPRequestHandler):
@@ -142,77 +132,12 @@ def test_every_builtin_encoder_is_tested() -> None:
     assert set(ENCODERS_UNDER_TEST) >= OURS
 
 
-def test_attributes(encoder: Encoder, spec: str) -> None:
-    assert encoder.name
-    assert all(c.isalnum() or c in ".-" for c in encoder.name)
-    assert encoder.dimensions > 0
-    assert encoder.max_tokens > 0
-    assert isinstance(encoder.late_pooling, bool)
-    assert isinstance(encoder.remote, str)
+class TestEncoders(EncoderConformance):
+    """Every encoder of the table above."""
+
+
+def test_two_of_one_specification_have_one_fingerprint(encoder: Encoder, spec: str) -> None:
     assert encoder.fingerprint == load_encoder(spec).fingerprint
-
-
-def test_shapes_types_and_length(encoder: Encoder) -> None:
-    result = encoder.encode(TEXTS)
-    assert result.vectors.shape == (len(TEXTS), encoder.dimensions)
-    assert result.vectors.dtype == np.float32
-    assert np.isfinite(result.vectors).all()
-    assert result.truncated.shape == (len(TEXTS),)
-    assert result.truncated.dtype == np.bool_
-    assert result.spans == []
-    lengths = np.linalg.norm(result.vectors, axis=1)
-    for index, length in enumerate(lengths):
-        assert abs(length - 1) < 1e-4 or (index in EMPTY and length == 0)
-
-
-def test_nothing_in_nothing_out(encoder: Encoder) -> None:
-    for kind in ("query", "document"):
-        result = encoder.encode([], kind=kind)
-        assert result.vectors.shape == (0, encoder.dimensions)
-        assert result.truncated.shape == (0,)
-        assert result.spans == []
-
-
-def test_one_by_one_is_all_at_once(encoder: Encoder) -> None:
-    together = encoder.encode(TEXTS).vectors
-    apart = np.concatenate([encoder.encode([text]).vectors for text in TEXTS])
-    np.testing.assert_allclose(together, apart, atol=1e-2)
-    backwards = encoder.encode(TEXTS[::-1]).vectors[::-1]
-    np.testing.assert_allclose(together, backwards, atol=1e-2)
-
-
-def test_a_very_long_text_is_cut_and_said(encoder: Encoder) -> None:
-    text = "search engine papers. " * max(200, encoder.max_tokens)
-    assert encoder.encode(["short", text]).truncated.tolist() == [False, True]
-
-
-def test_instruction_and_kind_are_accepted(encoder: Encoder) -> None:
-    result = encoder.encode(["graphs"], kind="query", instruction="Find surveys only.")
-    assert result.vectors.shape == (1, encoder.dimensions)
-
-
-def test_spans_or_a_clear_refusal(encoder: Encoder) -> None:
-    text = "the search engine. papers on search."
-    asked = [[(0, 18), (19, len(text)), (5, 5), (10_000, 10_010)], []]
-    if not encoder.late_pooling:
-        with pytest.raises(UsageError, match="spans"):
-            encoder.encode([text, "x"], spans=asked)
-        return
-    result = encoder.encode([text, "x"], spans=asked)
-    assert [rows.shape for rows in result.spans] == [(4, encoder.dimensions), (0, encoder.dimensions)]
-    assert all(rows.dtype == np.float32 for rows in result.spans)
-    np.testing.assert_allclose(np.linalg.norm(result.spans[0], axis=1), [1, 1, 0, 0], atol=1e-4)
-    np.testing.assert_allclose(result.vectors, encoder.encode([text, "x"]).vectors, atol=1e-2)
-    with pytest.raises(UsageError):
-        encoder.encode([text], spans=asked)
-
-
-def test_threads_share_an_encoder(encoder: Encoder) -> None:
-    texts = [f"{word} on {other}" for word in ("papers", "engine", "search") for other in "abcdefgh"]
-    alone = encoder.encode(texts).vectors
-    with ThreadPoolExecutor(4) as pool:
-        for result in pool.map(lambda _: encoder.encode(texts).vectors, range(8)):
-            np.testing.assert_allclose(result, alone, atol=1e-2)
 
 
 def test_unknown_options_are_refused(spec: str) -> None:

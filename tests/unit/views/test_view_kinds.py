@@ -12,6 +12,7 @@ from aspectra.base.values import replace as changed
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
+from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.index.kinds.protocol import VIEW_KINDS
@@ -19,7 +20,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.collection import Statistics
 from aspectra.views.lexical.reverse import Moments, WordPairs, build_moments
-from aspectra.views.protocol import UnitView, VectorView, View, ViewFacts, WordView
+from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.columns import sample_ids, write_columns
@@ -38,6 +39,10 @@ def texts(count: int, seed: int = 0) -> list[str]:
     return [" ".join(draw.choice(WORDS, draw.integers(3, 12))) + "." for _ in range(count)]
 
 
+VIEWS = (
+    *("abstract@bm25", "abstract@fake", "chunks-20w@bm25", "chunks-20w@fake", "experiment@fake"),
+    *("full@bm25", "full@fake", "method@fake", "question@fake", "sentences@fake"),
+)
 PAPERS = [
     Paper(f"p{n:02d}", title, f"We ask about {text} We find {title}", sections=(Section("Body", text * 8),))
     for n, (title, text) in enumerate(zip(texts(12), texts(12, 1), strict=True))
@@ -67,16 +72,18 @@ def part(tmp_path_factory):
 # Kinds and facts.
 
 
-def test_every_view_of_an_index_is_of_a_known_kind(whole):
-    for name, stored in whole.index.manifest["views"].items():
-        assert stored["kind"] in VIEW_KINDS
-        view = whole.index.view(name)
-        assert isinstance(view, View)
-        assert view.name == view.facts.name == name
-        assert isinstance(view, WordView) == view.facts.lexical
-        assert isinstance(view, VectorView) != view.facts.lexical
-        assert isinstance(view, UnitView) != view.facts.lexical
-        assert (view.units is None) == (not view.facts.units)
+def test_every_view_of_an_index_is_tested(whole):
+    assert set(whole.index.manifest["views"]) == set(VIEWS)
+
+
+class TestViews(ViewConformance):
+    @pytest.fixture
+    def index(self, whole):
+        return whole.index
+
+    @pytest.fixture(params=VIEWS)
+    def probe(self, request):
+        return Probe(request.param, "owls ranking mice")
 
 
 def test_a_kind_is_one_registered_function(whole, monkeypatch):

@@ -239,7 +239,7 @@ def _open(path: Path, *, write: bool, at_rest: bool = False) -> tuple[sqlite3.Co
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
         if write:
-            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA synchronous = FULL")  # also while readers keep the log
         return connection, connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     except BaseException:
         connection.close()

@@ -6,6 +6,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -31,6 +32,9 @@ __all__ = ["Store"]
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 # A file added again replaces what was said about it before.
 _NEWEST = "SELECT max(id) FROM additions GROUP BY path"
+
+# The snapshot that the code under way reads from, and whose it is.
+_SNAPSHOT: ContextVar[tuple[Store, sqlite3.Connection] | None] = ContextVar("snapshot", default=None)
 
 
 class Store:
@@ -129,20 +133,51 @@ class Store:
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement; for few of them, as they are loaded at once."""
+        connection = self._snapshot() or self._connection
         try:
-            return self._connection.execute(statement, values).fetchall()
+            return connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise schema.translate(error, self.database) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Rows of a reading statement, streaming, on a new connection."""
-        connection = schema.connect(self.database, write=False)
+        """Rows of a reading statement, streaming, on a new connection or that of the snapshot."""
+        held = self._snapshot()
+        connection = held or schema.connect(self.database, write=False)
         try:
             yield from connection.execute(statement, values)
         except sqlite3.Error as error:
             raise schema.translate(error, self.database) from error
         finally:
+            if connection is not held:
+                connection.close()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read one revision of the library within it, whatever is written meanwhile; may be nested.
+
+        It holds for the code that is run within it, on this thread or in tasks started there. Writers go on,
+        but the write-ahead log grows until the snapshot ends: not for hours.
+        """
+        if self._snapshot() is not None:
+            yield
+            return
+        connection = schema.connect(self.database, write=False)
+        try:
+            connection.execute("BEGIN")  # the first reading statement takes the snapshot
+            connection.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()
+            token = _SNAPSHOT.set((self, connection))
+            try:
+                yield
+            finally:
+                _SNAPSHOT.reset(token)
+        except sqlite3.Error as error:
+            raise schema.translate(error, self.database) from error
+        finally:
             connection.close()
+
+    def _snapshot(self) -> sqlite3.Connection | None:
+        held = _SNAPSHOT.get()
+        return held[1] if held is not None and held[0] is self else None
 
     def __len__(self) -> int:
         return int(self.fetch("SELECT count(*) FROM papers")[0][0])

@@ -69,11 +69,12 @@ class Engine:
         revision = self.library.revision
         if revision == self.index.manifest["revision"]:
             return frozenset(), 0
-        if self._changes[0] != revision:
+        known = self._changes  # another thread may put its own there
+        if known[0] != revision:
             held = set(self.library.ids())
             removed = frozenset(self.index.positions.keys() - held)
-            self._changes = (revision, removed, len(held) - (len(self.index) - len(removed)))
-        return self._changes[1], self._changes[2]
+            known = self._changes = (revision, removed, len(held) - (len(self.index) - len(removed)))
+        return known[1], known[2]
 
     def allowed(self, plan: Plan, within: Iterable[str] | None = None) -> NDArray[np.bool_] | None:
         """(papers,) True where a paper may be ranked; None when every paper may.

@@ -1,0 +1,43 @@
+"""Which papers are versions of one work, in whatever order they are added."""
+
+from __future__ import annotations
+
+import pytest
+
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+
+TITLE = "Owls that hunt at night"
+
+
+def grouped(folder, *papers):
+    with Store.create(folder) as store:
+        with store.writing("add") as writer:
+            writer.add(papers)
+        return bool(store.versions([papers[0].id]))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("years", "expected"),
+    [((2019, 2022), True), ((2019, 2023), False), ((2019, 2019), True), ((2019, None), True)],
+)
+def test_years_are_at_most_three_apart(tmp_path, years, expected, turned):
+    papers = [Paper(f"p{n}", TITLE, authors=("Ada Lovelace",), year=year) for n, year in enumerate(years)]
+    assert grouped(tmp_path / "library", *(papers[::-1] if turned else papers)) == expected
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (Paper("b", "Another title of it", identifiers={"doi": "10.1000/OWL"}), True),
+        (Paper("b", "Another title of it", identifiers={"doi": "10.1000/fox"}), False),
+        (Paper("b", TITLE, authors=("Cy Young",)), False),
+        (Paper("b", TITLE), True),
+        (Paper("b", "Owls hunt", authors=("Ada Lovelace",)), False),
+    ],
+)
+def test_a_shared_identifier_or_title_makes_versions(tmp_path, other, expected, turned):
+    papers = [Paper("a", TITLE, authors=("Ada Lovelace",), identifiers={"doi": "10.1000/owl"}), other]
+    assert grouped(tmp_path / "library", *(papers[::-1] if turned else papers)) == expected
