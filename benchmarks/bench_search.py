@@ -178,7 +178,7 @@ def main() -> None:
 
     view = index.view(f"abstract@{index.default_encoder()}")
     vectors = view.query_vectors(Probe(view.name, text=titles[0]))
-    matrix = view.vectors
+    matrix = view.vectors.whole()
 
     def product(_: str) -> object:
         return matrix @ vectors[0]

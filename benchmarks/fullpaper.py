@@ -114,7 +114,7 @@ def best_on_dev(rows: Mapping[str, Scores], way: str, measure: str = "nDCG@10") 
 def centred(bench: Bench) -> Matrix:
     """Means of chunks from which the corpus's mean was taken: a rival, and no view of the product."""
     view = bench.index.view(DENSE)
-    rows, offsets = view.vectors.astype(np.float32), np.asarray(view.units.offsets)
+    rows, offsets = view.vectors.whole().astype(np.float32), np.asarray(view.units.offsets)
     rows -= rows.mean(axis=0)
     full = np.flatnonzero(np.diff(offsets))
     table = np.zeros((len(bench.ids), rows.shape[1]), dtype=np.float32)
@@ -213,7 +213,7 @@ def classes(bench: Bench) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
         of = {section: number for number, a in enumerate(ASPECTS) for section in dealt[a]}
         low, high = view.units.offsets[n], view.units.offsets[n + 1]
         labels.append(np.array([of.get(int(s), 3) for s, _, _ in view.units.spans[low:high]], dtype=int))
-    return np.asarray(view.units.offsets), labels, view.vectors.astype(np.float32)
+    return np.asarray(view.units.offsets), labels, view.vectors.whole().astype(np.float32)
 
 
 def mean_views(
