@@ -44,6 +44,7 @@ from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
 READERS = 8
+PAUSE = 0.1  # seconds between two searches of a reader, at most: the writer has to come to something
 HELD = 4  # generations that the writer goes on answering for
 WORDS = "owls hunt mice at night while foxes sleep and crabs rank documents with language models".split()
 SETTINGS = IndexSettings(encoders=("fake",), chunks=(), lenses=("language", "length"), batch=64)
@@ -115,6 +116,7 @@ def read(folder: Path, log: Path, number: int, seed: int, end: float) -> None:
                 searcher = Searcher(store, _load)
             elif draw.random() < 0.25:
                 searcher.refresh()
+            time.sleep(draw.random() * PAUSE)
             query = draw.randrange(len(QUERIES))
             before = store.revision
             try:
