@@ -53,7 +53,8 @@ def test_a_backup_becomes_a_library_with_the_same_answers(lib, home, run):
 
 def test_a_backup_is_one_snapshot_while_a_writer_works(library, tmp_path):
     code = (
-        "import sys; from aspectra.papers.library.store import Store; from aspectra.papers.paper import Paper\n"
+        "import sys; from aspectra.papers.paper import Paper\n"
+        "from aspectra.papers.library.store import Store\n"
         "with Store(sys.argv[1]).writing('add') as writer:\n"
         "    print('ready', flush=True)\n"
         "    for n in range(10**6): writer.add([Paper(f'a{n}', 'Title'), Paper(f'b{n}', 'Title')])\n"
