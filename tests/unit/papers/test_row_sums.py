@@ -253,3 +253,21 @@ def test_errors_are_told_apart_by_code_not_by_words(library, monkeypatch):
     monkeypatch.setattr(schema, "disk_is_full", lambda folder: True)
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     assert "disk is full" in schema.translate(error, library.database).what
+
+
+def test_a_sum_is_looked_up_and_never_searched_for(filled):
+    """A column's type must not keep SQLite from using the index of the sums."""
+    from aspectra.papers.library.derived import _VALUE
+    from aspectra.papers.library.rows import paper_columns
+
+    statements = [
+        f"SELECT {paper_columns()} FROM papers",
+        f"SELECT 1 FROM papers p WHERE {filled.checksums.sound('p')}",
+        f"SELECT 1 FROM papers p WHERE {filled.checksums.sound_sections('p')}",
+        f"SELECT {_VALUE} FROM derived d",
+    ]
+    for statement in statements:
+        plan = [row[3] for row in filled.fetch(f"EXPLAIN QUERY PLAN {statement}")]
+        looked_up = [line for line in plan if "sums" in line]
+        assert looked_up
+        assert all("relation=? AND bucket=?" in line for line in looked_up), plan

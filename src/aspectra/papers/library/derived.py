@@ -31,7 +31,7 @@ _KINDS = {kind.encode(): np.dtype(f"<{kind}") for kind in ("f4", "f2", "i4", "u4
 _SHAPES = ("<", "<I", "<II", "<III")
 KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
 # What `_sound` reads of a row of `derived d`.
-_VALUE = "(SELECT total FROM sums WHERE relation = 'derived' AND bucket = d.rowid), d.producer, d.data"
+_VALUE = "(SELECT total FROM sums WHERE relation = 'derived' AND bucket = +d.rowid), d.producer, d.data"
 _PRODUCER = "(SELECT id FROM producers WHERE name = ? AND version = ? AND reads = ?)"
 
 

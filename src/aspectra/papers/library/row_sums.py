@@ -177,7 +177,7 @@ def _change(name: str, one: _Relation, row: str) -> str:
     )
     if row == "new":
         return change
-    return f"{change} DELETE FROM sums WHERE relation = '{name}' AND bucket = {bucket} AND total = 0;"
+    return f"{change} DELETE FROM sums WHERE relation = '{name}' AND bucket = +({bucket}) AND total = 0;"
 
 
 def write_all(db: sqlite3.Connection, names: Iterable[str] = tuple(_RELATIONS)) -> None:
@@ -251,7 +251,7 @@ class RowSums:
         """
         if not self.kept:
             return "1"
-        total = f"(SELECT total FROM sums WHERE relation = 'paper' AND bucket = {row}.pos)"
+        total = f"(SELECT total FROM sums WHERE relation = 'paper' AND bucket = +{row}.pos)"
         return f"sound({total}, {', '.join(f'{row}.{column}' for column in PAPER_ROW)})"
 
     def sound_sections(self, row: str) -> str:
@@ -260,7 +260,7 @@ class RowSums:
             return "1"
         one = _RELATIONS["sections"]
         found = f"SELECT row_total({', '.join(f'x.{c}' for c in one.row)}) FROM sections x"
-        stored = f"SELECT total FROM sums WHERE relation = 'sections' AND bucket = {row}.pos"
+        stored = f"SELECT total FROM sums WHERE relation = 'sections' AND bucket = +{row}.pos"
         return f"same_total(({found} WHERE x.pos = {row}.pos), ({stored}))"
 
     def check(self, name: str, buckets: Iterable[Any] = (0,)) -> None:

@@ -46,7 +46,7 @@ _REFERENCES = (
 # What a row is checked by: its other columns, and the checksums of it, its sections and its references.
 _OTHERS = ("content_hash", "text_hash", "full_hash", "title_key", "version_group")
 _SUMS = ", ".join(
-    f"(SELECT total FROM sums WHERE relation = '{name}' AND bucket = papers.pos)"
+    f"(SELECT total FROM sums WHERE relation = '{name}' AND bucket = +papers.pos)"
     for name in ("paper", "sections", "references")
 )
 _WIDTH = 5 + len(_COLUMNS)  # columns of the paper itself
