@@ -1,7 +1,7 @@
 """The one way to decompress bytes from elsewhere: block by block, bounded by size, by ratio and by window.
 
-A few kilobytes can hold terabytes. Nothing here needs more memory than one block, the input it came from and the
-window of the format, which is bounded too, whatever the data claim.
+A few kilobytes can hold terabytes. Nothing here needs more memory than one block, the input it came from and
+the window of the format, which is bounded too, whatever the data claim.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Bounds:
 
     Attributes:
         size: most bytes in all.
-        ratio: most bytes for each byte of input. Text is compressed 3 to 30 times, zeros 1,000 times and more.
+        ratio: most bytes for each byte of input. Text is compressed 3 to 30 times, zeros 1,000 times or more.
         free: bytes that are allowed whatever the ratio, because small files can repeat themselves.
     """
 

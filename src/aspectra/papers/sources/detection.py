@@ -94,7 +94,7 @@ def _items(found: Iterator[Paper | Remark], file: InputFile, opened: bool) -> It
             if skipped >= LIMITS.skipped:
                 raise BadInput(
                     f"the rest of {file.path} is not read",
-                    why=f"{skipped:,} records in a row cannot be read, the last at {item.place}: {item.reason}",
+                    why=f"{skipped:,} records in a row cannot be read, the last: {item.place}: {item.reason}",
                     hint="check that the file is whole, or name its format with --as NAME",
                 )
         if remarks > LIMITS.remarks:

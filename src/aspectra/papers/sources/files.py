@@ -79,8 +79,7 @@ class InputFile:
     def _open(self) -> io.BufferedReader:
         if self._raw is None:
             try:
-                # Opening a pipe waits for a writer, unless told not to.
-                raw = open(self.path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_WAITING))
+                raw = open(self.path, "rb", opener=_at_once)  # noqa: SIM115 - closed by close()
             except OSError as error:
                 raise BadInput(
                     f"cannot open {self.path}", why=error.strerror or str(error), hint="check the path"
@@ -114,12 +113,12 @@ class InputFile:
         with self.damage():
             return hashlib.file_digest(self._open(), "sha256").hexdigest()
 
-    def stream(self) -> IO[bytes]:
+    def stream(self) -> io.BufferedReader:
         """The bytes from their beginning, decompressed (gzip, Zstandard, bzip2 or xz, told by content).
 
         Raises:
-            BadInput: the file cannot be opened, or is no file; reading raises it where the data expand to more
-                than the bounds allow, and :data:`DAMAGE` where they are damaged.
+            BadInput: the file cannot be opened, or is no file. Reading raises it where the data expand to
+                more than the bounds allow, and :data:`DAMAGE` where they are damaged.
         """
         if self._stream is not None:
             self._stream.seek(0)
@@ -206,7 +205,7 @@ class InputFile:
                 return
 
     def text_lines(self) -> Iterator[tuple[int, str] | Remark]:
-        """(line number from 1, line without its end), whatever the line ends are, with remarks as :meth:`pieces`.
+        """(line number from 1, line without its end), whatever the line ends are; remarks as :meth:`pieces`.
 
         A line longer than a record may be is left out, with a remark.
 
@@ -241,8 +240,8 @@ class InputFile:
     def lines(self) -> Iterator[tuple[int, str, Remark | None]]:
         """(line number from 1, line without its end, remark or None), streaming; lines end with a line feed.
 
-        A remark tells of an encoding, or of a line too long to be a record, which is left out. A file that turns
-        out damaged ends with a remark that its rest was not read.
+        A remark tells of an encoding, or of a line too long to be a record, which is left out. A file that
+        turns out damaged ends with a remark that its rest was not read.
         """
         stream = self.stream()
         utf16 = ""
@@ -275,6 +274,11 @@ class InputFile:
                 continue
             text, note = _decode(raw.rstrip(b"\r\n"))
             yield number, text, Remark(f"line {number}", note, skipped=False) if note else None
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Open a file; unlike ``open``, do not wait for somebody to write into a pipe."""
+    return os.open(name, flags | _NO_WAITING)
 
 
 def not_a_file(path: Path, kind: str) -> BadInput:

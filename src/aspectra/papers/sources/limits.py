@@ -1,7 +1,7 @@
 """What every reader refuses, whatever a file claims: the limits that no setting changes.
 
-They are far above what papers have, and low enough that a file made to harm costs less than 1 GB of memory. What
-depends on the collection (compressed sizes, PDF pages, lengths of texts) is in
+They are far above what papers have, and low enough that a file made to harm costs less than 1 GB of memory.
+What depends on the collection (compressed sizes, PDF pages, lengths of texts) is in
 :class:`~aspectra.papers.sources.protocol.ReadOptions`.
 """
 
@@ -19,8 +19,8 @@ class Limits:
     Attributes:
         line_bytes: longest line, and longest JSON record; a book's full text has 5 MB.
         text_bytes: largest file that is one paper as a whole (Markdown, plain text).
-        values: most values in one JSON record, and most elements and attributes in one XML record. Each costs up
-            to 250 bytes, so this bounds memory where lengths do not: ``{},`` needs 24 bytes a byte.
+        values: most values in one JSON record, and most elements and attributes in one XML record. Each costs
+            up to 250 bytes, so this bounds memory where lengths do not: ``{},`` needs 24 bytes a byte.
         fields: most fields of one tagged or BibTeX record; real ones have up to a few hundred.
         entry_chars: longest tagged or BibTeX record.
         expanded_chars: most characters that the abbreviations and parents of one BibTeX file may add.

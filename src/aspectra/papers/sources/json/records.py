@@ -238,7 +238,7 @@ class _Window:
         self._returned: list[str] = []  # pieces put back, the next one last
 
     def more(self) -> bool:
-        """Leave out what is before ``at`` and double the rest; False where the file or the limit ends that."""
+        """Leave out what is before ``at`` and double the rest; False where the file or the limit ends it."""
         held = len(self.text) - self.at
         parts: list[str] = []
         missing = max(held, 1)
