@@ -38,7 +38,7 @@ _OTHERS = frozenset(
 _SHORT = 5000  # characters: a longer text without structure is full text, not an abstract
 _LONGEST_PREAMBLE = 3000
 _DEEPEST = 1000  # brackets in a front matter
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.{1,300}?)[ \t]*#*[ \t]*")
+_HEADING = re.compile(r"(#{1,6})[ \t]++(\S.{0,399})")
 _RULE = re.compile(r"(=+|-+)[ \t]*")
 _FENCE = re.compile(r"[ \t]{0,3}(```+|~~~+)")
 _ABSTRACT = re.compile(r"abstract|summary", re.I)
@@ -181,7 +181,8 @@ def _blocks(text: str) -> list[tuple[int, str, list[str]]]:
         rule = _RULE.fullmatch(line) if not fence and len(line) >= 3 else None
         lines = blocks[-1][2]
         if found:
-            blocks.append((len(found.group(1)), found.group(2).strip("* "), []))
+            name = found[2].rstrip(" \t").rstrip("#").rstrip(" \t") or found[2]
+            blocks.append((len(found[1]), name.strip("* "), []))
         elif rule and lines and lines[-1].strip() and (len(lines) < 2 or not lines[-2].strip()):
             # A line underlined with = or - is a heading as well.
             blocks.append((1 if line[0] == "=" else 2, lines.pop().strip(), []))

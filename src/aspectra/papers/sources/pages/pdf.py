@@ -381,7 +381,7 @@ def _identifiers(first: str) -> dict[str, str]:
     pairs: list[tuple[str, object]] = []
     if stamps := set(_STAMP.findall(first)):
         pairs += [("arxiv", stamps.pop())] if len(stamps) == 1 else []
-    body = re.split(r"\n\s*(?:references|bibliography)\s*\n", first, maxsplit=1, flags=re.I)[0]
+    body = re.split(r"\n[^\S\n]*+(?:references|bibliography)[^\S\n]*+\n", first, maxsplit=1, flags=re.I)[0]
     dois = {doi.rstrip(".,;:)").casefold() for doi in _DOI.findall(body) if not _DATA_DOI.match(doi)}
     if len(dois) == 1:
         pairs.append(("doi", dois.pop()))

@@ -38,7 +38,7 @@ __all__ = ["BibTeX"]
 logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
 
 _START = re.compile(r"^[ \t]*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=]*+)(?!\s*=)", re.M)
-_FOLLOWING = re.compile(r"\s*,?\s*([A-Za-z][\w-]*)\s*=\s*")
+_FOLLOWING = re.compile(r"\s*+,?\s*+([A-Za-z][\w-]*+)\s*+=\s*+")
 _BLOCK = re.compile(r"[ \t]*@\w*[ \t]*[{(]")
 _PARENTS = re.compile(r"(?:crossref|xdata)\s*=\s*[{\"]([^{}\"]*)")
 _MOST_PARENTS = 100
