@@ -82,7 +82,7 @@ class Condition(Value, frozen=True):
             UsageError: not of that form, or an unknown relation, attribute or value.
         """
         check_length("characters in a condition", spelling, 2 * LONGEST_VALUE, hint="shorten its value")
-        found = re.fullmatch(r"\s*(?:(\w+)\s+)?(\w+)\s*=\s*(.+?)\s*", spelling, re.DOTALL)
+        found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", spelling, re.DOTALL)
         if found is None:
             raise UsageError(
                 f"{spelling!r} is no condition",
