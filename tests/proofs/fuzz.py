@@ -1,7 +1,7 @@
 """Fuzzes the targets of ``targets.py``: ``python tests/proofs/fuzz.py --seconds 60 --target bibtex``.
 
-With atheris the coverage of the package guides the search; without it, a seeded generator mutates inputs. Both
-begin with the files of ``corpus/TARGET`` and the fragments below. What makes a target fail is put in
+With atheris the coverage of the package guides the search; without it, a seeded generator mutates inputs.
+Both begin with the files of ``corpus/TARGET`` and the fragments below. What makes a target fail is put in
 ``--faults``, and the exit code is 1.
 """
 
