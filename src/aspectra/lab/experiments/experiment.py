@@ -61,6 +61,7 @@ class Cell:
         repeats: runs wanted; a deterministic recipe is run once all the same.
         deterministic: whether every run gives the same ranking.
         model: name of the language model that its stages call, or "".
+        ceiling_of: key of the cell whose ceiling it is, see :mod:`aspectra.lab.experiments.ceilings`, or "".
     """
 
     recipe: Recipe
@@ -71,13 +72,14 @@ class Cell:
     repeats: int = 1
     deterministic: bool = True
     model: str = ""
+    ceiling_of: str = ""
 
     @cached_property
     def key(self) -> str:
         """A hash of whatever a ranking depends on, topics included: options may change those."""
         parts = [self.recipe.hash, self.benchmark.name, self.benchmark.revision, self.protocol]
         searched = [self.depth, self.state, _topics_hash(self.benchmark, self.protocol)]
-        return digest([*parts, *searched, *([self.model] if self.model else [])])[:16]
+        return digest([*parts, *searched, *filter(None, [self.model, self.ceiling_of])])[:16]
 
     @property
     def runs(self) -> int:
@@ -153,6 +155,8 @@ def benchmark_library(
     folder: Path,
     settings: IndexSettings | None = None,
     *,
+    corpus: str = "",
+    among: Path | None = None,
     progress: Progress = quiet,
     load: Callable[[str], Encoder] = load_encoder,
 ) -> Searcher:
@@ -162,6 +166,8 @@ def benchmark_library(
         benchmark: whose papers are added.
         folder: where the library is kept; the same folder serves the same corpus only.
         settings: what to index; default: as the library was indexed before, else the defaults.
+        corpus: what tells its corpus from another; default: the benchmark's name and revision.
+        among: a library whose papers and vectors are copied first; it is only read.
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
 
@@ -169,7 +175,7 @@ def benchmark_library(
         UsageError: the folder holds another corpus.
     """
     library = Store.create(folder)
-    mark = f"{benchmark.name} {benchmark.revision}"
+    mark = corpus or f"{benchmark.name} {benchmark.revision}"
     held = library.meta("benchmark")
     if held and held != mark:
         raise UsageError(
@@ -178,6 +184,10 @@ def benchmark_library(
     if library.meta("benchmark complete") != "yes":
         with library.writing("bench") as writer:
             writer.set_meta("benchmark", mark)
+            if among is not None:
+                with Store(among) as others:
+                    writer.add(others.papers(), path=str(among), source="library")
+                    writer.derived.copy(others.derived)
             report = writer.add(benchmark.papers(), path=benchmark.name, source="benchmark")
             if report.remarks:
                 # A renamed document could not be matched with its judgements.
