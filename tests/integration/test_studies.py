@@ -100,13 +100,26 @@ def test_a_study_of_the_repository_shows_what_it_runs(path):
         shown = [column.measure for column in spec.columns] + ([spec.measure] if spec.measure else [])
         assert {measure.partition(" [")[0] for measure in shown} <= measured
     assert f"make study NAME={path.stem} DATA=FOLDER" in file.about
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_a_page_shows_what_its_study_says(path):
     page = ROOT / "docs" / "results" / f"{path.stem}.md"
-    titles = [
-        line.removeprefix("### ") for line in page.read_text("utf-8").splitlines() if line[:4] == "### "
-    ]
-    assert [spec.title for spec in file.tables if not spec.against] == [
-        title for title in titles if not any(s.against and s.against in title for s in file.tables)
-    ]
+    assert page.exists()
+    if not page.with_suffix(".json").exists():
+        pytest.skip("it was not made by the study")
+    file = read_study_file(path, Path("data"), Path("library"))
+    lines = page.read_text("utf-8").splitlines()
+    titles = [spec.title for spec in file.tables if not spec.against]
+    assert [line[4:] for line in lines if line[4:] in titles and line[:4] == "### "] == titles
+    assert set(json.loads(page.with_suffix(".json").read_text("utf-8"))["parts"]) == set(file.parts)
+
+
+def test_the_study_in_the_documentation_can_be_read(tmp_path):
+    text = (ROOT / "docs" / "lab.md").read_text("utf-8").partition("## Keep a study in a file")[2]
+    path = tmp_path / "contrast.toml"
+    path.write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
+    assert list(read_study_file(path, tmp_path).parts) == ["predicted", "released"]
 
 
 @pytest.fixture

@@ -51,7 +51,12 @@ def main_tables(outcomes: Sequence[Outcome], *, baseline: str = "") -> dict[str,
 
 
 def main_table(
-    title: str, outcomes: Sequence[Outcome], *, baseline: str = "", intervals: bool = True
+    title: str,
+    outcomes: Sequence[Outcome],
+    *,
+    baseline: str = "",
+    intervals: bool = True,
+    times: bool = True,
 ) -> Table:
     """One row a recipe, one column a measure, with notes on what the means are taken over.
 
@@ -60,6 +65,7 @@ def main_table(
         outcomes: of one benchmark under one protocol.
         baseline: name of the recipe that others are compared with by paired t-tests; "" for no test.
         intervals: also print 95 % bootstrap intervals over units.
+        times: also print the median time of a query.
 
     Raises:
         UsageError: there is no such baseline.
@@ -72,7 +78,7 @@ def main_table(
     names = [o.cell.recipe.name for o in outcomes]
     if baseline and baseline not in names:
         raise UsageError(f"no recipe is called {baseline!r}", why="there are " + ", ".join(names))
-    header = ["recipe", *(_heading(c, sets) for c in columns), "ms/query"]
+    header = ["recipe", *(_heading(c, sets) for c in columns), *(["ms/query"] if times else [])]
     paid = sorted({name for o in outcomes for name in o.cost})
     header += paid
     rows: list[tuple[TableCell, ...]] = []
@@ -88,7 +94,7 @@ def main_table(
             span = bootstrap(score.values) if intervals and len(score.values) > 1 else None
             deviation = outcome.deviations.get(column)
             cells.append(Number.of(score.mean, score.measure.family.scale, span, deviation))
-        cells.append(round(1000 * outcome.seconds, 1))
+        cells += [round(1000 * outcome.seconds, 1)] if times else []
         cells += [_paid(name, outcome.cost.get(name, 0.0)) for name in paid]
         rows.append(tuple(cells))
     for j, column in enumerate(columns, start=1):
@@ -102,7 +108,7 @@ def main_table(
         if baseline:
             compared = _marks(dict(zip(names, scores, strict=True)), baseline)
             marks.update({(names.index(name), j): mark for name, mark in compared.items()})
-    notes = _notes(outcomes, found[0])
+    notes = _notes(outcomes, found[0], times)
     if baseline:
         notes.append(f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05")
     if intervals:
@@ -129,7 +135,7 @@ def _paid(name: str, value: float) -> str | float:
     return round(value, 4) if name == "money" else f"{value:,.0f}"
 
 
-def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[str]:
+def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score], times: bool) -> list[str]:
     """What the numbers depend on; ``scores`` are those of the first outcome."""
     first = outcomes[0]
     benchmark = first.cell.benchmark
@@ -145,7 +151,8 @@ def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[
         f"{what}",
         f"preset {first.preset}; {counted}; measures x100 except ranks, distances and percents",
     ]
-    notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
+    if times:
+        notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
     if any(o.appended for o in outcomes):
         late = ", ".join(f"{o.cell.recipe.name} {o.appended}" for o in outcomes if o.appended)
         notes.append(f"pool documents that the recipe did not rank, placed last: {late}")

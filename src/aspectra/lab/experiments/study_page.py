@@ -112,7 +112,7 @@ def _page(file: StudyFile, tables: Sequence[tuple[TableSpec, Sequence[Table]]], 
 def _manifest(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """What the numbers depend on, of all parts: files, libraries, versions, and the key of every cell."""
     first: Mapping[str, Any] = next(iter(parts.values()), {})
-    usual = IndexSettings().to_dict()
+    usual = json.loads(IndexSettings().dumps())
     shown = {}
     for name, held in parts.items():
         benchmarks = {
@@ -173,7 +173,7 @@ def study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
         raise UsageError(f"the table {spec.title!r} shows several benchmarks or protocols, and no columns")
     if spec.by:
         return [breakdown_table(spec.title, here, spec.measure, spec.by)]
-    return [main_table(spec.title, here, baseline=spec.baseline, intervals=spec.intervals)]
+    return [main_table(spec.title, here, baseline=spec.baseline, intervals=spec.intervals, times=False)]
 
 
 def _column_table(spec: TableSpec, held: Outcomes, rows: Sequence[str], here: Sequence[Outcome]) -> Table:
