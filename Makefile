@@ -5,13 +5,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LIBRARY ?= demo.lib
 export HF_HUB_OFFLINE := 1
 
-.PHONY: help setup demo test lint bench docs clean llm-test-server
+.PHONY: help setup demo test lint bench study docs clean llm-test-server
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
 	@echo "make test    set up and run the tests"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
+	@echo "make study   one study's table, into docs/results (NAME=csfcube DATA=FOLDER [AMONG=LIBRARY])"
 	@echo "make docs    test the documentation and build its site into site/"
 	@echo "make setup   only set up"
 	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
@@ -46,13 +47,23 @@ test: .venv/.installed-dev
 	$(BIN)/python -m pytest
 
 lint: .venv/.installed-dev
-	$(BIN)/ruff check src tests benchmarks docs training
-	$(BIN)/ruff format --check src tests benchmarks docs training
+	$(BIN)/ruff check src tests benchmarks studies docs training
+	$(BIN)/ruff format --check src tests benchmarks studies docs training
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/run_all.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(PEER_PYTHON),--peer-python $(PEER_PYTHON))
+
+# Rankings are kept in OUT, so that a stopped study goes on where it was.
+OUT ?= experiments
+PLOT = studies/plot_$(subst -,_,$(NAME)).py
+study: .venv/.installed
+	@test -n "$(NAME)" -a -n "$(DATA)" || { echo "Which study, on which data? Next: make study NAME=csfcube DATA=FOLDER. Studies: $(notdir $(basename $(wildcard studies/*.toml)))"; exit 2; }
+	$(BIN)/aspectra bench run studies/$(NAME).toml --data $(DATA) $(if $(AMONG),--among $(AMONG)) --output $(OUT)/$(NAME)
+	cp $(OUT)/$(NAME)/page.md docs/results/$(NAME).md
+	cp $(OUT)/$(NAME)/manifest.json docs/results/$(NAME).json
+	@if [ -f $(PLOT) ]; then $(BIN)/python $(PLOT) $(OUT)/$(NAME)/tables.json docs/results/figures; fi
 
 docs: .venv/.installed-dev
 	$(BIN)/python -m pytest tests/unit/app/test_docs.py tests/integration/test_one_file_to_add.py
