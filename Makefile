@@ -14,7 +14,7 @@ SECONDS ?= 600
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test lint bench docs clean llm-test-server
+.PHONY: help setup demo test lint bench study docs clean llm-test-server
 .PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make test    set up and run the tests"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
+	@echo "make study   one study's table, into docs/results (NAME=csfcube DATA=FOLDER [AMONG=LIBRARY])"
 	@echo "make docs    test the documentation and build its site into site/"
 	@echo "make setup   only set up"
 	@echo "make proofs  the long ones in turn: kills crashes flips fuzz soak mutants, each a target of its own"
@@ -58,8 +59,8 @@ test: .venv/.installed-dev
 	$(BIN)/python -m pytest
 
 lint: .venv/.installed-dev
-	$(BIN)/ruff check src tests benchmarks docs training
-	$(BIN)/ruff format --check src tests benchmarks docs training
+	$(BIN)/ruff check src tests benchmarks studies docs training
+	$(BIN)/ruff format --check src tests benchmarks studies docs training
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -86,6 +87,16 @@ mutants: .venv/.installed-dev
 	$(PROOF) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(ONLY),--only $(ONLY))
 
 proofs: kills crashes flips fuzz soak mutants
+
+# Rankings are kept in OUT, so that a stopped study goes on where it was.
+OUT ?= experiments
+PLOT = studies/plot_$(subst -,_,$(NAME)).py
+study: .venv/.installed
+	@test -n "$(NAME)" -a -n "$(DATA)" || { echo "Which study, on which data? Next: make study NAME=csfcube DATA=FOLDER. Studies: $(notdir $(basename $(wildcard studies/*.toml)))"; exit 2; }
+	$(BIN)/aspectra bench run studies/$(NAME).toml --data $(DATA) $(if $(AMONG),--among $(AMONG)) --output $(OUT)/$(NAME)
+	cp $(OUT)/$(NAME)/page.md docs/results/$(NAME).md
+	cp $(OUT)/$(NAME)/manifest.json docs/results/$(NAME).json
+	@if [ -f $(PLOT) ]; then $(BIN)/python $(PLOT) $(OUT)/$(NAME)/tables.json docs/results/figures; fi
 
 docs: .venv/.installed-dev
 	$(BIN)/python -m pytest tests/unit/app/test_docs.py tests/integration/test_one_file_to_add.py

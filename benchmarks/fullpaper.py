@@ -152,7 +152,7 @@ def directions(bench: Bench, singles: dict[str, Scores], raw: dict[str, Matrix])
         "Directions: gates",
         ("direction", "against", "measure", "goal", "measured", "verdict"),
         tuple(rows),
-        ("gains on the inner test half with paired 95 % bootstrap intervals; the rival was chosen on dev",),
+        ("gains on the inner test half with paired 95 % t-intervals; the rival was chosen on dev",),
     )
     standard = {n: bench.standard(m) for n, m in raw.items()}
     chosen = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
-from aspectra.lab.statistics.significance import bootstrap
+from aspectra.lab.statistics.significance import paired_t
 from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
 from aspectra.search.searcher import Searcher
 from aspectra.views.view import Probe, top_positions
@@ -115,10 +115,10 @@ def mean(values: Mapping[str, float], half: str = "") -> float:
 def gain(
     ours: Mapping[str, float], theirs: Mapping[str, float], half: str = "test"
 ) -> tuple[float, float, float]:
-    """Relative gain of the means in percent, with the bounds of its paired 95 % bootstrap interval."""
+    """Relative gain of the means in percent, with the bounds of its paired 95 % t-interval."""
     a, b = part(ours, half), part(theirs, half)
     base = sum(b.values()) / len(b)
-    interval = bootstrap(a, b)
+    interval = paired_t(a, b).interval
     assert interval is not None
     total = sum(a.values()) / len(a) - base
     return 100 * total / base, 100 * interval.low / base, 100 * interval.high / base

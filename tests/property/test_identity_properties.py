@@ -51,6 +51,7 @@ CHANGES = {
     "protocol": lambda text: {"protocol": "collection"},
     "depth": lambda text: {"depth": 101 + len(text)},
     "state": lambda text: {"state": "s1" + text + "x"},
+    "ceiling": lambda text: {"ceiling_of": "c" + text},
     "model": lambda text: {"model": "m1" + text + "x"},
     "name": lambda text: of_benchmark(name="owls" + text + "x"),
     "revision": lambda text: of_benchmark(revision="1" + text + "x"),
@@ -100,7 +101,7 @@ def test_two_changes_are_not_one_another(names, text):
 def test_every_field_is_accounted_for():
     """A new field must be put into the key, or be named here as one that changes no ranking."""
     assert {f.name for f in fields(Cell)} == {
-        *("recipe", "benchmark", "protocol", "depth", "state", "model"),
+        *("recipe", "benchmark", "protocol", "depth", "state", "model", "ceiling_of"),
         *("repeats", "deterministic", "recorded"),
     }
     assert {f.name for f in fields(Topic)} == {

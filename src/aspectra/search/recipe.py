@@ -8,14 +8,20 @@ from typing import Literal, Self, get_args
 from aspectra.base.checking import check_length, unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.base.spelling import read_call, split_line
+from aspectra.base.spelling import read_member, spell, split_line
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.instructions.understanding import Understood, understand
 from aspectra.search.plan import MOST_STEPS, Fusion, Plan, Search
-from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames, search_with
+from aspectra.search.planning.planners.protocol import (
+    DEFAULT_PLANNER,
+    PLANNERS,
+    Options,
+    ViewNames,
+    search_with,
+)
 from aspectra.search.query import DIRECTIONS, Query
 from aspectra.search.stages.protocol import STAGES, read_stages
-from aspectra.views.view import Metric, Pooling, Probe
+from aspectra.views.view import Matching, Metric, Pooling, Probe
 
 __all__ = ["ProbeRecipe", "Recipe", "SearchRecipe"]
 
@@ -26,14 +32,18 @@ class ProbeRecipe(Value, frozen=True):
     """A probe without its question.
 
     Attributes:
-        view: name of the view; ``{encoder}`` stands for the library's default encoder.
-        weight, pooling, metric: as in :class:`~aspectra.views.view.Probe`.
+        view: name of the view; ``{encoder}`` stands for the library's default encoder, ``{chunks}`` for its
+            smallest chunks.
+        weight, pooling, metric, matching, asking, reverse: as in :class:`~aspectra.views.view.Probe`.
     """
 
     view: str
     weight: float = 1.0
     pooling: Pooling = "max"
     metric: Metric = "cosine"
+    matching: Matching = ""
+    asking: str = ""
+    reverse: bool = False
 
 
 class SearchRecipe(Value, frozen=True):
@@ -140,14 +150,12 @@ class Recipe(Value, frozen=True):
 
     def _search(self, step: str | SearchRecipe, query: Query, views: ViewNames) -> tuple[Search, Understood]:
         """One search, and the query as it was read for it."""
-        name, options = (
-            (self.name, dict[str, str]()) if isinstance(step, SearchRecipe) else read_call(step, "step")
-        )
+        name, options = (self.name, Options()) if isinstance(step, SearchRecipe) else _called(step)
         usual: Instruction = "read" if name == DEFAULT_PLANNER else "concat"
         how = self.instruction or usual
         asked = query
-        if options and query.seeds:
-            asked = replace(asked, direction=options["direction"])
+        if options.direction and query.seeds:
+            asked = replace(asked, direction=options.direction)
         if how != "read":
             joined = f"{query.text} {query.instruction}".strip() if how == "concat" else query.text
             asked = replace(asked, text=joined, instruction="")
@@ -157,7 +165,7 @@ class Recipe(Value, frozen=True):
                 name, tuple(_bound(probe, understood.query, views) for probe in step.probes), step.fusion
             )
         else:
-            search = search_with(name, understood.query, views)
+            search = search_with(name, understood.query, views, options)
         if how == "encoder" and query.instruction:
             probes = (replace(probe, instruction=query.instruction) for probe in search.probes)
             search = replace(search, probes=tuple(probes))
@@ -165,13 +173,17 @@ class Recipe(Value, frozen=True):
 
 
 def _bound(probe: ProbeRecipe, query: Query, views: ViewNames) -> Probe:
+    names = {"encoder": views.encoder, "chunks": views.chunks()}
     return Probe(
-        probe.view.replace("{encoder}", views.encoder),
-        text=query.text,
+        probe.view.format(**names),
+        text="" if probe.reverse else query.text,
         seeds=query.seeds,
         weight=probe.weight,
         pooling=probe.pooling,
         metric=probe.metric,
+        matching=probe.matching,
+        asking=probe.asking.format(**names),
+        reverse=probe.reverse,
     )
 
 
@@ -187,14 +199,23 @@ def _checked(step: str | SearchRecipe) -> str | SearchRecipe:
     """
     if isinstance(step, SearchRecipe):
         return step
-    name, options = read_call(step, "step")
+    name = step.partition("(")[0].strip()
     if name not in PLANNERS:
         if name not in STAGES:
             raise unknown_name(f"there is no step called {name!r}", name, [*PLANNERS, *STAGES])
         return read_stages([step])[0]
-    direction = options.pop("direction", "")
-    if options:
-        raise UsageError(f"the planner {name} has no option {next(iter(options))!r}", why="known: direction")
-    if direction and direction not in DIRECTIONS:
-        raise unknown_name(f"unknown direction {direction!r}", direction, DIRECTIONS)
-    return f"{name}(direction={direction})" if direction else name
+    name, options = _called(step)
+    return f"{name}{spell(options)}"
+
+
+def _called(step: str) -> tuple[str, Options]:
+    """Name and options of a planner.
+
+    Raises:
+        UsageError: an option that it does not have, or a value that an option cannot have.
+    """
+    name = step.partition("(")[0].strip()
+    options: Options = read_member(lambda _: PLANNERS.get(name).options, step, "planner")
+    if options.direction and options.direction not in DIRECTIONS:
+        raise unknown_name(f"unknown direction {options.direction!r}", options.direction, DIRECTIONS)
+    return name, options

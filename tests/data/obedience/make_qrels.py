@@ -1,4 +1,4 @@
-"""Write original.tsv, instructed.tsv and reversed.tsv from the attributes of the documents."""
+"""Write the judgements of each mode from the attributes of the documents."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def meets(attributes: dict, conditions: list[dict]) -> bool:
 
 def judgements() -> dict[str, list[tuple[str, str]]]:
     """(query, document) pairs of each mode."""
-    modes: dict[str, list[tuple[str, str]]] = {"original": [], "instructed": [], "reversed": []}
-    documents = read("documents.jsonl")
+    modes: dict[str, list[tuple[str, str]]] = {"og": [], "changed": [], "reversed": []}
+    documents = read("attributes.jsonl")
     for query in read("queries.jsonl"):
         for document in documents:
             if document["subject"] == query["subject"]:
-                pair = (query["id"], document["id"])
-                modes["original"].append(pair)
+                pair = (query["_id"], document["id"])
+                modes["og"].append(pair)
                 met = meets(document["attributes"], query["conditions"])
-                modes["instructed" if met else "reversed"].append(pair)
+                modes["changed" if met else "reversed"].append(pair)
     return modes
 
 
@@ -68,4 +68,4 @@ def render(pairs: list[tuple[str, str]]) -> str:
 
 if __name__ == "__main__":
     for mode, mode_pairs in judgements().items():
-        (HERE / f"{mode}.tsv").write_text(render(mode_pairs), encoding="utf-8")
+        (HERE / f"qrels_{mode}" / "test.tsv").write_text(render(mode_pairs), encoding="utf-8")

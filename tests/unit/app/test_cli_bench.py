@@ -184,7 +184,7 @@ def test_default_places(run, home, owls):
     assert run("bench", "run", f"beir={owls}", "-r", "bm25", "-q")[0] == 0
     assert (home / "work" / "experiments" / "beir" / "results.json").exists()
     (library,) = (home / "cache" / "aspectra" / "benchmarks").iterdir()
-    assert library.name.startswith("beir-owls-")
+    assert library.name.startswith("beir-")
 
 
 def test_modes_and_options_of_one_benchmark(run, home, modes, cube):

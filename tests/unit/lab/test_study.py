@@ -300,3 +300,20 @@ def test_recorded_rankings_are_scored_after_prompts_have_changed(folder, tmp_pat
     (scored,) = score_study(open_study(tmp_path / "exp"))
     assert scored.evaluations["gold"].means == first.outcomes[0].evaluations["gold"].means
     assert run(study, tmp_path / "exp").made == first.made, "other prompts, other rankings"
+
+
+def test_a_library_holds_the_papers_that_the_options_of_a_loader_give(tmp_path):
+    """The sentences of one have roles, those of the other have none: one library cannot serve both."""
+    folder = made_up.csfcube(tmp_path / "birds")
+    for roles in ("released", "predicted"):
+        study = Study((Source("csfcube", str(folder), {"roles": roles}),), (BM25,), encoders=())
+        run_study(study, tmp_path / roles, tmp_path / "libraries")
+    assert len(list((tmp_path / "libraries").iterdir())) == 2
+
+
+def test_topics_and_judgements_do_not_make_another_library(tmp_path):
+    folder = made_up.csfcube(tmp_path / "birds")
+    for facet in ("background", "method"):
+        study = Study((Source("csfcube", str(folder), {"facet": facet}),), (BM25,), encoders=())
+        run_study(study, tmp_path / facet, tmp_path / "libraries")
+    assert len(list((tmp_path / "libraries").iterdir())) == 1

@@ -38,8 +38,11 @@ def _read(path: Path) -> list[dict]:
 
 
 INSTRUCTIONS = _read(DATA / "instructions.jsonl")
-DOCUMENTS = {d["id"]: d for d in _read(OBEDIENCE / "documents.jsonl")}
-QUERIES = {q["id"]: q for q in _read(OBEDIENCE / "queries.jsonl")}
+DOCUMENTS = {
+    d["_id"]: {**d, **more}
+    for d, more in zip(_read(OBEDIENCE / "corpus.jsonl"), _read(OBEDIENCE / "attributes.jsonl"), strict=True)
+}
+QUERIES = {q["_id"]: q for q in _read(OBEDIENCE / "queries.jsonl")}
 
 
 def _conditions_are_valid(conditions: list[dict]) -> bool:
@@ -111,7 +114,8 @@ def _occurs(term: str, text: str) -> bool:
 
 def test_document():
     for document in DOCUMENTS.values():
-        assert list(document) == ["id", "title", "text", "subject", "attributes"]
+        assert list(document) == ["_id", "title", "text", "year", "id", "subject", "attributes"]
+        assert document["_id"] == document["id"]
         assert document["title"].strip()
         attributes, text = document["attributes"], document["text"]
         assert attributes["language"] in {"en", "de", "zh"}
@@ -136,7 +140,7 @@ def test_document():
 
 
 def test_documents_are_many_and_various():
-    assert len(DOCUMENTS) == len(_read(OBEDIENCE / "documents.jsonl")) >= 110
+    assert len(DOCUMENTS) == len(_read(OBEDIENCE / "corpus.jsonl")) >= 110
     assert len({d["text"] for d in DOCUMENTS.values()}) == len(DOCUMENTS)
     subjects = Counter(d["subject"] for d in DOCUMENTS.values())
     assert 12 <= len(subjects) <= 14
@@ -145,7 +149,15 @@ def test_documents_are_many_and_various():
 
 def test_query():
     for query in QUERIES.values():
-        fields = ["id", "subject", "text", "instruction", "reversed", "conditions", "dimension"]
+        fields = [
+            "_id",
+            "subject",
+            "text",
+            "instruction_changed",
+            "instruction_reversed",
+            "conditions",
+            "dimension",
+        ]
         assert list(query) == fields
         assert all(query[f] for f in fields)
         assert _conditions_are_valid(query["conditions"])
@@ -155,8 +167,8 @@ def test_query():
         fellows = [d for d in DOCUMENTS.values() if d["subject"] == query["subject"]]
         assert asked <= {k for d in fellows for k in d["attributes"]["keywords"]}
         for term in asked:
-            assert term in query["instruction"]
-            assert term in query["reversed"]
+            assert term in query["instruction_changed"]
+            assert term in query["instruction_reversed"]
 
 
 def test_queries_are_many_and_various():
@@ -169,7 +181,7 @@ def test_queries_are_many_and_various():
 
 
 def _judged(mode: str) -> set[tuple[str, str]]:
-    head, *rows = (OBEDIENCE / f"{mode}.tsv").read_text("utf-8").splitlines()
+    head, *rows = (OBEDIENCE / f"qrels_{mode}" / "test.tsv").read_text("utf-8").splitlines()
     assert head == "query-id\tcorpus-id\tscore"
     assert all(row.endswith("\t1") for row in rows)
     assert len(set(rows)) == len(rows)
@@ -177,10 +189,10 @@ def _judged(mode: str) -> set[tuple[str, str]]:
 
 
 def test_judgements_divide_each_subject():
-    original, instructed, back = (_judged(m) for m in ("original", "instructed", "reversed"))
+    original, instructed, back = (_judged(m) for m in ("og", "changed", "reversed"))
     documents = DOCUMENTS.values()
     assert original == {
-        (q["id"], d["id"]) for q in QUERIES.values() for d in documents if d["subject"] == q["subject"]
+        (q["_id"], d["_id"]) for q in QUERIES.values() for d in documents if d["subject"] == q["subject"]
     }
     assert instructed | back == original
     assert not instructed & back
@@ -192,12 +204,12 @@ def test_judgements_follow_from_the_attributes():
     maker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(maker)
     for mode, pairs in maker.judgements().items():
-        assert (OBEDIENCE / f"{mode}.tsv").read_text("utf-8") == maker.render(pairs)
+        assert (OBEDIENCE / f"qrels_{mode}" / "test.tsv").read_text("utf-8") == maker.render(pairs)
 
 
 def test_one_plain_condition_is_judged_by_the_attribute_itself():
-    instructed = _judged("instructed")
-    for query_id, document_id in _judged("original"):
+    instructed = _judged("changed")
+    for query_id, document_id in _judged("og"):
         condition, *more = QUERIES[query_id]["conditions"]
         attribute, value = condition["attribute"], condition["value"]
         if more or value[0] in "<>":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, PLANNERS, ViewNames
 from aspectra.search.query import Query
+from aspectra.search.recipe import Recipe
 
 READERS = ("question", "method", "experiment")
 EVERYTHING = ViewNames(
@@ -81,3 +84,28 @@ def test_lenses_and_directions_are_used_or_refused(planner):
 
 def test_the_default_planner_is_one() -> None:
     assert DEFAULT_PLANNER in PLANNERS
+
+
+def test_options_of_the_default_planner():
+    query, views = Query("", ("owl",), same=("method",)), replace(EVERYTHING, lenses=("roles",))
+
+    def probes(step):
+        return Recipe.parse(step).plan(query, views).search.probes
+
+    assert [p.matching for p in probes("guided(matching=transport)") if p.matching] == ["transport"] * 2
+    assert not any(p.weight < 0 for p in probes("guided(contrast=0)"))
+    assert sum(p.weight for p in probes("guided(contrast=0.8)") if p.weight < 0) == pytest.approx(-0.8)
+    assert Recipe.parse("guided(contrast=0.4)").steps == ("guided",)
+
+
+@pytest.mark.parametrize(
+    "step", ["guided(contrast=much)", "guided(matching=best)", "guided(colour=red)", "bm25(contrast=1)"]
+)
+def test_options_that_a_planner_does_not_take_are_refused(step):
+    with pytest.raises(UsageError):
+        Recipe.parse(step)
+
+
+def test_options_are_not_lost_where_lenses_change_the_planner():
+    with pytest.raises(UsageError, match="lensed has no such options"):
+        Recipe.parse("guided(contrast=0)").plan(Query("owls", lenses=("stance",)), EVERYTHING)

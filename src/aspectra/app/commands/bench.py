@@ -118,7 +118,8 @@ def fetch(
 def run(
     session: Session,
     benchmarks: Annotated[
-        list[str] | None, argument("A benchmark and its files; see bench list.", metavar="NAME=FOLDER")
+        list[str] | None,
+        argument("A benchmark and its files, see bench list; or a study file.", metavar="NAME=FOLDER"),
     ] = None,
     recipe: Annotated[
         list[str] | None,
@@ -145,11 +146,17 @@ def run(
     baseline: Baseline = "",
     incomplete: Incomplete = False,
     format: Format = "markdown",  # noqa: A002
+    data: Annotated[Path | None, choice("Folder of a study's data sets.", metavar="DIR")] = None,
+    among: Annotated[
+        Path | None, choice("Library of other papers, for a study that needs one.", metavar="DIR")
+    ] = None,
+    part: Annotated[list[str] | None, choice("Only this part of a study; again for more.")] = None,
 ) -> None:
     """Rank and score benchmarks with recipes.
 
     If it is stopped, rerun the command, or only `bench run --output DIR`: finished rankings are reused.
-    An option of one benchmark is --option NAME.key=value.
+    An option of one benchmark is --option NAME.key=value. A study file says all but where things are:
+    `bench run FILE.toml --data DIR`.
 
     Example:  aspectra bench run csfcube=~/data/csfcube -r bm25 -r hybrid --protocol both -o exp/1
     """
@@ -158,6 +165,17 @@ def run(
     from aspectra.lab.experiments.recipe_tables import main_tables
     from aspectra.views.encoders.protocol import permit_encoder
 
+    if benchmarks and benchmarks[0].endswith(".toml"):
+        given = (recipe, protocol, depth, mode, measure, preset, repeats, encoder, option, oracle, baseline)
+        if len(benchmarks) > 1 or no_encoder or incomplete or any(one is not None and one for one in given):
+            raise UsageError(
+                "a study file says what is run and how", hint=f"aspectra bench run {benchmarks[0]} --data DIR"
+            )
+        _run_file(session, Path(benchmarks[0]), data, among, out, libraries, part or [], format)
+        return
+    for name, value in (("data", data), ("among", among), ("part", part)):
+        if value:
+            raise UsageError(f"--{name} is for study files", hint="aspectra bench run FILE.toml --data DIR")
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
     for spec in encoder or ():
@@ -193,6 +211,38 @@ def run(
     session.screen.next(
         f"aspectra bench {f'compare {folder} --baseline {first!r}' if several else f'show {folder}'}"
     )
+
+
+def _run_file(
+    session: Session,
+    path: Path,
+    data: Path | None,
+    among: Path | None,
+    out: Path | None,
+    libraries: Path | None,
+    parts: list[str],
+    format_: str,
+) -> None:
+    """``bench run`` on a study file."""
+    from aspectra.app.output.experiments import library_home
+    from aspectra.lab.experiments.study_file import read_study_file
+    from aspectra.lab.experiments.study_page import run_study_file
+
+    if data is None:
+        raise UsageError(
+            "the folder of the data sets is not named", hint=f"aspectra bench run {path} --data DIR"
+        )
+    file = read_study_file(path, data, among)
+    folder = out or Path("experiments") / path.stem
+    needed = any(study.needs_model and study.oracle is None for study in file.parts.values())
+    with language_model(session) if needed else nullcontext() as answering, session.progress() as shown:
+        place = libraries or library_home()
+        page = run_study_file(file, folder, place, only=parts, progress=shown, model=answering)
+    write_tables(session, list(page.tables), format_)
+    for sentence in page.absent:
+        session.screen.warn(f"left out: {sentence}")
+    kept = f", {page.kept:,} were there already" if page.kept else ""
+    session.screen.note(f"Made {count(page.made, 'ranking')}{kept}; everything is in {folder}.")
 
 
 @app.command("eval")

@@ -67,7 +67,7 @@ def mode_topics(rows: Iterator[Row], modes: tuple[str, ...], labels: Mapping[str
     for row in rows:
         text = text_of(row.get("text"))
         given = {mode: text_of(row.get(f"instruction_{_FIELDS[mode]}")) for mode in modes}
-        own = {name: text_of(row[name]) for name in ("condition", "language") if row.get(name)}
+        own = {name: text_of(row[name]) for name in ("condition", "dimension", "language") if row.get(name)}
         yield Topic(
             own_id(row),
             text,

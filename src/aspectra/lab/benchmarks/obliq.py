@@ -10,16 +10,19 @@ Source: OBLIQ-Bench, arXiv 2605.06235.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
-from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id
+from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id, paper_of
 from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
-from aspectra.lab.runs.rows import text_of
+from aspectra.lab.runs.rows import Row, text_of
+from aspectra.papers.paper import Paper
 
 __all__ = ["TASKS", "load"]
 
@@ -30,6 +33,8 @@ TASKS = {
     "wildchat": "descriptive/wildchat",
     "congress": "tip-of-tongue/congress",
 }
+# A capitalised word that does not begin a sentence.
+_CAPITALISED = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]*")
 _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making, told by a file of theirs
 
 
@@ -39,7 +44,15 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
     files="the files of one task, or the release.",
     licence="CC BY 4.0",
     source="huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235",
-    options=(Option("task", "the task; needed for the release, which holds several", tuple(TASKS)),),
+    options=(
+        Option("task", "the task; needed for the release, which holds several", tuple(TASKS)),
+        Option(
+            "names",
+            "masked: every capitalised word inside a sentence becomes one sign, in documents and queries",
+            ("kept", "masked"),
+            "kept",
+        ),
+    ),
     measures=("nDCG@10", "nDCG@50", "R@10", "R@50", "R@100"),
     hub=(HubSet("dianetc/OBLIQ-Bench", "4ebee29f"),),
 )
@@ -60,12 +73,14 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
             for document, grade in grades.items()
         )
         problems.add(lost, "gold judgement is", "gold judgements are", "not in the pooled set")
-    topics = [Topic(own_id(row), text_of(row.get("text"))) for row in folder.rows(queries)]
+    masked = options["names"] == "masked"
+    asked = ((own_id(row), text_of(row.get("text"))) for row in folder.rows(queries))
+    topics = [Topic(name, _masked(text) if masked else text) for name, text in asked]
     kept, qrels, left_out = keep_judged(topics, given, "gold")
     excluded, unknown = _excluded(folder, at, {topic.id for topic in kept})
     problems.add(unknown, "query", "queries", "with excluded ids not among the topics")
 
-    corpus = Corpus(lambda: folder.rows(documents))
+    corpus = Corpus(lambda: folder.rows(documents), _without_names if masked else paper_of)
     scan = corpus.scan()
     plain = Collection(name, "", "")
     held = next((kin for kin in map(collection, _KIN) if folder.find(kin.file)), plain)
@@ -79,6 +94,20 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         excluded=excluded,
         audit=audit(folder, scan, kept, qrels, excluded=excluded, problems=[*left_out, *problems]),
     )
+
+
+def _masked(text: str) -> str:
+    """The text with one sign for every capitalised word inside a sentence.
+
+    >>> _masked("Yesterday Anna and I went to Rome. Bob slept.")
+    'Yesterday Xxxx and I went to Xxxx. Bob slept.'
+    """
+    return _CAPITALISED.sub("Xxxx", text)
+
+
+def _without_names(row: Row) -> Paper:
+    paper = paper_of(row)
+    return replace(paper, title=_masked(paper.title), abstract=_masked(paper.abstract))
 
 
 def _task(path: Path, task: str) -> tuple[str, Path]:

@@ -13,6 +13,7 @@ from aspectra.base.files import make_folder, write_durably
 from aspectra.base.progress import Progress, quiet
 from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import Benchmark, Topic
+from aspectra.lab.experiments.ceilings import add_ceilings
 from aspectra.lab.experiments.directory import FILES, Opened, save_study
 from aspectra.lab.experiments.experiment import (
     Models,
@@ -24,7 +25,7 @@ from aspectra.lab.experiments.manifest import cell_facts, manifest, write_json
 from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
-from aspectra.lab.experiments.study import Study, library_folder, read_oracle
+from aspectra.lab.experiments.study import Study, corpus_hash, library_folder, read_oracle
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel
@@ -90,9 +91,18 @@ def run_study(
         settings = study.settings()
         searchers: dict[str, Searcher] = {}
         for name, benchmark in benchmarks.items():
-            place = library_folder(libraries, benchmark, settings)
+            corpus = corpus_hash(benchmark)
+            place = library_folder(libraries, benchmark, settings, corpus, study.among)
             place.parent.mkdir(parents=True, exist_ok=True)
-            searcher = benchmark_library(benchmark, place, settings, progress=progress, load=load)
+            searcher = benchmark_library(
+                benchmark,
+                place,
+                settings,
+                corpus=corpus,
+                among=Path(study.among) if study.among else None,
+                progress=progress,
+                load=load,
+            )
             searchers[name] = stack.enter_context(searcher)
         remote = study.repeats > 1 and any(load(spec).remote for spec in settings.encoders)
         states = {name: library_state(searcher) for name, searcher in searchers.items()}
@@ -102,7 +112,7 @@ def run_study(
         failures: list[str] = []
         with Records(folder / FILES["records"]) as records:
             made = run_cells(
-                cells,
+                [cell for cell in cells if not cell.ceiling_of],
                 searchers,
                 records,
                 modes=study.modes or None,
@@ -116,6 +126,7 @@ def run_study(
                     why="; ".join(failures[:3]),
                     hint="use --incomplete to leave them out of the means",
                 )
+            made += add_ceilings(cells, records)
             kept = sum(len(records.of(cell.key)) for cell in cells) - made
             outcomes = _score(cells, records, study, incomplete)
             found = results(outcomes)

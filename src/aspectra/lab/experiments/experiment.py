@@ -66,6 +66,7 @@ class Cell:
         deterministic: whether every run gives the same ranking.
         model: name of the language model that its stages call, or "".
         recorded: the key that it was run under, for a cell that is only scored; "" computes it.
+        ceiling_of: key of the cell whose ceiling it is, see :mod:`aspectra.lab.experiments.ceilings`, or "".
     """
 
     recipe: Recipe
@@ -77,12 +78,14 @@ class Cell:
     deterministic: bool = True
     model: str = ""
     recorded: str = ""
+    ceiling_of: str = ""
 
     @cached_property
     def key(self) -> str:
         """A hash of whatever a ranking depends on, topics included: options may change those.
 
-        Where a model is called also its name, the prompts, and the judgements, which a simulated model reads.
+        Where a model is called also its name, the prompts, and the judgements, which a simulated model reads;
+        for a ceiling the judgements too.
         Measures and presets are no part of it: they score rankings, and make none. Neither is the version of
         the program, which every record names.
         """
@@ -92,6 +95,8 @@ class Cell:
         parts += [self.state, topics_hash(self.benchmark, pools=self.protocol == "pool")]
         if self.model:
             parts += [self.model, prompts_hash(self.recipe), self.benchmark.judgement_hash]
+        if self.ceiling_of:
+            parts += [self.ceiling_of, self.benchmark.judgement_hash]
         return digest(parts)[:16]
 
     @property
@@ -150,6 +155,8 @@ def benchmark_library(
     folder: Path,
     settings: IndexSettings | None = None,
     *,
+    corpus: str = "",
+    among: Path | None = None,
     progress: Progress = quiet,
     load: Callable[[str], Encoder] = load_encoder,
 ) -> Searcher:
@@ -159,6 +166,8 @@ def benchmark_library(
         benchmark: whose papers are added.
         folder: where the library is kept; the same folder serves the same corpus only.
         settings: what to index; default: as the library was indexed before, else the defaults.
+        corpus: what tells its corpus from another; default: the benchmark's name and revision.
+        among: a library whose papers and vectors are copied first; it is only read.
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
 
@@ -166,7 +175,7 @@ def benchmark_library(
         UsageError: the folder holds another corpus.
     """
     library = Store.create(folder)
-    mark = f"{benchmark.name} {benchmark.revision}"
+    mark = corpus or f"{benchmark.name} {benchmark.revision}"
     held = library.meta("benchmark")
     if held and held != mark:
         raise UsageError(
@@ -175,6 +184,10 @@ def benchmark_library(
     if library.meta("benchmark complete") != "yes":
         with library.writing("bench") as writer:
             writer.set_meta("benchmark", mark)
+            if among is not None:
+                with Store(among) as others:
+                    writer.add(others.papers(), path=str(among), source="library")
+                    writer.derived.copy(others.derived)
             report = writer.add(benchmark.papers(), path=benchmark.name, source="benchmark")
             if report.remarks:
                 # A renamed document could not be matched with its judgements.

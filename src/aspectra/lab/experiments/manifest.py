@@ -87,8 +87,14 @@ def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
 def command_of(study: Study) -> str:
     """The command that runs the study elsewhere: FOLDER and FILE.toml take the place of paths.
 
-    Seeds are part of what they seed: an oracle's is one of its rates.
+    What only a study file can hold needs that file: STUDY.toml. Seeds are part of what they seed: an
+    oracle's is one of its rates.
     """
+    if study.ceilings or study.index or study.among:
+        others = ["--among", "LIBRARY"] if study.among else []
+        return shlex.join(
+            ["aspectra", "bench", "run", "STUDY.toml", "--data", "FOLDER", *others, "--output", "DIR"]
+        )
     words = ["aspectra", "bench", "run", *(f"{source.benchmark}=FOLDER" for source in study.sources)]
     for number, source in enumerate(study.sources, 1):
         for name, value in source.options.items():

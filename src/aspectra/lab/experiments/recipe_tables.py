@@ -13,7 +13,19 @@ from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, first
 from aspectra.lab.reports.tables import Cell as TableCell
 from aspectra.lab.statistics.significance import SMALL, Interval, compare, mean_interval
 
-__all__ = ["breakdown_table", "breakdown_tables", "main_table", "main_tables"]
+__all__ = [
+    "INTERVALS_NOTE",
+    "breakdown_table",
+    "breakdown_tables",
+    "main_table",
+    "main_tables",
+    "plain_interval",
+]
+
+INTERVALS_NOTE = (
+    "in brackets: 95 % t-intervals of means over units, not of differences between recipes; none where a "
+    "mean is of other means (folds, pairs) or of a ratio"
+)
 
 
 def _scores(outcome: Outcome) -> dict[Column, Score]:
@@ -25,12 +37,12 @@ def _heading(column: Column, columns: Collection[Column]) -> str:
     return " ".join(filter(None, (measure, mode[:3], set_shown(column, columns))))
 
 
-def _interval(score: Score) -> Interval | None:
-    """Of the mean; None where the mean is not the plain one over units, of which the interval would be."""
-    span = mean_interval(score.values)
-    if span is None or score.mean is None:
+def plain_interval(values: Mapping[str, float], mean: float) -> Interval | None:
+    """Of a mean; None where it is not the plain one over units, of which the interval would be."""
+    span = mean_interval(values)
+    if span is None:
         return None
-    return span if math.isclose(0.5 * (span.low + span.high), score.mean, abs_tol=1e-9) else None
+    return span if math.isclose(0.5 * (span.low + span.high), mean, abs_tol=1e-9) else None
 
 
 def _places(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
@@ -52,7 +64,12 @@ def main_tables(outcomes: Sequence[Outcome], *, baseline: str = "") -> dict[str,
 
 
 def main_table(
-    title: str, outcomes: Sequence[Outcome], *, baseline: str = "", intervals: bool = True
+    title: str,
+    outcomes: Sequence[Outcome],
+    *,
+    baseline: str = "",
+    intervals: bool = True,
+    times: bool = True,
 ) -> Table:
     """One row a recipe, one column a measure, with notes on what the means are taken over.
 
@@ -61,6 +78,7 @@ def main_table(
         outcomes: of one benchmark under one protocol.
         baseline: name of the recipe that others are compared with by paired t-tests; "" for no test.
         intervals: also print 95 % t-intervals over units, of means that are plain means over units.
+        times: also print the median time of a query.
 
     Raises:
         UsageError: there is no such baseline.
@@ -72,7 +90,7 @@ def main_table(
     names = [o.cell.recipe.name for o in outcomes]
     if baseline and baseline not in names:
         raise UsageError(f"no recipe is called {baseline!r}", why="there are " + ", ".join(names))
-    header = ["recipe", *(_heading(c, columns) for c in columns), "ms/query"]
+    header = ["recipe", *(_heading(c, columns) for c in columns), *(["ms/query"] if times else [])]
     paid = sorted({name for o in outcomes for name in o.cost})
     header += paid
     rows: list[tuple[TableCell, ...]] = []
@@ -85,10 +103,10 @@ def main_table(
             if score is None or score.mean is None:
                 cells.append(None)
                 continue
-            span = _interval(score) if intervals else None
+            span = plain_interval(score.values, score.mean) if intervals else None
             deviation = outcome.deviations.get(column)
             cells.append(Number.of(score.mean, score.measure.family.scale, span, deviation))
-        cells.append(round(1000 * outcome.seconds, 1))
+        cells += [round(1000 * outcome.seconds, 1)] if times else []
         cells += [_paid(name, outcome.cost.get(name, 0.0)) for name in paid]
         rows.append(tuple(cells))
     for j, column in enumerate(columns, start=1):
@@ -102,14 +120,11 @@ def main_table(
         if baseline:
             compared = _marks(dict(zip(names, scores, strict=True)), baseline)
             marks.update({(names.index(name), j): mark for name, mark in compared.items()})
-    notes = _notes(outcomes, found[0])
+    notes = _notes(outcomes, found[0], times)
     if baseline:
         notes.append(f"+ / - : better / worse than {baseline}, paired test (t), p < 0.05")
     if intervals:
-        notes.append(
-            "in brackets: 95 % t-intervals of means over units, not of differences between recipes; none "
-            "where a mean is of other means (folds, pairs) or of a ratio"
-        )
+        notes.append(INTERVALS_NOTE)
     return Table(title, tuple(header), tuple(rows), tuple(notes), marks=marks, best=frozenset(best))
 
 
@@ -132,7 +147,7 @@ def _paid(name: str, value: float) -> str | float:
     return round(value, 4) if name == "money" else f"{value:,.0f}"
 
 
-def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[str]:
+def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score], times: bool) -> list[str]:
     """What the numbers depend on; ``scores`` are those of the first outcome."""
     first = outcomes[0]
     benchmark = first.cell.benchmark
@@ -151,7 +166,8 @@ def _notes(outcomes: Sequence[Outcome], scores: Mapping[Column, Score]) -> list[
         f"preset {first.preset}; {counted}; measures x100 except ranks, distances and percents",
     ]
     notes += [SMALL_NOTE] if any(n < SMALL for n in units) else []
-    notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
+    if times:
+        notes.append("ms/query: median; a query is encoded once, for the first recipe that needs its vector")
     if any(o.appended for o in outcomes):
         late = ", ".join(f"{o.cell.recipe.name} {o.appended}" for o in outcomes if o.appended)
         notes.append(f"pool documents that the recipe did not rank, placed last: {late}")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from aspectra.base.checking import check_choice
+from aspectra.base.checking import check_choice, unknown_name
 from aspectra.base.errors import UsageError
-from aspectra.base.hashing import digest
+from aspectra.base.hashing import digest, digest_texts
 from aspectra.base.spelling import read_member
 from aspectra.base.values import Value
+from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.experiments.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
@@ -19,7 +21,7 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Source", "Study", "library_folder", "protocols_of", "read_oracle"]
+__all__ = ["Source", "Study", "corpus_hash", "library_folder", "protocols_of", "read_oracle"]
 
 Protocols = Literal["auto", "pool", "collection", "both"]
 
@@ -61,6 +63,9 @@ class Study(Value, frozen=True):
         preset: see :mod:`aspectra.lab.evaluation.presets`.
         repeats: runs of what is not deterministic.
         encoders: specifications; None takes the default one where a recipe uses vectors.
+        ceilings: name of a row -> recipe whose ceiling it is, see :mod:`aspectra.lab.experiments.ceilings`.
+        index: changes of :class:`~aspectra.views.settings.IndexSettings`, by name.
+        among: folder of a library whose papers are ranked too, or "" for the benchmark's alone.
         oracle: rates of the simulated model that answers instead of a language model, as in
             ``error=0.1,malformed=0.05``; None where a language model is called.
 
@@ -78,6 +83,9 @@ class Study(Value, frozen=True):
     repeats: int = 1
     encoders: tuple[str, ...] | None = None
     oracle: str | None = None
+    ceilings: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+    index: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies it for each value
+    among: str = ""
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -86,7 +94,9 @@ class Study(Value, frozen=True):
             raise UsageError("no recipe is named", hint="--recipe bm25")
         for source in self.sources:
             BENCHMARKS.get(source.benchmark)
-        names = [recipe.name for recipe in self.recipes]
+        names = [*(recipe.name for recipe in self.recipes), *self.ceilings]
+        if unknown := set(self.ceilings.values()) - set(names):
+            raise unknown_name(f"a ceiling of {min(unknown)!r}, which is no recipe", min(unknown), names)
         if twice := [name for n, name in enumerate(names) if name in names[:n]]:
             raise UsageError(
                 f"two recipes are called {twice[0]!r}", hint="give one another name in its TOML file"
@@ -100,6 +110,7 @@ class Study(Value, frozen=True):
         preset = get_preset(self.preset)
         for text in self.measures:
             preset.parse(text)
+        self.settings()
 
     def settings(self) -> IndexSettings:
         """What libraries are indexed with: only the views that some recipe uses."""
@@ -109,7 +120,7 @@ class Study(Value, frozen=True):
             encoders = defaults.encoders if any(map(needs_vectors, self.recipes)) else ()
         chunks = defaults.chunks if any(map(needs_full_text, self.recipes)) else ()
         lenses = (*defaults.lenses, *(("style",) if any(map(needs_style, self.recipes)) else ()))
-        return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
+        return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses).changed(**self.index)
 
     def benchmarks(self) -> dict[str, Benchmark]:
         """Name -> benchmark, read from their files, in order.
@@ -153,7 +164,7 @@ class Study(Value, frozen=True):
         """
         if self.oracle is not None:
             model = read_oracle(self.oracle).name
-        return [
+        cells = [
             Cell(
                 recipe=recipe,
                 benchmark=benchmark,
@@ -167,6 +178,12 @@ class Study(Value, frozen=True):
             for name, benchmark in benchmarks.items()
             for protocol in protocols_of(self.protocol, benchmark)
             for recipe in self.recipes
+        ]
+        return cells + [
+            replace(cell, recipe=changed(cell.recipe, name=name), ceiling_of=cell.key)
+            for cell in cells
+            for name, of in self.ceilings.items()
+            if cell.recipe.name == of
         ]
 
 
@@ -196,7 +213,22 @@ def protocols_of(wanted: str, benchmark: Benchmark) -> tuple[Protocol, ...]:
     return ("pool", "collection") if wanted == "both" else ("pool",)
 
 
-def library_folder(libraries: Path, benchmark: Benchmark, settings: IndexSettings) -> Path:
-    """The folder of a benchmark's library: one for each revision and way of indexing."""
-    name = "".join(c if c.isalnum() else "-" for c in benchmark.name)
-    return libraries / f"{name}-{digest([benchmark.name, benchmark.revision, settings.dumps()])[:10]}"
+def corpus_hash(benchmark: Benchmark) -> str:
+    """Hash of a benchmark's papers, which options of its loader may change, topics and judgements not."""
+    return digest_texts(part for paper in benchmark.papers() for part in (paper.id, paper.content_hash))
+
+
+def library_folder(
+    libraries: Path, benchmark: Benchmark, settings: IndexSettings, corpus: str, among: str = ""
+) -> Path:
+    """The folder of a benchmark's library: one for each corpus and way of indexing.
+
+    Args:
+        libraries: the folder that holds all of them.
+        benchmark: gives the first part of the name.
+        settings: what is indexed.
+        corpus: from :func:`corpus_hash`.
+        among: see :class:`Study`.
+    """
+    name = "".join(c if c.isalnum() else "-" for c in benchmark.name.partition("/")[0])
+    return libraries / f"{name}-{digest([corpus, settings.dumps(), *filter(None, [among])])[:10]}"

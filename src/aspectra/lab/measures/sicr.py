@@ -44,6 +44,7 @@ def complies(ranks: Triple, scores: Triple, rule: str = "paper") -> bool:
         Param(
             "rule", "paper", "strict, or a document may stay first, as in the public code", ("paper", "fork")
         ),
+        Param("by", "score", "S: the engine's scores, or minus the rank", ("score", "rank")),
         Param("missing", "lowest", "score of an unranked document", ("lowest", "zero")),
     ),
     modes=("original", "instructed", "reversed"),
@@ -64,6 +65,9 @@ def sicr(measure: Measure, topic: Mapping[str, Judged]) -> float | None:
     passed = 0
     for i in gold:
         ranks = tuple(float(mode.ranks[i]) for mode in modes)
-        scores = tuple(float(s) if (s := mode.scores[i]) == s else absent for mode in modes)
+        scores = tuple(
+            absent if math.isnan(s := mode.scores[i]) else -rank if measure["by"] == "rank" else float(s)
+            for mode, rank in zip(modes, ranks, strict=True)
+        )
         passed += complies(ranks, scores, measure["rule"])  # type: ignore[arg-type]
     return passed / len(gold)

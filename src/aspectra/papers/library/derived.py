@@ -297,9 +297,13 @@ class DerivedWriter:
         return gone
 
     def copy(self, source: Derived, *names: str) -> None:
-        """Copy the values of these producers from another library, so that they are not computed again."""
+        """Copy the values of these producers (without names: of all) from another library.
+
+        So they are not computed again.
+        """
         marks = ",".join("?" * len(names))
-        found = f"SELECT id, name, version, reads FROM producers WHERE name IN ({marks})"
+        found = "SELECT id, name, version, reads FROM producers"
+        found += f" WHERE name IN ({marks})" if names else ""
         for number, *identity in list(source.rows(found, names)):
             with self._transaction():
                 mine = self._number(*identity)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import ViewMismatch
 from aspectra.base.values import replace
 from aspectra.search.defaults import (
@@ -15,15 +19,31 @@ from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.planning.planners.directional import directional
 from aspectra.search.planning.planners.hybrid import hybrid
-from aspectra.search.planning.planners.protocol import ViewNames, planner, probe
+from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
 from aspectra.search.query import Query
-from aspectra.views.view import Probe
+from aspectra.views.view import Matching, Probe
 
-__all__ = ["guided"]
+__all__ = ["Guidance", "guided"]
 
 
-@planner("guided", vectors="used", takes_directions=True)
-def guided(query: Query, views: ViewNames) -> Search:
+@dataclass(frozen=True)
+class Guidance(Options):
+    """Options of the planner ``guided``.
+
+    Attributes:
+        contrast: weight of the roles that are not named, subtracted; 0 leaves them out.
+        matching: how sentences are compared, see :class:`~aspectra.views.view.Probe`; "" for the default's.
+    """
+
+    contrast: float = CONTRAST_WEIGHT
+    matching: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice(self.matching, get_args(Matching), "matching")
+
+
+@planner("guided", vectors="used", takes_directions=True, options=Guidance)
+def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Search:
     """The default: hybrid search, and likeness in the aspects that the query names.
 
     The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
@@ -43,6 +63,7 @@ def guided(query: Query, views: ViewNames) -> Search:
             hint="aspectra index",
         )
     sentences = views.dense("sentences")
+    matchings = (cast("Matching", options.matching),) if options.matching else ASPECT_MATCHINGS
     probes = list(plain.probes)
     for aspects, weight in ((same, ASPECT_WEIGHT), (different, -DIFFERENT_WEIGHT)):
         for aspect in aspects:
@@ -50,15 +71,17 @@ def guided(query: Query, views: ViewNames) -> Search:
             if aspect.focus and (chunks := views.chunks()) and f"{chunks}@{views.encoder}" in views.names:
                 asked.append(f"{chunks}@{views.encoder}")
             for view in asked:
-                probes += _about(query, view, weight / len(aspects) / len(asked), aspect)
+                probes += _about(query, view, weight / len(aspects) / len(asked), aspect, matchings)
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
-    if same and rest:
-        probes += _about(query, sentences, -CONTRAST_WEIGHT, Aspect(REST, rest))
+    if same and rest and options.contrast:
+        probes += _about(query, sentences, -options.contrast, Aspect(REST, rest), matchings)
     return Search(probes=tuple(probes), fusion=replace(plain.fusion, candidates=ASPECT_CANDIDATES))
 
 
-def _about(query: Query, view: str, weight: float, aspect: Aspect) -> list[Probe]:
+def _about(
+    query: Query, view: str, weight: float, aspect: Aspect, matchings: tuple[Matching, ...]
+) -> list[Probe]:
     """Probes on the units that are about an aspect, one for each way of matching."""
-    plain = probe(query, view, weight / len(ASPECT_MATCHINGS))
+    plain = probe(query, view, weight / len(matchings))
     named = replace(plain, aspect=aspect.name, roles=aspect.roles, focus=aspect.focus, matching="single")
-    return [replace(named, matching=matching) for matching in ASPECT_MATCHINGS]
+    return [replace(named, matching=matching) for matching in matchings]

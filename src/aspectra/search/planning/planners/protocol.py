@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
@@ -21,7 +21,16 @@ from aspectra.views.protocol import ViewFacts
 from aspectra.views.text.chunks import ChunkSize
 from aspectra.views.view import Probe
 
-__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "ViewNames", "planner", "probe", "search_with"]
+__all__ = [
+    "DEFAULT_PLANNER",
+    "PLANNERS",
+    "Options",
+    "Planner",
+    "ViewNames",
+    "planner",
+    "probe",
+    "search_with",
+]
 
 DEFAULT_PLANNER = "guided"
 LENS_PLANNER = "lensed"  # for queries that name lenses
@@ -80,6 +89,18 @@ Need = Literal["", "used", "needed"]
 
 
 @dataclass(frozen=True)
+class Options:
+    """Options of a planner, as in ``directional(direction=builds-on)``; one with more declares a subclass.
+
+    Attributes:
+        direction: as in :class:`~aspectra.search.query.Query`.
+    """
+
+    name: ClassVar[str] = ""  # so that only the options are spelled
+    direction: str = ""
+
+
+@dataclass(frozen=True)
 class Planner:
     """A query and the views there are become a search.
 
@@ -92,28 +113,37 @@ class Planner:
         seeds: it starts from papers; words alone will not do.
         takes_lenses: it searches through the lenses that a query names.
         takes_directions: it follows the direction of a query.
+        options: the kind of its options; the function of a planner with a kind of its own takes them third.
     """
 
     name: str
-    make: Callable[[Query, ViewNames], Search]
+    make: Callable[..., Search]
     vectors: Need = ""
     full_text: Need = ""
     lenses: tuple[str, ...] = ()
     seeds: bool = False
     takes_lenses: bool = False
     takes_directions: bool = False
+    options: type[Options] = Options
 
     @property
     def summary(self) -> str:
         """One line for people."""
         return (inspect.getdoc(self.make) or "").partition("\n")[0]
 
-    def __call__(self, query: Query, views: ViewNames) -> Search:
+    def __call__(self, query: Query, views: ViewNames, options: Options | None = None) -> Search:
         """The search for a query that was read already.
 
         Raises:
-            UsageError: the query has fields that this planner does not use. ViewMismatch: a view is missing.
+            UsageError: the query has fields, or there are options, that this planner does not use.
+            ViewMismatch: a view is missing.
         """
+        given = options or self.options()
+        if type(given) is not self.options:
+            if given != type(given)(direction=given.direction):
+                raise UsageError(f"the planner {self.name} has no such options", why=f"given: {given}")
+            given = self.options(direction=given.direction)
+        own = () if self.options is Options else (given,)
         if self.seeds and not query.seeds:
             raise UsageError(
                 f"the planner {self.name} starts from a paper",
@@ -142,13 +172,13 @@ class Planner:
                     why=f"the planner {self.name} searches what it finds",
                     hint=f"aspectra lens add {lens}, then aspectra index",
                 )
-        return replace(self.make(query, views), planner=self.name, direction=query.direction)
+        return replace(self.make(query, views, *own), planner=self.name, direction=query.direction)
 
 
 PLANNERS: Registry[Planner] = Registry("planner", __package__)
 
 
-def planner(name: str, **declared: Any) -> Callable[[Callable[[Query, ViewNames], Search]], Planner]:
+def planner(name: str, **declared: Any) -> Callable[[Callable[..., Search]], Planner]:
     """Decorator that registers a function as a planner.
 
     Args:
@@ -156,7 +186,7 @@ def planner(name: str, **declared: Any) -> Callable[[Callable[[Query, ViewNames]
         declared: what it needs and takes, see :class:`Planner`.
     """
 
-    def add(make: Callable[[Query, ViewNames], Search]) -> Planner:
+    def add(make: Callable[..., Search]) -> Planner:
         return PLANNERS.register(name)(Planner(name, make, **declared))
 
     return add
@@ -167,10 +197,12 @@ def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
     return Probe(view, text=query.text, seeds=query.seeds, weight=weight)
 
 
-def search_with(name: str, query: Query, views: ViewNames) -> Search:
+def search_with(name: str, query: Query, views: ViewNames, options: Options | None = None) -> Search:
     """What a planner makes of a query that was read already; one with lenses goes past the default planner.
 
     Raises:
         UsageError, ViewMismatch: as :meth:`Planner.__call__`.
     """
-    return PLANNERS.get(LENS_PLANNER if query.lenses and name == DEFAULT_PLANNER else name)(query, views)
+    return PLANNERS.get(LENS_PLANNER if query.lenses and name == DEFAULT_PLANNER else name)(
+        query, views, options
+    )

@@ -1,10 +1,11 @@
-"""Oblique search: style, lenses and their cost: tables and a figure into docs/results/oblique.md.
+"""Prompted lenses, *simulated*: how a better one closes the gap, and what a pass over a library costs.
 
-    python benchmarks/oblique.py DATA --libraries FOLDER [--only style theorem gap pass]
+    python benchmarks/lens_gap.py DATA --libraries FOLDER [--only gap pass]
 
-DATA holds style-authorship and theorem-analogue (not part of this project). Whatever an oracle or a script
-stands behind is *simulated*: it shows what the machinery does, and nothing about any language model. The
-figure needs matplotlib (extra ``plot``).
+Tables and a figure into docs/results/lens-gap.md. DATA holds style-authorship and theorem-analogue (not part
+of this project). An oracle or a script answers: it shows what the machinery does, and nothing about any
+language model. This is no study file, because it changes what a lens says and kills the run. The figure needs
+matplotlib (extra ``plot``).
 """
 
 from __future__ import annotations
@@ -14,24 +15,21 @@ import asyncio
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.measures.gap import Pools
-from aspectra.lab.reports.tables import Number, Table, render
+from aspectra.lab.reports.tables import Table, render
 from aspectra.lab.simulation.lens_oracle import LensOracle
 from aspectra.lab.simulation.oracle import Oracle
-from aspectra.lab.statistics.significance import bootstrap
 from aspectra.llm.assemble import ModelSettings, wrap_model
 from aspectra.llm.chat import Reply, Request
 from aspectra.llm.journal_file import JournalFile
@@ -51,7 +49,6 @@ from aspectra.views.prompted.running import bound_to, estimate_lens, run_lens
 from aspectra.views.prompted.store import tally
 from aspectra.views.settings import IndexSettings
 
-MEASURES = ["nDCG@10", "nDCG@50", "R@10", "R@50", "R@100"]
 NOISES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 SETS = ("theorem-analogue", "style-authorship")
 RETRIEVERS = {
@@ -60,98 +57,22 @@ RETRIEVERS = {
 }
 POOL, VERIFIER_ERROR = 100, 0.1
 PAPERS, PILOT, LANES = 10_000, 60, 8
-# A capitalised word that does not begin a sentence.
-CAPITALISED = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]*")
 SETTINGS = IndexSettings(chunks=(), sentences="late", lenses=(*default_lenses(), "style"))
 Run = dict[str, dict[str, float]]
 
 
-def masked(text: str) -> str:
-    """The text with one sign for every capitalised word inside a sentence."""
-    return CAPITALISED.sub("Xxxx", text)
-
-
-def searcher_of(benchmark: Benchmark, folder: Path, change: Callable[[str], str] | None = None) -> Searcher:
-    """A searcher over the benchmark's corpus, or over a changed copy of it."""
-
-    def papers() -> Iterator[Paper]:
-        for paper in benchmark.papers():
-            yield paper if change is None else replace(paper, abstract=change(paper.abstract))
-
-    settings = SETTINGS if change is None else replace(SETTINGS, encoders=())
-    return benchmark_library(replace(benchmark, papers=papers), folder, settings)
-
-
-def run_topics(
-    searcher: Searcher,
-    benchmark: Benchmark,
-    planner: str,
-    change: Callable[[str], str] | None = None,
-    lens: str = "",
-) -> Run:
+def run_topics(searcher: Searcher, benchmark: Benchmark, planner: str, lens: str = "") -> Run:
     """The best hundred of each topic; with a lens, asked with what that saw of the topic's own passage."""
     out: Run = {}
     for topic in benchmark.topics:
         dropped = benchmark.excluded.get(topic.id, frozenset())
-        text = topic.text if change is None else change(topic.text)
-        query = Query(text, limit=100 + len(dropped), evidence=0, versions="all", literal=True)
+        query = Query(topic.text, limit=100 + len(dropped), evidence=0, versions="all", literal=True)
         if lens:
             seed = topic.id.removeprefix("q-")
             query = Query(seeds=(seed,), lenses=(lens,), limit=query.limit, evidence=0, versions="all")
         found = searcher.result(searcher.plan(query, planner))
         out[topic.id] = {i: s for i, s in zip(found.ids, found.scores, strict=True) if i not in dropped}
     return out
-
-
-def row_of(name: str, benchmark: Benchmark, run: Run) -> tuple[str | Number, ...]:
-    """A row of a table, in per cent."""
-    found = evaluate(MEASURES, benchmark.qrels["gold"], run)
-    cells: list[str | Number] = [name]
-    for measure in MEASURES:
-        score = found[measure]
-        span = bootstrap(score.values)
-        low, high = (None, None) if span is None else (100 * span[0], 100 * span[1])
-        cells.append(Number(100 * (score.mean or 0.0), low, high))
-    return tuple(cells)
-
-
-def style_table(data: Path, libraries: Path) -> Table:
-    """The local style lens beside words and vectors, with names and without."""
-    benchmark = BENCHMARKS.get("obliq")(data / "style-authorship")
-    plain = searcher_of(benchmark, libraries / "style-authorship")
-    bare = searcher_of(benchmark, libraries / "style-authorship-masked", masked)
-    rows = [
-        row_of(name, benchmark, run_topics(plain, benchmark, name))
-        for name in ("bm25", "dense", "hybrid", "hand")
-    ]
-    rows += [
-        row_of(f"{name}, names masked", benchmark, run_topics(bare, benchmark, name, masked))
-        for name in ("bm25", "hand")
-    ]
-    notes = (
-        f"{len(benchmark.topics)} queries, 1,293 passages, the query's own novel left out; measures x100",
-        "in brackets: 95 % bootstrap intervals over queries",
-        "names masked: every capitalised word inside a sentence, in passages and queries, became one sign",
-        "hand: the planner on the view lens-style@delta; no model and nothing trained; which features it "
-        "looks at was chosen among some 200 variants by these queries and other passages of their 15 authors",
-    )
-    return Table("style-authorship: the same hand", ("recipe", *MEASURES), tuple(rows), notes)
-
-
-def theorem_table(data: Path, libraries: Path) -> Table:
-    """Problems that need the same theorem, without a lens."""
-    benchmark = BENCHMARKS.get("obliq")(data / "theorem-analogue")
-    searcher = searcher_of(benchmark, libraries / "theorem-analogue")
-    rows = [
-        row_of(name, benchmark, run_topics(searcher, benchmark, name))
-        for name in ("bm25", "dense", "hybrid", "lensed")
-    ]
-    notes = (
-        f"{len(benchmark.topics)} queries, 747 problems; measures x100",
-        "in brackets: 95 % bootstrap intervals over queries",
-        "lensed: in a library without a prompted lens it is the hybrid",
-    )
-    return Table("theorem-analogue: the same theorem", ("recipe", *MEASURES), tuple(rows), notes)
 
 
 def truth_of(data: Path, name: str) -> dict[str, str]:
@@ -194,7 +115,7 @@ def gap_rows(data: Path, libraries: Path) -> list[tuple[str, float, float, float
     rows = []
     for name in SETS:
         benchmark = BENCHMARKS.get("obliq")(data / name)
-        searcher = searcher_of(benchmark, libraries / name)
+        searcher = benchmark_library(benchmark, libraries / name, SETTINGS)
         plain = {one: run_topics(searcher, benchmark, one) for one in RETRIEVERS[name]}
         texts = {paper.id: paper.abstract for paper in benchmark.papers()}
         verified = asyncio.run(verify(benchmark, texts, plain["hybrid"]))
@@ -344,7 +265,7 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path, metavar="DATA")
     parser.add_argument("--libraries", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--only", nargs="*", default=["style", "theorem", "gap", "pass"])
+    parser.add_argument("--only", nargs="*", default=["gap", "pass"])
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -352,17 +273,13 @@ def main() -> None:
         one_run(options.data)
         return
     options.libraries.mkdir(parents=True, exist_ok=True)
-    parts = options.libraries / "oblique-parts"
+    parts = options.libraries / "lens-gap-parts"
     parts.mkdir(exist_ok=True)
     options.out.mkdir(parents=True, exist_ok=True)
 
     def keep(name: str, table: Table) -> None:
         (parts / f"{name}.md").write_text(render(table, "markdown"), "utf-8")
 
-    if "style" in options.only:
-        keep("style", style_table(options.data, options.libraries))
-    if "theorem" in options.only:
-        keep("theorem", theorem_table(options.data, options.libraries))
     if "gap" in options.only:
         rows = gap_rows(options.data, options.libraries)
         figure(rows, options.out / "figures" / "gap.svg")
@@ -386,15 +303,16 @@ def main() -> None:
         )
     if "pass" in options.only:
         keep("pass", pass_table(options.libraries))
-    found = {name: (parts / f"{name}.md") for name in ("style", "theorem", "gap", "pass")}
-    text = "# Oblique search\n\nWhat no text says outright: who wrote it, which theorem it needs.\n\n"
-    text += "Made by `python benchmarks/oblique.py DATA --libraries FOLDER`.\n\n"
+    found = {name: (parts / f"{name}.md") for name in ("gap", "pass")}
+    text = "# Prompted lenses (*simulated*)\n\n"
+    text += "No language model was asked. Retrieval without a lens: [oblique](oblique.md).\n\n"
+    text += "Made by `python benchmarks/lens_gap.py DATA --libraries FOLDER`.\n\n"
     for name, path in found.items():
         if path.is_file():
             text += path.read_text("utf-8").rstrip() + "\n\n"
             if name == "gap":
                 text += "![the gap against the lens's noise, simulated](figures/gap.svg)\n\n"
-    (options.out / "oblique.md").write_text(text.rstrip() + "\n", "utf-8")
+    (options.out / "lens-gap.md").write_text(text.rstrip() + "\n", "utf-8")
 
 
 if __name__ == "__main__":

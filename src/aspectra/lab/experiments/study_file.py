@@ -1,0 +1,182 @@
+"""Study files: what a page of results is made from, as TOML: studies, and the tables that show them.
+
+    title = "Aspects"
+    about = "What the page says above its tables."
+
+    [common]                                    # fields of every part; its recipes come before a part's own
+    protocol = "both"
+
+    [[parts]]                                   # a study each
+    name = "predicted"
+    sources = [{benchmark = "csfcube", path = "{data}/csfcube", options = {roles = "predicted"}}]
+    recipes = [
+      "bm25",
+      {name = "contrast {weight}", steps = ["guided(contrast={weight})"], each.weight = ["0", "0.4"]},
+    ]
+
+    [[tables]]
+    title = "Recipes"
+    columns = [{measure = "NDCG%20", protocol = "pool", name = "NDCG%20 pools"}]
+
+A table of the file with ``each`` stands for one for every combination of the values named there. ``{data}``
+is the folder of the data sets, ``{here}`` that of the file, ``{library}`` a library of other papers.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.checking import refuse_unknown
+from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.values import Value
+from aspectra.lab.experiments.study import Study
+from aspectra.search.recipe import Recipe
+
+__all__ = ["Column", "StudyFile", "TableSpec", "read_study_file"]
+
+
+class Column(Value, frozen=True):
+    """A column of a table.
+
+    Attributes:
+        measure: complete spelling, with the mode in brackets where there are several; or ``ms/query``,
+            ``calls/query``.
+        name: heading; "" takes the measure.
+        part, benchmark, protocol: which scores; "" where only one is possible.
+        where: label -> value: only the units that have it. Every unit has the label ``half``, ``dev`` or
+            ``test``, see :func:`~aspectra.lab.experiments.study_page.half_of`.
+    """
+
+    measure: str
+    name: str = ""
+    part: str = ""
+    benchmark: str = ""
+    protocol: str = ""
+    where: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+
+
+class TableSpec(Value, frozen=True):
+    """A table of a page.
+
+    Attributes:
+        title: above it.
+        parts, benchmark, protocol: which scores; empty for all.
+        rows: names of recipes; empty for all.
+        columns: its columns. Without them, every measure of one benchmark under one protocol.
+        by, measure: a label and a measure: means by the label's values.
+        against: a recipe that the others are compared with by a paired test.
+        baseline: a recipe that the others are marked against.
+        measures: of ``against``; empty for all.
+        where: of ``against`` and all columns.
+        intervals: whether intervals are printed.
+        notes: below it.
+        figure: file name of a figure below it.
+    """
+
+    title: str
+    parts: tuple[str, ...] = ()
+    benchmark: str = ""
+    protocol: str = ""
+    rows: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    by: str = ""
+    measure: str = ""
+    against: str = ""
+    baseline: str = ""
+    measures: tuple[str, ...] = ()
+    where: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+    intervals: bool = True
+    notes: tuple[str, ...] = ()
+    figure: str = ""
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study file, read.
+
+    Attributes:
+        title, about: of the page.
+        parts: name -> study.
+        tables: what is shown of them.
+        absent: parts left out because no library of other papers was named.
+    """
+
+    title: str
+    parts: dict[str, Study]
+    tables: tuple[TableSpec, ...]
+    about: str = ""
+    absent: tuple[str, ...] = ()
+
+
+def read_study_file(path: Path, data: Path, library: Path | None = None) -> StudyFile:
+    """A study file with its places filled in.
+
+    Args:
+        path: the file.
+        data: folder of the data sets.
+        library: a library of other papers; None leaves out the parts that need one.
+
+    Raises:
+        BadInput: the file cannot be read. UsageError: a field is unknown or has a value that it cannot have.
+    """
+    try:
+        given = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"the study {path} cannot be read", why=str(error)) from error
+    known = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
+    if library is not None:
+        known["{library}"] = str(library.absolute())
+    parts: dict[str, Study] = {}
+    absent: list[str] = []
+    common = given.pop("common", {})
+    for table in _expanded(given.pop("parts", [])):
+        fields: dict[str, Any] = _filled({**common, **table}, known)
+        name = str(fields.pop("name", ""))
+        if not name or name in parts or name in absent:
+            raise UsageError(f"{path}: every part needs a name of its own", why=f"there is {name!r}")
+        if "{library}" in str(fields.get("among", "")):
+            absent.append(name)
+            continue
+        recipes = [*common.get("recipes", ()), *table.get("recipes", ())]
+        fields["recipes"] = [_recipe(one) for one in _expanded(recipes)]
+        parts[name] = Study.from_dict(fields)
+    tables = tuple(TableSpec.from_dict(_with_columns(table)) for table in _expanded(given.pop("tables", [])))
+    if unknown := {name for table in tables for name in table.parts} - {*parts, *absent}:
+        raise UsageError(f"{path}: no part is called {min(unknown)!r}", why="parts: " + ", ".join(parts))
+    refuse_unknown(given, ("title", "about"), "field of a study")
+    return StudyFile(str(given.get("title", path.stem)), parts, tables, given.get("about", ""), tuple(absent))
+
+
+def _recipe(given: str | dict[str, Any]) -> dict[str, Any]:
+    return Recipe.parse(given).to_dict() if isinstance(given, str) else given
+
+
+def _with_columns(table: dict[str, Any]) -> dict[str, Any]:
+    return {**table, "columns": list(_expanded(table["columns"]))} if "columns" in table else table
+
+
+def _expanded(tables: list[Any]) -> Iterator[Any]:
+    """The tables, those with ``each`` once for every combination of its values, the last varying fastest."""
+    for table in tables:
+        each = table.get("each", {}) if isinstance(table, dict) else {}
+        plain = {name: value for name, value in table.items() if name != "each"} if each else table
+        for values in product(*each.values()):
+            yield _filled(plain, {f"{{{name}}}": value for name, value in zip(each, values, strict=True)})
+
+
+def _filled(value: Any, known: Mapping[str, str]) -> Any:
+    """The value with every text's placeholders replaced."""
+    if isinstance(value, str):
+        for mark, text in known.items():
+            value = value.replace(mark, text)
+        return value
+    if isinstance(value, list):
+        return [_filled(one, known) for one in value]
+    if isinstance(value, dict):
+        return {name: _filled(one, known) for name, one in value.items()}
+    return value
