@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+try:
+    import matplotlib as mpl
+except ImportError:
+    sys.exit("figures need matplotlib. Next: pip install 'aspectra[plot]'")
 
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "aspectra"

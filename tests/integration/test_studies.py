@@ -99,7 +99,7 @@ def test_a_study_of_the_repository_shows_what_it_runs(path):
             measured |= {str(get_preset(part.preset).parse(text)) for text in own}
         shown = [column.measure for column in spec.columns] + ([spec.measure] if spec.measure else [])
         assert {measure.partition(" [")[0] for measure in shown} <= measured
-    assert f"make study NAME={path.stem} DATA=FOLDER" in file.about
+    assert f"`make study NAME={path.stem} DATA=FOLDER" in file.about
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)

@@ -28,7 +28,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.papers.library import checksums
+from aspectra.papers.library.generations import checksums
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.condition import Condition

@@ -317,3 +317,18 @@ def test_topics_and_judgements_do_not_make_another_library(tmp_path):
         study = Study((Source("csfcube", str(folder), {"facet": facet}),), (BM25,), encoders=())
         run_study(study, tmp_path / facet, tmp_path / "libraries")
     assert len(list((tmp_path / "libraries").iterdir())) == 1
+
+
+def test_a_ranking_of_nothing_is_a_ranking(tmp_path):
+    """An instruction may leave no paper; its mode was ranked all the same."""
+    folder = made_up.infosearch(tmp_path / "orders")
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
+    rows[0]["instruction_changed"] = 'The text must mention "zebra".'
+    made_up.lines(folder / "queries.jsonl", rows)
+    study = Study(
+        (Source("infosearch", str(folder)),), (Recipe.parse("guided"),), measures=("nDCG@10",), encoders=()
+    )
+    (outcome,) = run_study(study, tmp_path / "out", tmp_path / "libraries").outcomes
+    values = outcome.evaluations["modes"].get("nDCG@10", "instructed").values
+    assert values["q1"] == 0
+    assert values["q2"] > 0

@@ -346,7 +346,7 @@ def test_what_a_killed_run_left_is_listed_and_removed(library, run):
 
 
 def test_sums_do_not_depend_on_how_a_file_is_read(tmp_path, monkeypatch):
-    from aspectra.papers.library import checksums
+    from aspectra.papers.library.generations import checksums
 
     (tmp_path / "a").write_bytes(bytes(range(256)) * 20)
     (tmp_path / "b").write_bytes(b"")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
-from aspectra.papers.library import checksums
+from aspectra.papers.library.generations import checksums
 from aspectra.papers.library.generations.checksums import Checksums
 from aspectra.views.storage import arrays
 from aspectra.views.storage.arrays import StoredFolder, new_array, save_array, save_json

@@ -204,7 +204,7 @@ def _score_run(
     groups = {t.id: t.group for t in benchmark.topics if t.group}
     options: dict[str, Any] = {
         "preset": preset,
-        "incomplete": incomplete,
+        "incomplete": True,  # every ranking is there, or its absence was counted; one may be empty
         "missing": "skip" if incomplete else "declared",
     }
     topics = {**options, "excluded": benchmark.excluded, "labels": labels, "groups": groups}

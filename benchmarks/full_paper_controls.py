@@ -1,46 +1,50 @@
-"""Full papers as queries: directions, PRISM with its ablations, the chain, times.
+"""Controls of docs/results/full-papers.md that are no recipes, and times: full-paper-controls.md.
 
-    python benchmarks/fullpaper.py DATA --library FOLDER [--abstracts LIBRARY]
-        [--parts directions prism chain times] [--out FILE]
+    python benchmarks/full_paper_controls.py DATA --library FOLDER [--abstracts LIBRARY]
+        [--parts selection prism times] [--out FILE]
 
-DATA is the folder of acl-fulltext. The library is made there when it is absent (encoding 1,482 full papers
-takes minutes). --abstracts names an indexed library of abstracts, for the times of a large one. Parts
-not named are taken from the last time they were measured. Settings were chosen on the inner dev
-half of the visible queries; claims are made on the inner test half.
+Whole score matrices are combined: views picked greedily, similarities summed, chunks made coarser, labels of
+sections shuffled. What a search can do is in studies/full-papers.toml. DATA is the folder of acl-fulltext.
+The library is made there when it is absent (encoding 1,482 full papers takes minutes). --abstracts names an
+indexed library of abstracts, for the times of a large one. Parts not named are taken from the last time they
+were measured.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
-from fullpaper_kit import MEASURES, WAYS, Bench, Matrix, Values, gain, greedy, half_of, mean
 
-from aspectra.base.values import replace
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import benchmark_library
+from aspectra.lab.experiments.study import corpus_hash
+from aspectra.lab.experiments.study_page import half_of
 from aspectra.lab.reports.tables import Table, render
+from aspectra.lab.statistics.significance import paired_t
 from aspectra.papers.library.store import Store
-from aspectra.search.plan import Plan
 from aspectra.search.query import Query
+from aspectra.search.scoring.fusion import highest, reciprocal_ranks, scale
 from aspectra.search.searcher import Searcher
 from aspectra.views.readers._sections import ASPECTS, sections_of
 from aspectra.views.readers.protocol import READERS
 from aspectra.views.settings import IndexSettings
-from aspectra.views.view import Probe
+from aspectra.views.view import Probe, top_positions
 
-PARTS = ("directions", "prism", "chain", "times")
+PARTS = ("selection", "prism", "times")
+WAYS = ("cited", "citing")
+MEASURES = ("MRR@50", "nDCG@10", "R@50", "R@100")
+DEPTH = 200  # places of a ranking that are scored
 CHUNKS, ENCODER = "chunks-250w", "minilm"
 DENSE = f"{CHUNKS}@{ENCODER}"
-DIRECTION = {"cited": "builds-on", "citing": "built-on-by"}
-FLOORS = {"cited": {"nDCG@10": 33.5, "R@50": 64.0}, "citing": {"nDCG@10": 46.5, "R@50": 71.0}}
-GOALS = {"cited": {"nDCG@10": 36.0, "R@50": 68.0}, "citing": {"nDCG@10": 49.0, "R@50": 73.5}}
+Values = dict[str, dict[str, float]]  # measure -> query -> value
 Scores = dict[str, Values]  # direction -> measure -> query -> value
+Matrix = np.ndarray  # (queries, papers) scores
 
 
 def seed_probe(view: str, **how: object) -> Callable[[str], Probe]:
@@ -68,53 +72,167 @@ REVERSE: dict[str, Callable[[str], Probe]] = {
     "reverse dense C2C": seed_probe(DENSE, reverse=True),
     "reverse dense A2A": seed_probe(f"abstract@{ENCODER}", reverse=True),
 }
-PLAIN_DENSE = ("dense A2A", "dense F2F", "dense A2C, max", "dense F2C, max")
-BASELINES = (*PLAIN_DENSE, "dense A2C, mean of top 3", "dense F2C, mean of top 3")
 
 
-def planned(bench: Bench, make: Callable[[str, str], Plan]) -> Scores:
-    """A plan of the product for each query: what the user gets, through the same door."""
-    out: Scores = {}
-    for way in WAYS:
-        matrix = np.full((len(bench.queries), len(bench.ids)), -np.inf)
-        for query in bench.qrels[way]:
-            found = bench.searcher.result(make(query, way))
-            matrix[bench.row[query], bench.searcher.engine.positions(found.ids)] = found.scores
-        out[way] = bench.values(matrix)[way]
-    return out
+class Bench:
+    """Both directions of acl-fulltext over one library.
+
+    Args:
+        data: the collection's folder.
+        searcher: over its papers.
+    """
+
+    def __init__(self, data: Path, searcher: Searcher) -> None:
+        self.searcher = searcher
+        self.index = searcher.index
+        self.ids = self.index.ids
+        self.qrels = {}
+        for way in WAYS:
+            benchmark = BENCHMARKS.get("beir")(data, qrels=way)
+            judged = benchmark.qrels["gold"]
+            self.qrels[way] = {t.id: dict(judged[t.id]) for t in benchmark.topics if t.id in judged}
+        self.queries = sorted({q for grades in self.qrels.values() for q in grades})
+        self.row = {q: n for n, q in enumerate(self.queries)}
+        self.at = np.array([self.index.positions[q] for q in self.queries])
+
+    def raw(self, ask: Callable[[str], Probe]) -> Matrix:
+        """Scores of all papers for each query, NaN where nothing is known."""
+        out = np.empty((len(self.queries), len(self.ids)), dtype=np.float32)
+        for n, query in enumerate(self.queries):
+            probe = ask(query)
+            out[n] = self.index.view(probe.view).score(probe).scores
+        return out
+
+    def standard(self, matrix: Matrix) -> Matrix:
+        """As the product's fusion standardises."""
+        out = np.empty(matrix.shape, dtype=np.float64)
+        for n, at in enumerate(self.at):
+            allowed = np.ones(len(self.ids), dtype=bool)
+            allowed[at] = False
+            sample = matrix[n][self.index.sample]
+            out[n] = scale(sample, highest(matrix[n], allowed)).apply(matrix[n])
+        return out
+
+    def rrf(self, matrices: Sequence[Matrix], k: int = 60, depth: int = 300) -> Matrix:
+        """Reciprocal rank fusion of the best ``depth`` papers of each."""
+        out = np.zeros(matrices[0].shape)
+        for n, at in enumerate(self.at):
+            allowed = np.ones(len(self.ids), dtype=bool)
+            allowed[at] = False
+            lists = []
+            for matrix in matrices:
+                scores = np.where(np.isnan(matrix[n]), -np.inf, matrix[n])
+                lists.append((top_positions(scores, depth, self.index.id_order, allowed), 1.0))
+            out[n] = reciprocal_ranks(lists, len(self.ids), k)
+        return out
+
+    def values(self, matrix: Matrix) -> dict[str, Values]:
+        """Per direction, measure and query, over all visible queries."""
+        out = {}
+        for way in WAYS:
+            run = {}
+            for query in self.qrels[way]:
+                n = self.row[query]
+                allowed = np.ones(len(self.ids), dtype=bool)
+                allowed[self.at[n]] = False
+                scores = np.where(np.isnan(matrix[n]), -np.inf, matrix[n])
+                best = top_positions(scores, DEPTH, self.index.id_order, allowed)
+                run[query] = {self.ids[p]: float(DEPTH - place) for place, p in enumerate(best)}
+            found = evaluate(list(MEASURES), self.qrels[way], run)
+            scores_by = zip(MEASURES, found.scores, strict=True)
+            out[way] = {name: dict(score.values) for name, score in scores_by}
+        return out
 
 
-def plan_of(bench: Bench, query: str, planner: str, direction: str = "") -> Plan:
-    asked_for = Query(seeds=(query,), limit=300, evidence=0, versions="all", direction=direction)
-    return replace(bench.searcher.plan(asked_for, planner), conditions=())  # no year filter
+def part(values: Mapping[str, float], half: str) -> dict[str, float]:
+    """The queries of one half ("" for all)."""
+    return {q: v for q, v in values.items() if not half or half_of(q) == half}
 
 
-def level_row(name: str, scores: Scores, half: str) -> tuple[object, ...]:
-    return name, *(mean(scores[way][m], half) for way in WAYS for m in MEASURES)
+def mean(values: Mapping[str, float], half: str = "") -> float:
+    """100 times the mean over one half."""
+    held = part(values, half)
+    return 100 * sum(held.values()) / max(len(held), 1)
+
+
+def gain(
+    ours: Mapping[str, float], theirs: Mapping[str, float], half: str = "test"
+) -> tuple[float, float, float]:
+    """Relative gain of the means in percent, with the bounds of its paired 95 % t-interval."""
+    a, b = part(ours, half), part(theirs, half)
+    base = sum(b.values()) / len(b)
+    interval = paired_t(a, b).interval
+    assert interval is not None
+    total = sum(a.values()) / len(a) - base
+    return 100 * total / base, 100 * interval.low / base, 100 * interval.high / base
+
+
+def greedy(
+    bench: Bench, pool: Mapping[str, Matrix], way: str, steps: int = 5, weights: Iterable[float] = (0.5, 1.0)
+) -> list[tuple[str, float]]:
+    """Views chosen one by one on the inner dev half by nDCG@10 plus R@50, until nothing gains 0.2 points.
+
+    Args:
+        bench: the collection.
+        pool: name -> standardised scores.
+        way: the direction.
+        steps: at most so many views.
+        weights: that a view may get.
+    """
+    queries = [q for q in bench.qrels[way] if half_of(q) == "dev"]
+    rows = np.array([bench.row[q] for q in queries])
+    own = bench.at[rows]
+    relevant = np.zeros((len(queries), len(bench.ids)), dtype=bool)
+    for n, q in enumerate(queries):
+        relevant[n, [bench.index.positions[d] for d, g in bench.qrels[way][q].items() if g > 0]] = True
+    counts = relevant.sum(axis=1)
+    discount = 1 / np.log2(np.arange(2, 12))
+    ideal = np.array([discount[: min(10, c)].sum() for c in counts])
+
+    def quality(total: Matrix) -> float:
+        scores = total.copy()
+        scores[np.arange(len(rows)), own] = -np.inf
+        best = np.argpartition(-scores, 50, axis=1)[:, :50]
+        hits = np.take_along_axis(relevant, best, axis=1)
+        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)[:, :10]
+        gained = (np.take_along_axis(hits, order, axis=1) * discount).sum(axis=1) / ideal
+        return float(100 * (gained.mean() + (hits.sum(axis=1) / counts).mean()))
+
+    held = {name: matrix[rows] for name, matrix in pool.items()}
+    chosen: list[tuple[str, float]] = []
+    total, best = np.zeros((len(rows), len(bench.ids))), -1.0
+    for _ in range(steps):
+        tried = [
+            (quality(total + w * matrix), name, w)
+            for name, matrix in held.items()
+            if name not in [c for c, _ in chosen]
+            for w in (weights if chosen else (1.0,))
+        ]
+        value, name, weight = max(tried)
+        if value < best + 0.2:
+            break
+        total, best = total + weight * held[name], value
+        chosen.append((name, weight))
+    return chosen
 
 
 def levels(title: str, rows: Mapping[str, Scores], half: str, notes: tuple[str, ...] = ()) -> Table:
     columns = ("system", *(f"{way} {m}" for way in WAYS for m in MEASURES))
-    count = "all visible queries" if not half else f"inner {half} half"
-    return Table(title, columns, tuple(level_row(n, s, half) for n, s in rows.items()), (count, *notes))
+    cells = tuple(
+        (name, *(mean(scores[way][m], half) for way in WAYS for m in MEASURES))
+        for name, scores in rows.items()
+    )
+    return Table(title, columns, cells, (f"inner {half} half" if half else "all visible queries", *notes))
 
 
 def said(value: tuple[float, float, float]) -> str:
     return f"{value[0]:+.1f} % [{value[1]:+.1f}, {value[2]:+.1f}]"
 
 
-def verdict(value: tuple[float, float, float], least: float) -> str:
-    return "holds" if value[0] >= least and value[1] > 0 else "does not hold"
-
-
-def best_on_dev(rows: Mapping[str, Scores], way: str, measure: str = "nDCG@10") -> str:
-    return max(rows, key=lambda name: mean(rows[name][way][measure], "dev"))
-
-
 def centred(bench: Bench) -> Matrix:
     """Means of chunks from which the corpus's mean was taken: a rival, and no view of the product."""
     view = bench.index.view(DENSE)
-    rows, offsets = view.vectors.whole().astype(np.float32), np.asarray(view.units.offsets)
+    rows, offsets = view.vectors.astype(np.float32), np.asarray(view.units.offsets)
     rows -= rows.mean(axis=0)
     full = np.flatnonzero(np.diff(offsets))
     table = np.zeros((len(bench.ids), rows.shape[1]), dtype=np.float32)
@@ -123,85 +241,29 @@ def centred(bench: Bench) -> Matrix:
     return table[bench.at] @ table.T
 
 
-def directions(bench: Bench, singles: dict[str, Scores], raw: dict[str, Matrix]) -> list[Table]:
-    ours = planned(bench, lambda q, way: plan_of(bench, q, "directional", DIRECTION[way]))
-    both = planned(bench, lambda q, _: plan_of(bench, q, "directional", "both"))
-    hybrid = planned(bench, lambda q, _: plan_of(bench, q, "hybrid"))
-    rows: list[tuple[object, ...]] = []
-    forward = {n: s for n, s in singles.items() if not n.startswith("reverse")}
-    for way in WAYS:
-        for title, pool, measure, least in (
-            ("best forward single view", forward, "nDCG@10", 20.0 if way == "cited" else 5.0),
-            ("best single view, reverse ones too", singles, "nDCG@10", 5.0),
-        ):
-            name = best_on_dev(pool, way)
-            found = gain(ours[way][measure], pool[name][way][measure])
-            claim = f">= +{least:g} %"
-            rows.append((way, f"{title} ({name})", measure, claim, said(found), verdict(found, least)))
-            found = gain(ours[way]["R@50"], pool[name][way]["R@50"])
-            rows.append((way, f"{title} ({name})", "R@50", "", said(found), ""))
-        for measure, floor in FLOORS[way].items():
-            for half in ("test", ""):
-                value = mean(ours[way][measure], half)
-                label = f"floor, {'inner test half' if half else 'all visible queries'}"
-                goal = f"{floor:g} (goal {GOALS[way][measure]:g})"
-                rows.append(
-                    (way, label, measure, goal, f"{value:.1f}", "holds" if value >= floor else "missed")
-                )
-    gates = Table(
-        "Directions: gates",
-        ("direction", "against", "measure", "goal", "measured", "verdict"),
-        tuple(rows),
-        ("gains on the inner test half with paired 95 % t-intervals; the rival was chosen on dev",),
-    )
+def selection(bench: Bench) -> list[Table]:
+    raw = {name: bench.raw(ask) for name, ask in {**FORWARD, **REVERSE}.items()}
+    raw["dense F2F, corpus mean subtracted"] = centred(bench)
+    forward = {name for name in raw if not name.startswith("reverse")}
     standard = {n: bench.standard(m) for n, m in raw.items()}
     chosen = []
     for way in WAYS:
-        for label, pool in (("forward only", forward), ("forward and reverse", singles)):
+        for label, pool in (("forward only", forward), ("forward and reverse", set(raw))):
             picked = greedy(bench, {n: standard[n] for n in pool}, way)
             total = sum(w * standard[n] for n, w in picked)
             scores = bench.values(total)
             views = ", ".join(f"{w:g} {n}" for n, w in picked)
             value = [mean(scores[way][m], h) for h in ("dev", "test") for m in ("nDCG@10", "R@50")]
             chosen.append((way, label, views, *value))
-    later = {
-        "directional, no year filter": ours,
-        "directional, years in order": years_apart(bench),
-    }
+    extra = {"dense F2F, corpus mean subtracted": bench.values(raw["dense F2F, corpus mean subtracted"])}
     return [
-        gates,
-        levels(
-            "Directions: levels",
-            {
-                "hybrid (abstracts)": hybrid,
-                **{n: singles[n] for n in ("dense A2A", "dense F2F", "BM25 F2F, 100 words", "dense C2C")},
-                **{n: s for n, s in singles.items() if n.startswith("reverse")},
-                "--direction both": both,
-                "--direction (the one asked for)": ours,
-            },
-            "test",
-        ),
-        levels("All single views and the plans", {**singles, "directional": ours, "both": both}, ""),
         Table(
             "What greedy selection picks on the inner dev half",
             ("direction", "views offered", "picked", "dev nDCG@10", "dev R@50", "test nDCG@10", "test R@50"),
             tuple(chosen),
         ),
-        levels("What a year filter adds (apart from all comparisons)", later, "test"),
+        levels("A rival that is no view", extra, ""),
     ]
-
-
-def years_apart(bench: Bench) -> Scores:
-    """The directional plan among papers not younger (cited) or not older (citing) than the seed."""
-    out: Scores = {}
-    for way in WAYS:
-        matrix = np.full((len(bench.queries), len(bench.ids)), -np.inf)
-        for query in bench.qrels[way]:
-            plan = plan_of(bench, query, "directional", DIRECTION[way])
-            found = bench.searcher.result(plan.with_limit(2000))
-            matrix[bench.row[query], bench.searcher.engine.positions(found.ids)] = found.scores
-        out[way] = bench.values(matrix, years=True)[way]
-    return out
 
 
 def classes(bench: Bench) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
@@ -213,7 +275,7 @@ def classes(bench: Bench) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
         of = {section: number for number, a in enumerate(ASPECTS) for section in dealt[a]}
         low, high = view.units.offsets[n], view.units.offsets[n + 1]
         labels.append(np.array([of.get(int(s), 3) for s, _, _ in view.units.spans[low:high]], dtype=int))
-    return np.asarray(view.units.offsets), labels, view.vectors.whole().astype(np.float32)
+    return np.asarray(view.units.offsets), labels, view.vectors.astype(np.float32)
 
 
 def mean_views(
@@ -251,25 +313,14 @@ def windows(offsets: np.ndarray, rows: np.ndarray, size: int) -> tuple[np.ndarra
     return np.array(cuts), np.array(vectors, dtype=np.float32)
 
 
-def prism_tables(bench: Bench, singles: dict[str, Scores], raw: dict[str, Matrix]) -> list[Table]:
-    aspect = {a: bench.raw(seed_probe(DENSE, asking=f"{a}@{ENCODER}")) for a in (*ASPECTS, "base")}
-    three = [aspect[a] for a in ASPECTS]
-    abstract = raw["dense A2A"]
+def prism_controls(bench: Bench) -> list[Table]:
+    three = [bench.raw(seed_probe(DENSE, asking=f"{a}@{ENCODER}")) for a in ASPECTS]
+    abstract = bench.raw(FORWARD["dense A2A"])
 
     def fuse(*lists: Matrix) -> Scores:
         return bench.values(bench.rrf(list(lists)))
 
-    rows: dict[str, Scores] = {n: singles[n] for n in BASELINES}
-    ours = planned(bench, lambda q, _: plan_of(bench, q, "prism"))
-    rows["PRISM (the plan `prism`)"] = ours
-    rows["one reader: question"] = fuse(abstract, aspect["question"])
-    rows["one reader: method"] = fuse(abstract, aspect["method"])
-    rows["one reader: experiment"] = fuse(abstract, aspect["experiment"])
-    rows["two readers: question, method"] = fuse(abstract, three[0], three[1])
-    rows["two readers: question, experiment"] = fuse(abstract, three[0], three[2])
-    rows["two readers: method, experiment"] = fuse(abstract, three[1], three[2])
-    rows["base reader (one for all)"] = fuse(abstract, aspect["base"])
-    rows["without the abstract"] = fuse(*three)
+    rows: dict[str, Scores] = {}
     stack = np.stack([abstract, *three])
     rows["sum of similarities, not ranks"] = bench.values(np.nansum(stack, axis=0))
     rows["largest similarity, not ranks"] = bench.values(np.nanmax(stack, axis=0))
@@ -280,10 +331,6 @@ def prism_tables(bench: Bench, singles: dict[str, Scores], raw: dict[str, Matrix
         rows[f"candidates in chunks of {words}"] = fuse(
             abstract, *(pooled(bench, own[a], coarse, cuts) for a in ASPECTS)
         )
-    rows["control: A2A + F2F + A2C + F2C"] = fuse(*(raw[n] for n in PLAIN_DENSE))
-    rows["control: A2A + A2C + F2C + C2C"] = fuse(
-        *(raw[n] for n in ("dense A2A", "dense A2C, max", "dense F2C, max", "dense C2C"))
-    )
     means = mean_views(bench, offsets, labels, vectors)
     real = [pooled(bench, m[bench.at], vectors, offsets) for m in means]
     rows["aspects as means of sections' chunks"] = fuse(abstract, *real)
@@ -301,28 +348,20 @@ def prism_tables(bench: Bench, singles: dict[str, Scores], raw: dict[str, Matrix
     rows["control: aspect to aspect, labels shuffled (5 seeds)"] = averaged(matched)
     claims: list[tuple[object, ...]] = []
     for way in WAYS:
-        name = best_on_dev({n: singles[n] for n in BASELINES}, way, "R@50")
-        for half in ("test", ""):
-            found = gain(ours[way]["R@50"], singles[name][way]["R@50"], half)
-            shown = "inner test half" if half else "all visible queries"
-            claims.append((way, f"best of A2A/F2F/A2C/F2C ({name})", shown, said(found), verdict(found, 4.0)))
-        for other in ("control: A2A + F2F + A2C + F2C", "control: A2A + A2C + F2C + C2C"):
-            found = gain(ours[way]["R@50"], rows[other][way]["R@50"], "")
-            claims.append((way, other, "all visible queries", said(found), ""))
         pairs = (
             ("labels shuffled, fused with A2A", rows["aspects as means of sections' chunks"], shuffled),
             ("labels shuffled, aspect to aspect", real_to_real, matched),
         )
         for label, real_scores, mixed_scores in pairs:
             found = gain(real_scores[way]["nDCG@10"], averaged(mixed_scores)[way]["nDCG@10"], "")
-            claims.append((way, f"{label} (nDCG@10)", "all visible queries", said(found), ""))
+            claims.append((way, label, "all visible queries", said(found)))
     return [
         Table(
-            "PRISM without a model: claims",
-            ("direction", "against", "queries", "gain in R@50", ">= +4 %, interval above 0"),
+            "Labels of sections against shuffled ones",
+            ("direction", "against", "queries", "gain in nDCG@10"),
             tuple(claims),
         ),
-        levels("PRISM: baselines, ablations, controls", rows, "", stood_in(bench)),
+        levels("PRISM: controls that are no recipes", rows, "", stood_in(bench)),
     ]
 
 
@@ -337,39 +376,6 @@ def stood_in(bench: Bench) -> tuple[str, ...]:
     views = bench.index.manifest["views"]
     counts = ", ".join(f"{a} {views[f'{a}@{ENCODER}']['stood_in']['whole_paper']}" for a in ASPECTS)
     return (f"papers whose whole text stands for a missing aspect: {counts} of {len(bench.ids):,}",)
-
-
-def _planned_by(bench: Bench, recipe: str, query: str, way: str) -> Plan:
-    return plan_of(bench, query, recipe)
-
-
-def chain_tables(bench: Bench) -> list[Table]:
-    base = planned(bench, lambda q, _: plan_of(bench, q, "prism"))
-    rows = {"one round (prism)": base}
-    for label, options in (
-        ("2 rounds", "depth=2,parent=1"),
-        ("3 rounds", "parent=1"),
-        ("3 rounds, parent x3", "parent=3"),
-        ("3 rounds, parent x10", "parent=10"),
-    ):
-        recipe = f"prism | chain({options})"
-        rows[label] = planned(bench, partial(_planned_by, bench, recipe))
-    gains = []
-    for label, scores in rows.items():
-        if scores is not base:
-            cells = [
-                said(gain(scores[way][m], base[way][m], "")) for way in WAYS for m in ("nDCG@10", "R@100")
-            ]
-            gains.append((label, *cells))
-    return [
-        levels("Chain-of-Retrieval: levels", rows, ""),
-        Table(
-            "Chain-of-Retrieval against one round",
-            ("variant", *(f"{way} {m}" for way in WAYS for m in ("nDCG@10", "R@100"))),
-            tuple(gains),
-            ("all visible queries; on by default only if R@100 gained 1 % for at most 1 % of nDCG@10",),
-        ),
-    ]
 
 
 def timed(
@@ -431,43 +437,30 @@ def main() -> None:
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--abstracts", type=Path)
     parser.add_argument(
-        "--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "full-papers.md"
+        "--out", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "full-paper-controls.md"
     )
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS, help="what to measure anew")
     options = parser.parse_args()
     benchmark = BENCHMARKS.get("beir")(options.data, qrels="cited")
-    searcher = benchmark_library(benchmark, options.library, IndexSettings(readers=tuple(READERS.names())))
+    settings = IndexSettings(readers=tuple(READERS.names()))
+    searcher = benchmark_library(benchmark, options.library, settings, corpus=corpus_hash(benchmark))
     bench = Bench(options.data, searcher)
     measured = options.library.with_suffix(".parts")
     measured.mkdir(exist_ok=True)
-    raw, singles = {}, {}
-    if {"directions", "prism"} & set(options.parts):
-        raw = {name: bench.raw(ask) for name, ask in {**FORWARD, **REVERSE}.items()}
-        raw["dense F2F, corpus mean subtracted"] = centred(bench)
-        singles = {name: bench.values(matrix) for name, matrix in raw.items()}
     makers: dict[str, Callable[[], list[Table]]] = {
         "times": lambda: [times(bench, options.abstracts)],
-        "directions": lambda: directions(bench, singles, raw),
-        "prism": lambda: prism_tables(bench, singles, raw),
-        "chain": lambda: chain_tables(bench),
+        "selection": lambda: selection(bench),
+        "prism": lambda: prism_controls(bench),
     }
     for part_ in options.parts:
         made = "\n".join(render(table, "markdown") for table in makers[part_]())
         (measured / f"{part_}.md").write_text(made, "utf-8")
         print(made, flush=True)
-    halves = ", ".join(
-        f"{way} {sum(half_of(q) == 'dev' for q in bench.qrels[way])} dev and "
-        f"{sum(half_of(q) == 'test' for q in bench.qrels[way])} test"
-        for way in WAYS
-    )
     intro = (
-        "# Full papers\n\nWhole papers as queries on the development half of acl-fulltext: 1,482 full papers "
-        "of the ACL Anthology; what a paper cites (487 queries) and what cites it (320). No language model; "
-        "in-text citations are stripped in the views; no year filter unless said. The visible queries are "
-        f"halved again by hash ({halves}): settings and rivals are chosen on dev, claims are made on test. "
-        "One encoder (all-MiniLM-L6-v2), chunks of up to 250 words. Measures x100. What the words mean: "
-        "[full papers](../full-papers.md).\n\n"
-        "Made by `python benchmarks/fullpaper.py DATA --library FOLDER [--abstracts LIBRARY]`.\n\n"
+        "# Full papers: controls and times\n\nWhat is no recipe, beside [full papers](full-papers.md), on "
+        "the same queries and library: views picked greedily on the inner dev half, similarities summed, "
+        "chunks made coarser, labels of sections shuffled.\n\n"
+        "Made by `python benchmarks/full_paper_controls.py DATA --library FOLDER [--abstracts LIBRARY]`.\n\n"
     )
     files = [measured / f"{part_}.md" for part_ in PARTS]
     text = intro + "\n".join(file.read_text("utf-8") for file in files if file.exists())
