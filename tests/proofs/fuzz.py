@@ -1,11 +1,7 @@
 """Fuzzes the targets of ``targets.py``: ``python tests/proofs/fuzz.py --seconds 60 --target bibtex``.
 
 With atheris the coverage of the package guides the search; without it, a seeded generator mutates inputs.
-<<<<<<< ours
-Both begin with the files of ``corpus/TARGET`` and the fragments below. What makes a target fail is put in
-=======
 They begin with the files of ``corpus/TARGET`` and the fragments below. What makes a target fail is put in
->>>>>>> theirs
 ``--faults``, and the exit code is 1.
 """
 
