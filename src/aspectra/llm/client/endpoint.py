@@ -14,17 +14,21 @@ from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.decompression import DAMAGE, Bounds, Decompressor
+from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.llm.client.openai_wire import failure
-from aspectra.llm.failures import KeyRefused, ModelError, Offline
+from aspectra.llm.failures import KeyRefused, Malformed, ModelError, Offline
 from aspectra.llm.secrets import read_key, redact
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["LARGEST_BODY", "Body", "Endpoint", "offline"]
+__all__ = ["ACCEPTED", "LARGEST_BODY", "Body", "Endpoint", "offline"]
 
 LARGEST_BODY = 16 * 2**20  # bytes; an answer of some thousand tokens has a few tens of thousands
+ACCEPTED = {"Accept-Encoding": "gzip"}
+"""What :class:`Body` can undo, as a header of every request."""
+
 _LONGEST_REFUSAL = 2**16  # bytes
 _SECRET = 8  # characters; what is shorter is a word put there because something had to be
 
@@ -141,21 +145,57 @@ class Endpoint:
 
 
 class Body:
-    """The body of an answer as it arrives."""
+    """The body of an answer as it arrives, decompressed here, so that a small answer cannot grow without end.
 
-    def __init__(self) -> None:
+    Args:
+        coding: the header Content-Encoding; send :data:`ACCEPTED` with the request.
+        host: who answers, for messages.
+    """
+
+    def __init__(self, coding: str, host: str) -> None:
         self._parts: list[bytes] = []
         self._size = 0
+        self._host = host
+        self._inner: Decompressor | None = None
+        name = coding.strip().lower()
+        if name in {"gzip", "x-gzip", "deflate"}:
+            bounds = Bounds(LARGEST_BODY)
+            self._inner = Decompressor("gzip", bounds, f"the answer of {host}", "check the base URL")
+        elif name not in {"", "identity"}:
+            raise self._unreadable(f"it is compressed as {name[:40]!r}, which was not asked for")
 
-    def add(self, part: bytes) -> bool:
-        """Add a part; False where the body is now larger than 16 MiB, so that the rest must not be read."""
-        self._parts.append(part)
-        self._size += len(part)
-        return self._size <= LARGEST_BODY
+    def add(self, part: bytes) -> None:
+        """Add a part as it came over the connection.
+
+        Raises:
+            Malformed: the body is now larger than 16 MiB or its compression is damaged; read no further.
+        """
+        try:
+            for block in self._inner.feed(part) if self._inner else (part,):
+                self._parts.append(block)
+                self._size += len(block)
+                if self._size > LARGEST_BODY:
+                    raise self._unreadable(f"it is larger than {LARGEST_BODY // 2**20} MiB")
+        except BadInput as error:
+            raise self._unreadable(f"it expands to too much: {error.why}") from None
+        except DAMAGE:
+            raise self._unreadable("it is compressed in a way that cannot be undone") from None
 
     def whole(self) -> bytes:
-        """The parts, joined."""
+        """The parts, joined.
+
+        Raises:
+            Malformed: the compressed body was cut off.
+        """
+        try:
+            if self._inner:
+                self._inner.finish()
+        except EOFError:
+            raise self._unreadable("it is compressed and was cut off") from None
         return b"".join(self._parts)
+
+    def _unreadable(self, why: str) -> Malformed:
+        return Malformed(f"the answer of {self._host} cannot be read", why=why, billable=True)
 
 
 def _from_environment(key: Callable[[], str]) -> httpx.Auth:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.llm.chat import Reply, Request
-from aspectra.llm.client.endpoint import LARGEST_BODY, Body, Endpoint
+from aspectra.llm.client.endpoint import ACCEPTED, Body, Endpoint
 from aspectra.llm.client.openai_wire import context_in_card, read_reply, request_body, wants_other_limit
-from aspectra.llm.failures import Malformed, Transient
+from aspectra.llm.failures import Transient
 from aspectra.llm.loops import PerLoop
 from aspectra.llm.secrets import DEFAULT_VARIABLE
 from aspectra.llm.secrets import key_variable as variable_of
@@ -124,7 +124,7 @@ class OpenAICompatible:
             raise self._endpoint.failure(status, headers, raw)
         try:
             cards = [card for card in json.loads(raw)["data"] if card["id"] == self.model]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
         return context_in_card(cards[0]) if cards and isinstance(cards[0], dict) else None
 
@@ -145,26 +145,19 @@ class OpenAICompatible:
 
         idle = self._idle.get()
         client = idle.pop() if idle else self._connection()
-        trouble, sent, unreadable = "", True, ""
+        trouble, sent = "", True
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await self._transfer(client, verb, path, body)
-            if answer is not None:
-                return answer
-            unreadable = f"it is larger than {LARGEST_BODY // 2**20} MiB"
+                return await self._transfer(client, verb, path, body)
         except TimeoutError:
             trouble = f"no answer within {self._timeout:g} s"
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             trouble, sent = type(error).__name__, False
-        except httpx.DecodingError:
-            unreadable = "it is compressed in a way that cannot be undone"
         except (httpx.TransportError, httpx.InvalidURL) as error:
             trouble = type(error).__name__
         finally:
             idle.append(client)
         # Raised here, not above: the transport's error holds the request, and the request holds the key.
-        if unreadable:
-            raise Malformed(f"the answer of {self.remote} cannot be read", why=unreadable, billable=True)
         raise Transient(
             f"the endpoint at {self.remote} cannot be reached"
             if not sent
@@ -176,20 +169,19 @@ class OpenAICompatible:
 
     async def _transfer(
         self, client: httpx.AsyncClient, verb: str, path: str, body: bytes | None
-    ) -> tuple[int, dict[str, str], bytes] | None:
-        """One exchange, or None where the answer is too large.
+    ) -> tuple[int, dict[str, str], bytes]:
+        """One exchange.
 
         A function of its own, because its variables may hold the key as a careless endpoint echoes it, and a
         traceback that shows variables shows those of every frame that is left.
         """
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        headers = {**ACCEPTED, **({"Content-Type": "application/json"} if body is not None else {})}
         request = client.build_request(verb, self.base_url + path, content=body, headers=headers)
         response = await client.send(request, auth=self._endpoint.auth, stream=True)
-        read = Body()
         try:
-            async for part in response.aiter_bytes():
-                if not read.add(part):
-                    return None
+            read = Body(response.headers.get("content-encoding", ""), self.remote)
+            async for part in response.aiter_raw():
+                read.add(part)
         finally:
             await response.aclose()
         raw = self._endpoint.scrub(response.status_code, read.whole())

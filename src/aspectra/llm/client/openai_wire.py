@@ -36,7 +36,7 @@ _SPENT = re.compile(r"insufficient_quota|credit_balance|spend_limit|usage_limit|
 _FILTERED = re.compile(r"content_filter|content_policy|moderation", re.I)
 _TOO_LONG_CODE = re.compile(r"context_length_exceeded|exceed_context_size|string_above_max_length", re.I)
 _TOO_LONG = re.compile(
-    r"(maximum|available|exceed\w*|longer than)[^.]{0,60}context"
+    r"(maximum|available|exceed\w{0,10}|longer than)[^.]{0,60}context"
     r"|context (length|size|window)[^.]{0,40}exceed",
     re.I,
 )

@@ -25,7 +25,7 @@ import numpy as np
 from aspectra.base.errors import AspectraError, UsageError
 from aspectra.base.hashing import digest
 from aspectra.llm import failures
-from aspectra.llm.client.endpoint import Body, Endpoint
+from aspectra.llm.client.endpoint import ACCEPTED, Body, Endpoint
 from aspectra.llm.secrets import OPENAI_HOST, OPENAI_VARIABLE, read_key
 from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.pooling import unit_rows
@@ -270,13 +270,14 @@ class OpenAIEmbeddings:
         with self._lock:
             if self._client is None:
                 self._client = httpx.Client(timeout=self._timeout, trust_env=not self._endpoint.local)
-        read = Body()
         try:
-            with self._client.stream("POST", self._url, json=body, auth=self._endpoint.auth) as response:
+            with self._client.stream(
+                "POST", self._url, json=body, headers=ACCEPTED, auth=self._endpoint.auth
+            ) as response:
                 status, headers = response.status_code, dict(response.headers)
-                fits = all(read.add(part) for part in response.iter_bytes())
-        except httpx.DecodingError:
-            fits = False
+                read = Body(headers.get("content-encoding", ""), self.remote)
+                for part in response.iter_raw():
+                    read.add(part)
         except (httpx.TransportError, httpx.InvalidURL) as error:
             # Its text and the request in it are left out: they hold the key.
             raise failures.Transient(
@@ -284,11 +285,6 @@ class OpenAIEmbeddings:
                 why=type(error).__name__,
                 hint="try again later; what was encoded before is kept",
             ) from None
-        if not fits:
-            raise failures.Malformed(
-                f"the answer of {self.remote} cannot be read",
-                why="it is too large, or compressed in a way that cannot be undone",
-            )
         raw = self._endpoint.scrub(status, read.whole())
         if status != 200:
             raise self._endpoint.failure(status, headers, raw)
