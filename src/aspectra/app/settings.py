@@ -66,6 +66,10 @@ class AddSettings(Value, frozen=True):
     pdf_seconds: Annotated[float, setting("time limit for one PDF, in seconds", gt=0)] = 30.0
     pdf_pages: Annotated[int, setting("most pages read from one PDF", gt=0)] = 400
     pdf_memory_mb: Annotated[int, setting("memory limit for reading one PDF, in MiB", gt=0)] = 1024
+    unpacked_mb: Annotated[int, setting("most that a compressed file may expand to, in MiB", gt=0)] = 16_384
+    unpacked_ratio: Annotated[
+        int, setting("most that a compressed file above 16 MiB may expand, times its size", gt=0)
+    ] = 100
 
 
 class Settings(Value, frozen=True):

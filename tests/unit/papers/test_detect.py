@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,10 @@ def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = tmp_path / "x.json"
     path.write_text('[\n{"id": "a", "title": "T"}\n]')
     opened = []
-    unpatched = Path.open
-    monkeypatch.setattr(Path, "open", lambda self, *a, **k: opened.append(self) or unpatched(self, *a, **k))
+    unpatched = os.open
+    monkeypatch.setattr(
+        os, "open", lambda name, *a, **k: opened.append(Path(name)) or unpatched(name, *a, **k)
+    )
     with InputFile(path) as file:
         file.digest()
         assert [item.title for item in read_papers(file) if isinstance(item, Paper)] == ["T"]

@@ -72,7 +72,7 @@ def test_links_that_leave_are_refused(shelf: Path, tmp_path: Path) -> None:
 def test_pipes_do_not_hang_it(shelf: Path) -> None:
     os.mkfifo(shelf / "pipe.md")
     _, remarks = read(shelf)
-    assert any(r.place == "pipe.md" and "no regular file" in r.reason for r in remarks)
+    assert any(r.place == "pipe.md" and "a pipe (FIFO), not a file" in r.reason for r in remarks)
 
 
 def test_broken_pdf_among_good_files(shelf: Path) -> None:

@@ -153,7 +153,7 @@ class Adding:
     def _read(self, path: Path, report: FileReport) -> None:
         if not path.exists():
             raise BadInput(f"there is no file or folder {path}", hint="check the path")
-        with InputFile(path) as file:
+        with InputFile(path, self._options.bounds) as file:
             self._read_file(file, report)
 
     def _read_file(self, file: InputFile, report: FileReport) -> None:

@@ -84,7 +84,7 @@ class ProgressShown:
             self._spoke = now
             left = f", {duration((total - done) / rate)} left" if rate and total else ""
             of = f" of {total:,}" if total else ""
-            sys.stderr.write(f"{step}: {done:,}{of}, {_speed(rate)}{left}\n")
+            sys.stderr.write(f"{safe(step, one_line=True)}: {done:,}{of}, {_speed(rate)}{left}\n")
             sys.stderr.flush()
 
     def _draw(self, step: str, done: int, total: int, rate: float) -> None:

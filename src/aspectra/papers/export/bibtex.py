@@ -94,7 +94,7 @@ def _sound(value: str) -> str:
         if depth:
             return text_to_latex(latex_to_text(value))
     # At the beginning of a line, @ would open a new entry.
-    return re.sub(r"\s*\n\s*(?=@)", " ", value)
+    return re.sub(r"(?<!\s)\s++(?=@)", lambda m: " " if "\n" in m[0] else m[0], value)
 
 
 def _guessed_kind(paper: Paper) -> str:

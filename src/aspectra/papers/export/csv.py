@@ -17,7 +17,9 @@ from aspectra.papers.paper import Paper
 __all__ = ["COLUMNS", "CsvWriter"]
 
 COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
-_FORMULA = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# Signs that begin a formula, also in full width; "|" calls programs, and ";" parts cells in many countries.
+_FORMULA = ("=", "+", "-", "@", "|", ";", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\uff5c", "\uff1b")
+_QUOTES = "\"'“”‘’\uff02\uff07"  # a spreadsheet may take them away
 
 
 class CsvWriter:
@@ -52,7 +54,8 @@ class CsvWriter:
 
 
 def _safe(cell: str) -> str:
-    return "'" + cell if cell.lstrip().startswith(_FORMULA) else cell
+    bare = cell.lstrip().lstrip(_QUOTES).lstrip()
+    return "'" + cell if bare.startswith(_FORMULA) or cell.startswith("\t") else cell
 
 
 WRITERS.register("csv")(CsvWriter())

@@ -8,7 +8,8 @@ from pathlib import Path
 from aspectra.base.errors import BadInput
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.files import InputFile, kind_of_file, not_a_file
+from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 
 __all__ = ["UnknownFormat", "detect", "read_papers"]
@@ -34,8 +35,7 @@ def detect(path: Path | InputFile) -> str:
         with InputFile(path) as file:
             return detect(file)
     file = path
-    if not file.path.exists():
-        raise BadInput(f"there is no file or folder {file.path}", hint="check the path")
+    _check(file.path)
     if file.path.is_file() and not file.head.strip():
         raise BadInput(f"{file.path} is empty", hint="check that the export or download finished")
     confidence = {name: SOURCES.get(name).sniff(file.path, file.head) for name in SOURCES.names()}
@@ -63,16 +63,42 @@ def read_papers(
         BadInput: nothing in it can be read, or the format is not recognised.
         UsageError: ``as_`` is no source.
     """
-    file = InputFile(path) if isinstance(path, Path) else path
-    if not file.path.exists():
-        raise BadInput(f"there is no file or folder {file.path}", hint="check the path")
+    options = options or ReadOptions()
+    file = InputFile(path, options.bounds) if isinstance(path, Path) else path
+    _check(file.path)
     source = SOURCES.get(as_ if as_ is not None else detect(file))
-    return _items(source.read(file, options or ReadOptions()), None if file is path else file)
+    return _items(source.read(file, options), file, file is not path)
 
 
-def _items(found: Iterator[Paper | Remark], opened: InputFile | None) -> Iterator[Paper | Remark]:
+def _check(path: Path) -> None:
+    """Refuse what is not there, and what no reader should open."""
+    if not path.exists():
+        raise BadInput(f"there is no file or folder {path}", hint="check the path")
+    if kind := kind_of_file(path.stat().st_mode):
+        raise not_a_file(path, kind)
+
+
+def _items(found: Iterator[Paper | Remark], file: InputFile, opened: bool) -> Iterator[Paper | Remark]:
+    """The items, remarks counted instead of listed where there are very many; closes what was ``opened``."""
+    remarks = skipped = 0
     try:
-        yield from distinct_ids(found)
+        for item in distinct_ids(found):
+            if isinstance(item, Paper):
+                skipped = 0
+                yield item
+                continue
+            remarks += 1
+            skipped += item.skipped
+            if remarks <= LIMITS.remarks:
+                yield item
+            if skipped >= LIMITS.skipped:
+                raise BadInput(
+                    f"the rest of {file.path} is not read",
+                    why=f"{skipped:,} records in a row cannot be read, the last: {item.place}: {item.reason}",
+                    hint="check that the file is whole, or name its format with --as NAME",
+                )
+        if remarks > LIMITS.remarks:
+            yield Remark("file", f"{remarks - LIMITS.remarks:,} more remarks are not listed")
     finally:
-        if opened is not None:
-            opened.close()
+        if opened:
+            file.close()

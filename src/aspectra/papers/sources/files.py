@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
-import gzip
 import hashlib
 import io
-import sys
-import zlib
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
+from aspectra.base.decompression import DAMAGE, Bounds, compression_of, decompressed, zstd
 from aspectra.base.errors import BadInput
 from aspectra.papers.remark import Remark
+from aspectra.papers.sources.limits import LIMITS
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-__all__ = ["DAMAGE", "InputFile", "open_bytes", "read_head", "read_lines", "read_text", "zstd"]
+__all__ = [
+    "DAMAGE",
+    "InputFile",
+    "kind_of_file",
+    "not_a_file",
+    "open_bytes",
+    "read_head",
+    "read_lines",
+    "read_text",
+    "zstd",
+]
 
 _HEAD_BYTES = 65_536
-DAMAGE = (OSError, EOFError, zlib.error, zstd.ZstdError)
-"""What reading a damaged compressed file raises."""
-
 _MAX_BYTES = 512 * 1024 * 1024
-_MAX_LINE = 256 * 1024 * 1024
-_WIDEST = {int(zstd.DecompressionParameter.window_log_max): 31}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
+_NOT_UTF8 = "not valid UTF-8: read as Windows-1252"
+_DISK_BLOCK = 512  # bytes, the unit of st_blocks
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe (FIFO)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def kind_of_file(mode: int) -> str:
+    """What ``st_mode`` stands for where reading it may never end, such as ``a pipe (FIFO)``; else ""."""
+    return next((name for test, name in _KINDS if test(mode)), "")
 
 
 class InputFile:
@@ -37,12 +53,14 @@ class InputFile:
 
     Args:
         path: where it is.
+        bounds: how far a compressed file may expand.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, bounds: Bounds | None = None) -> None:
         self.path = path
+        self._bounds = bounds or Bounds()
         self._raw: io.BufferedReader | None = None
-        self._stream: IO[bytes] | None = None
+        self._stream: io.BufferedReader | None = None
         self._head: bytes | None = None
 
     def __enter__(self) -> Self:
@@ -61,13 +79,30 @@ class InputFile:
     def _open(self) -> io.BufferedReader:
         if self._raw is None:
             try:
-                self._raw = self.path.open("rb")
+                raw = open(self.path, "rb", opener=_at_once)  # noqa: SIM115 - closed by close()
             except OSError as error:
                 raise BadInput(
                     f"cannot open {self.path}", why=error.strerror or str(error), hint="check the path"
                 ) from error
+            try:
+                self._check(os.fstat(raw.fileno()))
+            except BadInput:
+                raw.close()
+                raise
+            self._raw = raw
         self._raw.seek(0)
         return self._raw
+
+    def _check(self, facts: os.stat_result) -> None:
+        if kind := kind_of_file(facts.st_mode):
+            raise not_a_file(self.path, kind)
+        on_disk = getattr(facts, "st_blocks", facts.st_size) * _DISK_BLOCK
+        if facts.st_size > max(self._bounds.free, self._bounds.ratio * on_disk):
+            raise BadInput(
+                f"{self.path} is nearly all holes",
+                why=f"{facts.st_size:,} bytes long, {on_disk:,} of them on the disk",
+                hint="check that the download finished",
+            )
 
     def digest(self) -> str:
         """SHA-256 of the bytes on disk, in hexadecimal digits.
@@ -78,25 +113,20 @@ class InputFile:
         with self.damage():
             return hashlib.file_digest(self._open(), "sha256").hexdigest()
 
-    def stream(self) -> IO[bytes]:
-        """The bytes from their beginning, decompressed (gzip or Zstandard, told by content).
+    def stream(self) -> io.BufferedReader:
+        """The bytes from their beginning, decompressed (gzip, Zstandard, bzip2 or xz, told by content).
 
         Raises:
-            BadInput: the file cannot be opened.
+            BadInput: the file cannot be opened, or is no file. Reading raises it where the data expand to
+                more than the bounds allow, and :data:`DAMAGE` where they are damaged.
         """
         if self._stream is not None:
             self._stream.seek(0)
             return self._stream
         raw = self._open()
-        magic = raw.read(4)
+        kind = compression_of(raw.read(6))
         raw.seek(0)
-        unpacked: Any = None
-        if magic[:2] == b"\x1f\x8b":
-            unpacked = gzip.GzipFile(fileobj=raw)
-        elif magic == b"\x28\xb5\x2f\xfd":
-            unpacked = zstd.ZstdFile(raw, options=_WIDEST)
-        # In C, unlike the readline of the two above.
-        self._stream = raw if unpacked is None else io.BufferedReader(unpacked, _HEAD_BYTES)
+        self._stream = decompressed(raw, kind, self._bounds, str(self.path)) if kind else raw
         return self._stream
 
     @contextlib.contextmanager
@@ -136,38 +166,136 @@ class InputFile:
             raise BadInput(f"{self.path} is empty", hint="check that the export or download finished")
         return raw
 
-    def text(self) -> tuple[str, list[Remark]]:
+    def text(self, max_bytes: int = _MAX_BYTES) -> tuple[str, list[Remark]]:
         """The whole file as text, with remarks about its encoding.
 
         Raises:
             BadInput: as :meth:`content`.
         """
-        text, note = _decode(self.content())
+        text, note = _decode(self.content(max_bytes))
         return text, [Remark("file", note, skipped=False)] if note else []
 
-    def lines(self) -> Iterator[tuple[int, str, Remark | None]]:
-        """(line number from 1, line without its end, encoding remark or None), streaming.
+    def pieces(self) -> Iterator[str | Remark]:
+        """The text in pieces of up to 64 Ki characters, with remarks about its encoding.
 
-        A file that turns out damaged ends with a remark that its rest was not read.
+        From the first piece on that is not valid UTF-8, Windows-1252 is read.
+
+        Raises:
+            BadInput: the file cannot be opened, or is damaged from here on.
         """
         stream = self.stream()
+        with self.damage():
+            coding, note = _coding(stream.peek(2))
+        if note:
+            yield Remark("file", note, skipped=False)
+        decoder = codecs.getincrementaldecoder(coding)("replace" if coding == "utf-16" else "strict")
+        while True:
+            with self.damage():
+                raw = stream.read(_HEAD_BYTES)
+            held = decoder.getstate()[0]
+            try:
+                text = decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError:
+                yield Remark("file", _NOT_UTF8, skipped=False)
+                decoder = codecs.getincrementaldecoder("cp1252")("replace")
+                text = decoder.decode(held + raw, final=not raw)
+            if text:
+                yield text
+            if not raw:
+                return
+
+    def text_lines(self) -> Iterator[tuple[int, str] | Remark]:
+        """(line number from 1, line without its end), whatever the line ends are; remarks as :meth:`pieces`.
+
+        A line longer than a record may be is left out, with a remark.
+
+        Raises:
+            BadInput: as :meth:`pieces`.
+        """
+        number, held, longest = 1, "", LIMITS.line_bytes
+        parts: list[str] = []
+        size = 0
+        for piece in self.pieces():
+            if isinstance(piece, Remark):
+                yield piece
+                continue
+            text = held + piece
+            held = "\r" if text.endswith("\r") else ""  # perhaps half of a line end
+            text = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n")
+            *whole, last = text.split("\n")
+            for line in whole:
+                size += len(line)
+                if size > longest:
+                    yield _too_long(number)
+                else:
+                    yield number, "".join([*parts, line])
+                number, parts, size = number + 1, [], 0
+            size += len(last)
+            parts = [*parts, last] if size <= longest and last else parts if size <= longest else []
+        if size > longest:
+            yield _too_long(number)
+        elif size:
+            yield number, "".join(parts)
+
+    def lines(self) -> Iterator[tuple[int, str, Remark | None]]:
+        """(line number from 1, line without its end, remark or None), streaming; lines end with a line feed.
+
+        A remark tells of an encoding, or of a line too long to be a record, which is left out. A file that
+        turns out damaged ends with a remark that its rest was not read.
+        """
+        stream = self.stream()
+        utf16 = ""
+        with contextlib.suppress(*DAMAGE):  # it is met again below
+            utf16 = _coding(stream.peek(2))[1]
+        if utf16:
+            for line in self.text_lines():
+                if isinstance(line, tuple):
+                    yield line[0], line[1], None
+                elif line.skipped:
+                    yield 0, "", line
+            return
         number = 0
         while True:
+            number += 1
             try:
-                raw = stream.readline(_MAX_LINE)
+                raw = stream.readline(LIMITS.line_bytes)
+                whole = len(raw) < LIMITS.line_bytes or raw.endswith(b"\n")
+                more = raw
+                while not whole and more and not more.endswith(b"\n"):
+                    more = stream.readline(_HEAD_BYTES)
             except DAMAGE as error:
-                place = f"line {number + 1}"
-                yield number + 1, "", Remark(place, f"file is damaged, rest not read: {error}")
+                place = f"line {number}"
+                yield number, "", Remark(place, f"file is damaged, rest not read: {error}")
                 return
             if not raw:
                 return
-            number += 1
-            if number == 1 and raw.startswith(_UTF16):
-                text, _ = _decode(raw + stream.read())
-                yield from ((n, line, None) for n, line in enumerate(text.splitlines(), 1))
-                return
+            if not whole:
+                yield number, "", _too_long(number)
+                continue
             text, note = _decode(raw.rstrip(b"\r\n"))
             yield number, text, Remark(f"line {number}", note, skipped=False) if note else None
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Open a file; unlike ``open``, do not wait for somebody to write into a pipe."""
+    return os.open(name, flags | _NO_WAITING)
+
+
+def not_a_file(path: Path, kind: str) -> BadInput:
+    """The refusal of what is no file; ``kind`` is from :func:`kind_of_file`."""
+    return BadInput(
+        f"{path} is {kind}, not a file",
+        why="reading it may never end",
+        hint="save what it gives in a file, and add that",
+    )
+
+
+def _too_long(number: int) -> Remark:
+    return Remark(f"line {number}", f"longer than {LIMITS.line_bytes >> 20} MiB: left out")
+
+
+def _coding(head: bytes) -> tuple[str, str]:
+    return ("utf-16", "read as UTF-16") if head.startswith(_UTF16) else ("utf-8-sig", "")
 
 
 def _decode(raw: bytes) -> tuple[str, str]:
@@ -177,7 +305,7 @@ def _decode(raw: bytes) -> tuple[str, str]:
     try:
         return raw.decode("utf-8-sig"), ""
     except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace"), "not valid UTF-8: read as Windows-1252"
+        return raw.decode("cp1252", "replace"), _NOT_UTF8
 
 
 @contextlib.contextmanager

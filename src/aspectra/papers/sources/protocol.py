@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from aspectra.base.decompression import Bounds
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
 from aspectra.papers.remark import Remark
@@ -35,12 +36,21 @@ class ReadOptions:
         pdf_seconds: wall-clock limit for one PDF, in seconds.
         pdf_pages: most pages read from one PDF.
         pdf_memory_mb: address-space limit of the PDF child process, in MiB.
+        unpacked_mb: most that one compressed file may expand to, in MiB.
+        unpacked_ratio: most that it may expand, in bytes a byte, once it has given 16 MiB.
     """
 
     max_text_chars: int = 2_000_000
     pdf_seconds: float = 30.0
     pdf_pages: int = 400
     pdf_memory_mb: int = 1024
+    unpacked_mb: int = 16_384
+    unpacked_ratio: int = 100
+
+    @property
+    def bounds(self) -> Bounds:
+        """The limits of decompression."""
+        return Bounds(size=self.unpacked_mb << 20, ratio=self.unpacked_ratio)
 
 
 class Source(Protocol):

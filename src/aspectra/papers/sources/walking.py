@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from aspectra.papers.sources.files import kind_of_file
+
 __all__ = ["Found", "walk"]
 
 _MAX_DEPTH = 32
@@ -71,4 +73,4 @@ def _kind(path: Path, root: Path) -> str:
     if stat.S_ISDIR(mode):
         return "folder"
     # Reading a pipe or a device may never end.
-    return "file" if stat.S_ISREG(mode) else "no regular file: passed over"
+    return "file" if stat.S_ISREG(mode) else f"{kind_of_file(mode) or 'something else'}, not a file"

@@ -29,7 +29,7 @@ VARIABLES_OF = NAMES.attributes
 _TELLING = frozenset(("container-title", "issued", "citation-key", "event-title", "container-title-short"))
 _INSIDE = re.compile(rb'"(?:container-title|issued|date-parts)"\s*:')
 _MARKUP = re.compile(r"</?(?:i|b|em|strong|sub|sup|sc|span|p|jats:[a-z-]+|title|sec)(?:\s[^<>]*)?/?>", re.I)
-_NOTE = re.compile(r"^\s*(citation key|arxiv|pmid|pmcid|doi|isbn)\s*:\s*(\S.*)$", re.I | re.M)
+_NOTE = re.compile(r"^[^\S\n]*+(citation key|arxiv|pmid|pmcid|doi|isbn)\s*+:\s*+(\S.*)$", re.I | re.M)
 
 
 def _one(value: Any) -> Any:

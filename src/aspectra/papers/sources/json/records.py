@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -15,6 +16,7 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
 
@@ -24,6 +26,8 @@ __all__ = ["ENVELOPES", "SHOWN", "JsonFormat", "as_dict", "as_list", "first_keys
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]', re.S)
 _NEXT_OBJECT = re.compile(r"\}\s*,\s*(?=\{\s*(\"[^\"]*\"))")
 _FIRST_KEY = re.compile(r"\{\s*(\"[^\"]*\")")
+_PIECE = 65_536  # characters
+_OVERLAP = 4096  # characters in which the beginning of an element is found again
 _LOOK_AHEAD = 1000  # objects behind a broken element among which the next element is looked for
 ENVELOPES = ("papers", "records", "documents", "items", "results", "data", "works")
 _ENVELOPE = re.compile(rf'"(?:{"|".join(ENVELOPES)})"\s*:\s*\[(?=\s*\{{)')
@@ -158,18 +162,22 @@ def json_records(file: InputFile) -> Iterator[_Item]:
 
 
 def _items(file: InputFile) -> Iterator[_Item]:
+    if file.head.lstrip()[:1] == b"[":
+        yield from _document(file)
+        return
     filled = _filled(file)
     ahead = [item for item in (next(filled, None), next(filled, None)) if item]
     first, *others = (_decoded(text, "") for _, text, _ in ahead) if ahead else (None,)
     if isinstance(first, dict):
         lines = bool(others)
     else:  # a broken line among lines, or the beginning of a value of several
-        lines = ahead[:1] == [] or not _opens_value(ahead[0][1], others)
+        begins = ahead[0][1] or file.head.decode("utf-8", "replace").lstrip() if ahead else ""
+        lines = not _opens_value(begins, others)
     yield from _lines(chain(ahead, filled)) if lines else _document(file)
 
 
 def _opens_value(first: str, others: list[Mapping[str, Any] | Remark]) -> bool:
-    return first[:1] == "[" or (first[:1] == "{" and not any(isinstance(other, dict) for other in others))
+    return first[:1] == "{" and not any(isinstance(other, dict) for other in others)
 
 
 def _filled(file: InputFile) -> Iterator[tuple[int, str, Remark | None]]:
@@ -191,31 +199,144 @@ def _lines(lines: Iterable[tuple[int, str, Remark | None]]) -> Iterator[_Item]:
 
 def _decoded(text: str, place: str) -> Mapping[str, Any] | Remark:
     try:
+        _check_size(text)
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         return Remark(place, f"not valid JSON: {error}")
     return value if isinstance(value, dict) else Remark(place, "not a JSON object")
 
 
+def _check_size(text: str, at: int = 0) -> None:
+    """Refuse a record that would fill the memory.
+
+    Raises:
+        ValueError: it is too long, or holds too many values.
+    """
+    length = len(text) - at
+    if length > LIMITS.line_bytes:
+        raise ValueError(f"a record of more than {LIMITS.line_bytes >> 20} MiB")
+    if length > LIMITS.values and sum(text.count(sign, at) for sign in "[{,") > LIMITS.values:
+        raise ValueError(f"a record of more than {LIMITS.values:,} values")
+
+
+class _Window:
+    """The part of a file's text that is being decoded: little more than one record.
+
+    Attributes:
+        text: the part.
+        at: where in it the next record begins.
+        ended: whether the file ends where the part does.
+        notes: remarks about the file that were not given yet.
+    """
+
+    def __init__(self, file: InputFile) -> None:
+        self.text = ""
+        self.at = 0
+        self.ended = False
+        self.notes: list[Remark] = []
+        self._pieces = file.pieces()
+        self._returned: list[str] = []  # pieces put back, the next one last
+
+    def more(self) -> bool:
+        """Leave out what is before ``at`` and double the rest; False where the file or the limit ends it."""
+        held = len(self.text) - self.at
+        parts: list[str] = []
+        missing = max(held, 1)
+        while missing > 0 and held <= LIMITS.line_bytes and not self.ended:
+            piece = self._returned.pop() if self._returned else next(self._pieces, None)
+            if piece is None:
+                self.ended = True
+            elif isinstance(piece, Remark):
+                self.notes.append(piece)
+            else:
+                parts.append(piece)
+                missing -= len(piece)
+        if parts:
+            self.text, self.at = "".join([self.text[self.at :], *parts]), 0
+        return bool(parts)
+
+    def restart(self) -> None:
+        """Put back all but a little, so that the size of the next record is seen while it is put together."""
+        rest = self.text[self.at :]
+        self._returned += [rest[start : start + _PIECE] for start in range(0, len(rest), _PIECE)][::-1]
+        self.text, self.at, self.ended = "", 0, False
+        self.more()
+
+    def skip(self, signs: str) -> str:
+        """Pass over such characters; returns the one behind them, "" at the end of the file."""
+        while True:
+            while self.at < len(self.text) and self.text[self.at] in signs:
+                self.at += 1
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.more():
+                return ""
+
+    def decode(self) -> Any:
+        """The value at ``at``, which is behind it afterwards.
+
+        Raises:
+            ValueError: it is no JSON, or larger than a record may be.
+            RecursionError: it is nested too deeply.
+        """
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.text, self.at)
+            except json.JSONDecodeError as error:
+                # A value that the end of the window cuts off fails there.
+                cut_off = error.pos >= len(self.text) - 8 or error.msg.startswith("Unterminated string")
+                if not (cut_off and self.more()):
+                    _check_size(self.text if cut_off else "", self.at if cut_off else 0)
+                    raise
+            else:
+                if end < len(self.text) or not self.more():
+                    self.at = end
+                    return value
+            _check_size(self.text, self.at)
+
+    def resume(self, at: int, begins: Collection[str]) -> bool:
+        """Go on behind a broken element; False where there is no other.
+
+        Args:
+            at: where the element was found broken.
+            begins: first keys of the elements, by which the next one is told from objects inside.
+        """
+        self.at = at
+        while True:
+            following = _NEXT_OBJECT.finditer(self.text, self.at)
+            ends = [(match[1] not in begins, match.end()) for match in islice(following, _LOOK_AHEAD)]
+            if ends:
+                self.at = min(ends)[1]
+                if len(self.text) > LIMITS.values:
+                    self.restart()
+                return True
+            self.at = max(self.at, len(self.text) - _OVERLAP)
+            if not self.more():
+                return False
+
+
 def _document(file: InputFile) -> Iterator[_Item]:
     """Records of a file that is one JSON value, or lines of which the first is damaged."""
-    try:
-        text, notes = file.text()
-    except BadInput:  # cut off: its first lines may be whole
-        yield from _lines(_filled(file))
-        return
-    text = text.strip()
-    value = None if text.startswith("[") else _decoded(text, "record 1")
-    envelope = _ENVELOPE.search(text, 0, 4096)
-    if isinstance(value, Remark) and envelope is None:
-        yield from _lines(_filled(file))
-        return
-    for note in notes:
-        yield note.place, note
-    if isinstance(value, dict):
-        yield from _opened(value)
+    window = _Window(file)
+    if window.skip(" \t\n\r\ufeff") == "[":
+        window.at += 1
     else:
-        yield from _elements(text, envelope.end() if envelope and value else 1)
+        with contextlib.suppress(BadInput):  # cut off: its first lines may be whole
+            while window.more():
+                pass
+        text = window.text[window.at :]
+        value = _decoded(text, "record 1") if window.ended else None
+        envelope = _ENVELOPE.search(text, 0, 4096)
+        if not isinstance(value, dict) and envelope is None:
+            yield from _lines(_filled(file))
+            return
+        if isinstance(value, dict):
+            yield from ((note.place, note) for note in window.notes)
+            yield from _opened(value)
+            return
+        window.at += envelope.end() if envelope else 0
+        window.restart()
+    yield from _elements(window)
 
 
 def _opened(value: Mapping[str, Any], place: str = "") -> Iterator[_Item]:
@@ -239,27 +360,22 @@ def _opened(value: Mapping[str, Any], place: str = "") -> Iterator[_Item]:
     yield place or "record 1", value
 
 
-def _elements(text: str, at: int) -> Iterator[_Item]:
-    """Elements of the array whose first one begins behind ``at``, each decoded for itself."""
-    begins: set[str] = set()  # first keys of the elements, by which the one after a broken one is told
+def _elements(window: _Window) -> Iterator[_Item]:
+    """Elements of the array whose first one begins behind ``window.at``, each decoded for itself."""
+    begins: set[str] = set()  # first keys of the elements
     number = 0
-    while True:
-        while at < len(text) and text[at] in " \t\n\r,":
-            at += 1
-        if at >= len(text) or text[at] == "]":
-            return
+    while window.skip(" \t\n\r,") not in ("", "]"):
+        yield from ((note.place, note) for note in window.notes)
+        window.notes.clear()
         number += 1
         place = f"record {number}"
-        if found := _FIRST_KEY.match(text, at):
+        if len(begins) < _LOOK_AHEAD and (found := _FIRST_KEY.match(window.text, window.at)):
             begins.add(found[1])
         try:
-            value, at = _DECODER.raw_decode(text, at)
+            value = window.decode()
         except (ValueError, RecursionError) as error:
             yield place, Remark(place, f"not valid JSON: {error}")
-            following = _NEXT_OBJECT.finditer(text, max(at + 1, getattr(error, "pos", 0)))
-            ends = [(match[1] not in begins, match.end()) for match in islice(following, _LOOK_AHEAD)]
-            if not ends:
+            if not window.resume(max(window.at + 1, getattr(error, "pos", 0)), begins):
                 return
-            at = min(ends)[1]
             continue
         yield place, value if isinstance(value, dict) else Remark(place, "not a JSON object")

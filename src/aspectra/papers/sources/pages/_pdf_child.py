@@ -4,14 +4,17 @@ Run by :mod:`aspectra.papers.sources.pages.pdf` with the file on standard input 
 argument. It answers on standard output with one JSON object a line: the document, then each page as it is
 read, then ``{"end": ...}``; the reader can use the pages even if the process dies.
 
-It imports nothing of the package, limits its own memory, time and output, and refuses to open network
-connections, start programs or write files once the limits are set.
+It imports nothing of the package and limits its own memory, processor time and output: a file that is large,
+slow or damaged ends this process and no other. That is no sandbox. A fault in Python or pypdf that runs code
+of the file's choice gives it the rights of the user; the audit hook refuses connections, programs and writing
+files, which stops accidents and not an attacker.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from typing import Any
@@ -22,6 +25,7 @@ _REFUSED = (
     *("socket.", "subprocess.", "ctypes.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system"),
     *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod"),
 )
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MAX_PAGE = 400_000  # characters of one page
 _MAX_SPANS = 400  # pieces of the first page told with their size, for the title
 
@@ -68,8 +72,11 @@ def _limit(memory_mb: int, seconds: float) -> None:
 def _guard(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith(_REFUSED):
         raise PermissionError(f"not while reading a PDF: {event}")
-    mode = arguments[1] if event == "open" and len(arguments) > 1 else ""
-    if isinstance(mode, str) and any(mark in mode for mark in "wax+"):
+    if event != "open":
+        return
+    _, mode, flags = (*arguments, None, 0)[:3]
+    named = isinstance(mode, str) and any(mark in mode for mark in "wax+")
+    if named or (isinstance(flags, int) and flags & _WRITING):
         raise PermissionError("not while reading a PDF: open for writing")
 
 

@@ -18,6 +18,7 @@ from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable, strip_invisible
 from aspectra.papers.text.references import entries_of, read_reference
@@ -36,7 +37,8 @@ _OTHERS = frozenset(
 )
 _SHORT = 5000  # characters: a longer text without structure is full text, not an abstract
 _LONGEST_PREAMBLE = 3000
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.{1,300}?)[ \t]*#*[ \t]*")
+_DEEPEST = 1000  # brackets in a front matter
+_HEADING = re.compile(r"(#{1,6})[ \t]++(\S.{0,399})")
 _RULE = re.compile(r"(=+|-+)[ \t]*")
 _FENCE = re.compile(r"[ \t]{0,3}(```+|~~~+)")
 _ABSTRACT = re.compile(r"abstract|summary", re.I)
@@ -74,7 +76,7 @@ class Markdown:
             BadInput: the file is empty, is damaged or is not text.
         """
         path = file.path
-        text, remarks = file.text()
+        text, remarks = file.text(LIMITS.text_bytes)
         if "\x00" in text[:4096]:
             raise BadInput(f"{path} is not text", why="it holds zero bytes", hint="name the format with --as")
         text, hidden = strip_invisible(clean(text))
@@ -149,6 +151,9 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
 
     problem = ""
     try:
+        # PyYAML takes seconds for long texts, and the square of the depth for nested ones.
+        if len(found[1]) > LIMITS.front_chars or found[1].count("[") + found[1].count("{") > _DEEPEST:
+            raise ValueError("it is longer or deeper than any front matter")
         # Aliases of aliases expand without end.
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(found[1], yaml.BaseLoader)):
             raise ValueError("aliases are not followed")
@@ -176,7 +181,8 @@ def _blocks(text: str) -> list[tuple[int, str, list[str]]]:
         rule = _RULE.fullmatch(line) if not fence and len(line) >= 3 else None
         lines = blocks[-1][2]
         if found:
-            blocks.append((len(found.group(1)), found.group(2).strip("* "), []))
+            name = found[2].rstrip(" \t").rstrip("#").rstrip(" \t") or found[2]
+            blocks.append((len(found[1]), name.strip("* "), []))
         elif rule and lines and lines[-1].strip() and (len(lines) < 2 or not lines[-2].strip()):
             # A line underlined with = or - is a heading as well.
             blocks.append((1 if line[0] == "=" else 2, lines.pop().strip(), []))

@@ -1,9 +1,10 @@
 """PDF: the text layer of a paper, read by pypdf in a process of its own.
 
 A PDF is a program of sorts, and some are hostile: it is opened in a child process with limits on memory,
-processor time and pages, and a wall clock that ends it. Whatever happens there, the reader goes on with the
-next file. What the text says about its own structure (title, abstract, sections, references) is found by
-:mod:`aspectra.papers.text.structure`; scanned pages without a text layer are remarked, not recognised.
+processor time and pages, and a wall clock that ends it. A file that needs too much of them costs only itself.
+The child is no sandbox: it has the rights of the user. What the text says about its own structure (title,
+abstract, sections, references) is found by :mod:`aspectra.papers.text.structure`; scanned pages without a
+text layer are remarked, not recognised.
 """
 
 from __future__ import annotations
@@ -380,7 +381,7 @@ def _identifiers(first: str) -> dict[str, str]:
     pairs: list[tuple[str, object]] = []
     if stamps := set(_STAMP.findall(first)):
         pairs += [("arxiv", stamps.pop())] if len(stamps) == 1 else []
-    body = re.split(r"\n\s*(?:references|bibliography)\s*\n", first, maxsplit=1, flags=re.I)[0]
+    body = re.split(r"\n[^\S\n]*+(?:references|bibliography)[^\S\n]*+\n", first, maxsplit=1, flags=re.I)[0]
     dois = {doi.rstrip(".,;:)").casefold() for doi in _DOI.findall(body) if not _DATA_DOI.match(doi)}
     if len(dois) == 1:
         pairs.append(("doi", dois.pop()))

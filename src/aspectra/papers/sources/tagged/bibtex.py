@@ -6,9 +6,10 @@ all raw fields stay in ``metadata["bibtex"]``, so that writing the paper again l
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,19 +26,26 @@ from bibtexparser.model import (
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.tagged.abbreviations import Abbreviations, plain_value
 from aspectra.papers.sources.tagged.entry import entry_paper
 from aspectra.papers.text.cleaning import clean, storable
 
-__all__ = ["BibTeX", "plain_value"]
+__all__ = ["BibTeX"]
 
 # bibtexparser logs every broken block; they are all remarks here already.
 logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
 
 _START = re.compile(r"^[ \t]*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=]*+)(?!\s*=)", re.M)
-_FOLLOWING = re.compile(r"\s*,?\s*([A-Za-z][\w-]*)\s*=\s*")
+_FOLLOWING = re.compile(r"\s*+,?\s*+([A-Za-z][\w-]*+)\s*+=\s*+")
+_BLOCK = re.compile(r"[ \t]*@\w*[ \t]*[{(]")
+_PARENTS = re.compile(r"(?:crossref|xdata)\s*=\s*[{\"]([^{}\"]*)")
+_MOST_PARENTS = 100
+_MOST_MISSED = 100  # fields of an entry that are read in spite of a missing comma
+_UNPARSED = (ValueError, LookupError, RecursionError, AttributeError, TypeError)
+_CHUNK = 1 << 18  # characters that are parsed together
 _NOT_ENTRIES = ("comment", "preamble", "string")
-_MONTHS = "January February March April May June July August September October November December".split()
 _NOT_INHERITED = frozenset(
     {"crossref", "xdata", "xref", "ids", "entryset", "label", "options", "related", "shorttitle", "sortkey"}
     | {"doi", "url", "urldate", "eprint", "eprinttype", "archiveprefix", "abstract", "keywords", "file"}
@@ -47,7 +55,7 @@ _IN_A_BOOK = frozenset(("inproceedings", "conference", "incollection", "inbook",
 _DEPTH = 5
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Parsed:
     key: str
     kind: str
@@ -86,135 +94,144 @@ class BibTeX:
         Raises:
             BadInput: the file is empty or holds no entry.
         """
-        text, notes = file.text()
-        yield from notes
-        try:
-            blocks = parse_string(storable(text), parse_stack=[]).blocks
-        except (ValueError, LookupError, RecursionError, AttributeError, TypeError) as error:
-            raise BadInput(f"{file.path} cannot be read as BibTeX", why=str(error)) from error
-        strings = _strings(blocks)
-        items = list(_entries(blocks, strings))
-        if not items:
+        strings, parents = _first_pass(file)
+        empty = True
+        for item in _items(_blocks(file), strings):
+            if isinstance(item, Remark):
+                empty = empty and not item.skipped
+                yield item
+                continue
+            empty = False
+            if item.kind == "xdata":
+                continue
+            yield from item.remarks
+            inherited, problem = _inherited(item, parents)
+            if problem:
+                yield Remark(item.place, problem, skipped=False)
+            strings.grow(sum(map(len, inherited.values())))
+            extra = {"repeated": item.repeated} if item.repeated else {}
+            yield from entry_paper(
+                item.key, item.kind, item.fields, item.place, options, inherited=inherited, extra=extra
+            )
+        if empty:
             raise BadInput(
                 f"{file.path} holds no BibTeX entry",
                 why="no @type{key, ...} was found",
                 hint="if it is another format, name it with --as NAME",
             )
-        by_key: dict[str, _Parsed] = {}
-        for item in items:
-            if isinstance(item, _Parsed) and item.key:
-                by_key.setdefault(item.key.casefold(), item)
-        for item in items:
-            if isinstance(item, Remark):
-                yield item
-            elif item.kind != "xdata":
-                yield from item.remarks
-                inherited, problem = _inherited(item, by_key)
-                if problem:
-                    yield Remark(item.place, problem, skipped=False)
-                extra = {"repeated": item.repeated} if item.repeated else {}
-                yield from entry_paper(
-                    item.key, item.kind, item.fields, item.place, options, inherited=inherited, extra=extra
-                )
 
 
-def _strings(blocks: list[Block]) -> dict[str, str]:
-    """Abbreviations in force: the months, then ``@string`` in order, which may build on earlier ones."""
-    strings = {month[:3].lower(): month for month in _MONTHS}
+def _blocks(file: InputFile) -> Iterator[tuple[int, str] | Remark]:
+    """(number of its first line, text) of pieces that each begin where the parser begins a block anyway."""
+    first, size, lines = 1, 0, list[str]()
+    for line in file.text_lines():
+        if isinstance(line, Remark):
+            yield line
+            continue
+        number, text = line
+        if size > _CHUNK and _BLOCK.match(text):
+            yield first, "\n".join(lines)
+            first, size, lines = number, 0, []
+        if not lines:
+            first = number
+        lines.append(storable(text))
+        size += len(text) + 1
+        if size > LIMITS.entry_chars:
+            place = f"line {first}"
+            yield Remark(place, f"entries of more than {LIMITS.entry_chars >> 20} Mi characters: left out")
+            size, lines = 0, []
+    yield first, "\n".join(lines)
+
+
+def _items(blocks: Iterable[tuple[int, str] | Remark], strings: Abbreviations) -> Iterator[_Parsed | Remark]:
+    """The entries of the blocks."""
+    for block in blocks:
+        if isinstance(block, Remark):
+            yield block
+            continue
+        first, text = block
+        strings.read(len(text))
+        try:
+            found = _parse(text)
+        except _UNPARSED as error:
+            yield Remark(f"line {first}", f"the entries from here cannot be read: {clean(error)}")
+        else:
+            yield from _entries(found, strings, first)
+
+
+def _parse(text: str) -> list[Block]:
+    if len(text) > _CHUNK and sum(map(text.count, "=@")) > 2 * LIMITS.fields:
+        raise ValueError(f"an entry has more than {LIMITS.fields:,} fields")
+    blocks: list[Block] = parse_string(text, parse_stack=[]).blocks
+    return blocks
+
+
+def _first_pass(file: InputFile) -> tuple[Abbreviations, dict[str, _Parsed]]:
+    """All abbreviations, and the entries that others inherit from by their keys in lower case."""
+    strings = Abbreviations(file.path)
+    wanted: set[str] = set()
+    for block in _blocks(file):
+        if isinstance(block, Remark):
+            continue
+        lowered = block[1].casefold()
+        if "@string" in lowered:
+            with contextlib.suppress(*_UNPARSED):
+                _define(_parse(block[1]), strings)
+        if "crossref" in lowered or "xdata" in lowered:
+            for found in _PARENTS.finditer(lowered):
+                wanted.update(key.strip() for key in found[1].split(","))
+    parents: dict[str, _Parsed] = {}
+    if wanted:
+        for item in _items(_blocks(file), strings):
+            if isinstance(item, _Parsed) and (key := item.key.casefold()) in wanted and key not in parents:
+                parents[key] = item
+                strings.grow(sum(map(len, item.fields.values())))
+    return strings, parents
+
+
+def _define(blocks: list[Block], strings: Abbreviations) -> None:
     for block in blocks:
         inner = block.ignore_error_block if isinstance(block, DuplicateBlockKeyBlock) else block
         if isinstance(inner, String):
             strings[inner.key.casefold()] = plain_value(inner.value, strings)[0]
-    return strings
 
 
-def plain_value(raw: str, strings: Mapping[str, str]) -> tuple[str, str]:
-    """A raw value without its braces or quotes, abbreviations and ``#`` resolved, and what was left over.
-
-    >>> plain_value('{A {B}} # " c" # jan', {"jan": "January"})
-    ('A {B} cJanuary', '')
-    >>> plain_value("{a} author = {b}", {})
-    ('a', 'author = {b}')
-    """
-    raw = raw.strip()
-    if raw.startswith("{") and "{" not in raw[1:] and raw.find("}") == len(raw) - 1:
-        return raw[1:-1], ""
-    out: list[str] = []
-    at = 0
-    while at < len(raw):
-        if raw[at] in '{"':
-            end = _closing(raw, at)
-            out.append(raw[at + 1 : end])
-            at = end + 1
-        else:
-            end = at
-            while end < len(raw) and raw[end] != "#":
-                end += 1
-            word = raw[at:end].strip()
-            out.append(strings.get(word.casefold(), word))
-            at = end
-        while at < len(raw) and raw[at].isspace():
-            at += 1
-        if at < len(raw) and raw[at] != "#":
-            return "".join(out), raw[at:]
-        at += 1
-        while at < len(raw) and raw[at].isspace():
-            at += 1
-    return "".join(out), ""
-
-
-def _closing(raw: str, at: int) -> int:
-    """Index of the delimiter that closes the one at ``at``; the end of the text when there is none."""
-    quoted = raw[at] == '"'
-    depth = 0
-    for index in range(at + 1, len(raw)):
-        sign = raw[index]
-        if sign not in '{}"' or raw[index - 1] == "\\":
-            continue
-        if sign == "{":
-            depth += 1
-        elif sign == "}":
-            if depth == 0 and not quoted:
-                return index
-            depth = max(depth - 1, 0)
-        elif quoted and depth == 0:
-            return index
-    return len(raw)
-
-
-def _entries(blocks: list[Block], strings: Mapping[str, str]) -> Iterator[_Parsed | Remark]:
+def _entries(blocks: list[Block], strings: Mapping[str, str], first: int) -> Iterator[_Parsed | Remark]:
+    """Entries and remarks of blocks whose text begins at line ``first``."""
     for block in blocks:
         match block:
             case DuplicateBlockKeyBlock() | DuplicateFieldKeyBlock():
                 inner = block.ignore_error_block
                 if isinstance(inner, Entry):
-                    yield _parsed(inner, strings)
+                    yield _parsed(inner, strings, first)
             case ParsingFailedBlock():
-                yield _failed(block)
+                yield _failed(block, first)
             case Entry():
-                yield _parsed(block, strings)
+                yield _parsed(block, strings, first)
             case _:
                 pass  # comments and preambles say nothing about papers
 
 
-def _failed(block: ParsingFailedBlock) -> Remark:
+def _failed(block: ParsingFailedBlock, first: int) -> Remark:
     start = _START.search(block.raw or "")
     key = clean(start.group(2)) if start else ""
-    line = (block.start_line or 0) + 1
+    line = (block.start_line or 0) + first
     reason = clean(getattr(block.error, "abort_reason", "") or block.error or "cannot be read")
     return Remark(
         f"entry {key}" if key else f"line {line}", f"broken entry (line {line}): {reason.rstrip('. ')}"
     )
 
 
-def _parsed(entry: Entry, strings: Mapping[str, str]) -> _Parsed:
-    item = _Parsed(clean(entry.key), clean(entry.entry_type).casefold(), (entry.start_line or 0) + 1)
+def _parsed(entry: Entry, strings: Mapping[str, str], first: int) -> _Parsed:
+    item = _Parsed(clean(entry.key), clean(entry.entry_type).casefold(), (entry.start_line or 0) + first)
     for raw in entry.fields:
         name = clean(raw.key).casefold()
         value, rest = plain_value(str(raw.value), strings)
         _keep(item, name, value)
         # A missing comma leaves the next fields inside this value.
-        while rest and (following := _FOLLOWING.match(rest)):
+        missed_here = 0
+        while rest and missed_here < _MOST_MISSED and (following := _FOLLOWING.match(rest)):
+            missed_here += 1
             missed = following.group(1)
             reason = f"comma missing before {missed}: read all the same"
             item.remarks.append(Remark(item.place, reason, skipped=False))
@@ -239,20 +256,33 @@ def _keep(item: _Parsed, name: str, value: str) -> None:
     item.fields[name] = value
 
 
-def _inherited(item: _Parsed, by_key: Mapping[str, _Parsed], depth: int = 0) -> tuple[dict[str, str], str]:
-    """Fields an entry takes from its parents, and what is wrong with them."""
+def _inherited(
+    item: _Parsed, by_key: Mapping[str, _Parsed], seen: tuple[_Parsed, ...] = (), met: set[str] | None = None
+) -> tuple[dict[str, str], str]:
+    """Fields an entry takes from its parents, and what is wrong with them.
+
+    Args:
+        item: the entry.
+        by_key: the entries that may be parents.
+        seen: the entries between the first one and this one.
+        met: keys of all parents so far; each counts once.
+    """
     out: dict[str, str] = {}
     problem = ""
+    met = set() if met is None else met
     named = [("xdata", key.strip()) for key in item.fields.get("xdata", "").split(",")]
     named.append(("crossref", item.fields.get("crossref", "").strip()))
     for link, key in named:
-        if not key:
-            continue
         parent = by_key.get(key.casefold())
-        if parent is None or parent is item or depth >= _DEPTH:
+        if not key or (key.casefold() in met and parent not in (*seen, item)):
+            continue
+        if parent is None or parent in (*seen, item) or len(seen) >= _DEPTH:
             problem = f"{link} {key} is not in the file" if parent is None else f"{link} {key} is a circle"
             continue
-        above, _ = _inherited(parent, by_key, depth + 1)
+        if len(met) >= _MOST_PARENTS:
+            return out, f"more than {_MOST_PARENTS} parents: the others left out"
+        met.add(key.casefold())
+        above, _ = _inherited(parent, by_key, (*seen, item), met)
         fields = {**above, **parent.fields}
         if link == "crossref":
             fields = _as_child(item.kind, fields)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from pathlib import Path
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
 
 __all__ = ["Rules", "TaggedFormat", "TaggedRecord", "cut_records"]
 
 Tags = list[tuple[str, str]]
+_LINE_COST = 64  # bytes that a line needs beside its characters
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,14 @@ class TaggedRecord:
     Attributes:
         tags: (tag, value) in file order; tag "" holds lines after the end of the record.
         line: number of its first line.
-        strict: whether its lines must match ``Rules.tag``.
         ended: whether its end was marked.
+        cut: lines left out because there were too many.
     """
 
     tags: Tags = field(default_factory=list)
     line: int = 0
-    strict: bool = True
     ended: bool = False
+    cut: int = 0
 
     def all(self, *tags: str) -> list[str]:
         """The values of the first of these tags that has any."""
@@ -109,16 +112,20 @@ class TaggedFormat:
         return each(self._records(file), self.convert, options)
 
     def _records(self, file: InputFile) -> Iterator[tuple[str, TaggedRecord | Remark]]:
-        text, notes = file.text()
-        yield from ((note.place, note) for note in notes)
         rules, count = self.rules, 0
-        for record in cut_records(storable(text), rules):
+        for record in cut_records(file.text_lines(), rules):
+            if isinstance(record, Remark):
+                yield record.place, record
+                continue
             count += 1
             place = f"record {count} (line {record.line})"
             if rules.stop and record.tags[0][0] != rules.start:
                 yield place, Remark(place, f"{rules.start} missing: read as a generic record", skipped=False)
             elif rules.stop and not record.ended:
                 reason = f"{rules.stop} missing: the record was ended at the next one"
+                yield place, Remark(place, reason, skipped=False)
+            if record.cut:
+                reason = f"longer than any record is: {record.cut:,} lines of it left out"
                 yield place, Remark(place, reason, skipped=False)
             yield place, record
         if not count:
@@ -129,44 +136,88 @@ class TaggedFormat:
             )
 
 
-def cut_records(text: str, rules: Rules) -> Iterator[TaggedRecord]:
-    """Records cut out of the text, with continuation lines attached to their tags.
+@dataclass(slots=True)
+class _Open:
+    """A record that is being put together; ``strict``: whether its lines must match ``Rules.tag``."""
+
+    rules: Rules
+    line: int
+    strict: bool
+    ended: bool = False
+    titled: bool = False
+    cut: int = 0
+    fields: list[tuple[str, list[str]]] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, tag: str, value: str, *, begin: bool = True) -> None:
+        """Begin a field, or else continue the last one."""
+        self.size += len(value) + _LINE_COST
+        if self.size > LIMITS.entry_chars or (begin and len(self.fields) >= LIMITS.fields):
+            self.cut += 1
+            return
+        if begin:
+            self.fields.append((tag, []))
+        name, parts = self.fields[-1]
+        parts.append(value)
+        self.titled = self.titled or bool(value and name in self.rules.titles)
+
+    def done(self) -> TaggedRecord:
+        """The record."""
+        tags = [
+            (tag, ("\n" if tag in self.rules.listed else " ").join(filter(None, parts)))
+            for tag, parts in self.fields
+        ]
+        return TaggedRecord(tags, self.line, self.ended, self.cut)
+
+
+def cut_records(lines: Iterable[tuple[int, str] | Remark], rules: Rules) -> Iterator[TaggedRecord | Remark]:
+    """Records cut out of (line number, line), with continuation lines attached to their tags.
 
     Real files have wrong spacing, no end of record, blank lines, links behind the end, and lines of text that
-    begin like a tag.
+    begin like a tag. Remarks are passed on.
     """
-    filled = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    begins = [rules.begins.match(line) is not None for _, line in filled]
-    current: TaggedRecord | None = None
+    current: _Open | None = None
     last = 0
-    for index, (number, line) in enumerate(filled):
-        loose = rules.loose if rules.loose and (begins[index] or (current and not current.strict)) else None
-        end = rules.end.match(line) if rules.end and not begins[index] else None
-        tag = None if end else (loose or rules.tag).match(line)
+    for line, following in pairwise(chain(_filled(lines), (None,))):
+        if not isinstance(line, tuple):
+            yield from (line,) if line else ()
+            continue
+        number, text = line
+        begins = rules.begins.match(text) is not None
+        loose = rules.loose if rules.loose and (begins or (current and not current.strict)) else None
+        end = rules.end.match(text) if rules.end and not begins else None
+        tag = None if end else (loose or rules.tag).match(text)
         blank, last = number > last + 1, number
-        if begins[index] or (tag and _headless(tag[1], current, rules, blank)):
+        if begins or (tag and _headless(tag[1], current, rules, blank)):
             if current:
-                yield current
-            strict = rules.tag.match(line) is not None if begins[index] or not current else current.strict
-            current = TaggedRecord(line=number, strict=strict)
+                yield current.done()
+            strict = rules.tag.match(text) is not None if begins or not current else current.strict
+            current = _Open(rules, number, strict)
         if current is None:
             continue  # headers that some databases put before the first record
-        if end and (not end[1] or all(begins[index + 1 : index + 2])):
+        if end and (not end[1] or not isinstance(following, tuple) or rules.begins.match(following[1])):
             current.ended = True
         elif tag:
-            current.tags.append((tag[1], (tag[2] or "").strip()))
+            current.add(tag[1], (tag[2] or "").strip())
         elif current.ended:
-            current.tags.append(("", line.strip()))  # "Link to full text" lines of Ovid and Embase
-        elif current.tags:
-            name, value = current.tags[-1]
-            joined = "\n" if name in rules.listed else " "
-            current.tags[-1] = (name, f"{value}{joined}{line.strip()}".strip())
+            current.add("", text.strip())  # "Link to full text" lines of Ovid and Embase
+        elif current.fields:
+            current.add("", text.strip(), begin=False)
     if current:
-        yield current
+        yield current.done()
 
 
-def _headless(tag: str, current: TaggedRecord | None, rules: Rules, blank: bool) -> bool:
+def _filled(lines: Iterable[tuple[int, str] | Remark]) -> Iterator[tuple[int, str] | Remark]:
+    """The lines that are not blank, without control characters."""
+    for line in lines:
+        if isinstance(line, Remark):
+            yield line
+        elif (text := storable(line[1])).strip():
+            yield line[0], text
+
+
+def _headless(tag: str, current: _Open | None, rules: Rules, blank: bool) -> bool:
     """Whether a record begins at a tag that is not the start tag."""
     if current is None:
         return rules.headless
-    return current.ended or (blank and tag in rules.fresh and bool(current.first(*rules.titles)))
+    return current.ended or (blank and tag in rules.fresh and current.titled)

@@ -26,7 +26,7 @@ TAGS_OF = NAMES.attributes
 
 _RULES = Rules(
     start="TY",
-    begins=re.compile(r"^\s{0,4}TY\s{0,4}-\s*(?:[A-Za-z][A-Za-z0-9]{1,9})?\s*$"),
+    begins=re.compile(r"^\s{0,4}TY\s{0,4}-\s*+(?:[A-Za-z][A-Za-z0-9]{1,9})?\s*+$"),
     tag=re.compile(r"^([A-Z][A-Z0-9])  -(?:\s(.*)|)$"),
     loose=re.compile(r"^\s{0,4}([A-Z][A-Z0-9])\s{0,4}-\s*(.*)$"),
     stop="ER",

@@ -1,4 +1,4 @@
-"""XML of unknown origin: parsed without entities, network or DTD, and as plain text."""
+"""XML of unknown origin: parsed record by record, without entities, network or DTD, and as plain text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import each
 from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "parse", "root_name", "text_of"]
+__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "records", "root_name", "text_of"]
 
 Element = etree._Element
 
-_MAX_BYTES = 128 * 1024 * 1024
+_BLOCK = 65_536  # bytes parsed at once
 _ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]{0,40}:)?([A-Za-z_][\w.-]{0,60})([^<>]{0,2000})")
 _BEFORE_ROOT = re.compile(
     rb"\s*+(?:<\?.*?\?>\s*+|<!--.*?-->\s*+|<!DOCTYPE[^\[>]*+(?:\[[^\]]*+\]\s*+)?>\s*+)*+", re.S
@@ -59,21 +60,9 @@ class XmlFormat:
         Raises:
             BadInput: no well-formed XML, entity declarations, or no such element.
         """
-        root = parse(file)
-        whole = root.tag == self.element
-        elements = [root] if whole else [e for e in root.iter(self.element) if not _inside(e, self.element)]
-        if not elements:
-            raise BadInput(
-                f"{file.path} holds no <{self.element}>",
-                why=f"its root element is <{root.tag}>",
-                hint="name the format with --as NAME",
-            )
-        placed = ((f"record {number}", element) for number, element in enumerate(elements, 1))
+        found = records(file, self.element)
+        placed = ((f"record {number}", element) for number, element in enumerate(found, 1))
         yield from each(placed, self.convert, options)
-
-
-def _inside(element: Element, name: str) -> bool:
-    return any(parent.tag == name for parent in element.iterancestors())
 
 
 def root_name(head: bytes) -> tuple[str, str]:
@@ -88,40 +77,105 @@ def root_name(head: bytes) -> tuple[str, str]:
     return match.group(1).decode("latin-1"), match.group(2).decode("latin-1")
 
 
-def parse(file: InputFile) -> Element:
-    """The root element, with namespaces taken off the names.
+class _Nothing(etree.Resolver):
+    """Gives an empty text for whatever a document names, so that nothing is opened.
+
+    With ``collect_ids=False`` libxml2 loads external DTDs in spite of ``load_dtd=False``.
+    """
+
+    def resolve(self, system_url: Any, public_id: Any, context: Any = None) -> Any:
+        """The empty text."""
+        empty: Any = self.resolve_string
+        return empty(" ", context)
+
+
+def records(file: InputFile, name: str) -> Iterator[Element]:
+    """The outermost elements of a name, in file order, with namespaces taken off all names.
+
+    An element is emptied when the next one is taken: however large the file, one record is in memory.
 
     Raises:
-        BadInput: no well-formed XML, too large, or a document type that declares entities.
+        BadInput: no well-formed XML, no such element, a document type that declares entities, or a record
+            that is too large. The elements before the fault are given first.
     """
-    path, raw = file.path, file.content(_MAX_BYTES)
-    # Without zero bytes, so that a declaration in UTF-16 or UTF-32 is found too.
-    if b"<!ENTITY" in raw.replace(b"\x00", b""):
-        raise _entities(path)
-    parser = etree.XMLParser(
+    parser = etree.XMLPullParser(
+        ("start", "end"),
+        tag=(f"{{*}}{name}",),
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
         dtd_validation=False,
         attribute_defaults=False,
         huge_tree=False,
-        collect_ids=False,
+        collect_ids=False,  # real files repeat an xml:id, which is an error where ids are collected
         remove_comments=True,
         remove_pis=True,
     )
-    try:
-        root = etree.fromstring(raw, parser)
-    except (etree.XMLSyntaxError, ValueError, LookupError) as error:
+    parser.resolvers.add(_Nothing())
+    path, stream = file.path, file.stream()
+    count = depth = size = marks = 0
+    before, root, problem = b"", None, None
+    while problem is None and root is None:
+        with file.damage():
+            block = stream.read(_BLOCK)
+        # Without zero bytes, so that a declaration in UTF-16 or UTF-32 is found too.
+        plain = before + block.replace(b"\x00", b"")
+        if b"<!ENTITY" in plain:
+            raise _entities(path)
+        before = plain[-8:]
+        size, marks = size + len(block), marks + block.count(b"<") + block.count(b"=")
+        if size > LIMITS.line_bytes or marks > LIMITS.values:
+            raise BadInput(
+                f"{path}: record {count + 1} is larger than any paper",
+                why=f"more than {LIMITS.line_bytes >> 20} MiB or {LIMITS.values:,} tags and attributes",
+                hint="split the file into one per record",
+            )
+        try:
+            if block:
+                parser.feed(block)
+            else:
+                root = parser.close()
+        except (etree.XMLSyntaxError, ValueError, LookupError) as error:
+            problem = str(error)[:300]
+        for event, found in parser.read_events():
+            element: Any = found
+            if _declares_entities(element):
+                raise _entities(path)
+            depth += 1 if event == "start" else -1
+            if event == "end" and depth == 0:
+                count, size, marks = count + 1, 0, 0
+                yield _without_namespaces(element)
+                _forget(element)
+    if problem is not None:
+        rest = f"; {count:,} records before that are read" if count else ""
+        why = problem + rest
+        raise BadInput(f"{path} is not well-formed XML", why=why, hint="fetch or export the file again")
+    if not count:
         raise BadInput(
-            f"{path} is not well-formed XML", why=str(error)[:300], hint="fetch or export the file again"
-        ) from error
-    declared: Any = root.getroottree().docinfo.internalDTD
-    if declared is not None and next(iter(declared.entities()), None) is not None:
-        raise _entities(path)
-    for element in root.iter(etree.Element):
+            f"{path} holds no <{name}>",
+            why=f"its root element is <{getattr(root, 'tag', '')}>",
+            hint="name the format with --as NAME",
+        )
+
+
+def _declares_entities(element: Element) -> bool:
+    declared: Any = element.getroottree().docinfo.internalDTD
+    return declared is not None and next(iter(declared.entities()), None) is not None
+
+
+def _without_namespaces(record: Element) -> Element:
+    for element in record.iter(etree.Element):
         if isinstance(element.tag, str) and "}" in element.tag:
             element.tag = element.tag.rpartition("}")[2]
-    return root
+    return record
+
+
+def _forget(element: Element) -> None:
+    """Free an element and what is before it."""
+    element.clear()
+    parent = element.getparent()
+    while parent is not None and (previous := element.getprevious()) is not None:
+        parent.remove(previous)
 
 
 def _entities(path: Path) -> BadInput:

@@ -7,7 +7,6 @@ it. The visible text of citations stays, and :attr:`Reference.key` is the ``rid`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +25,7 @@ _TITLE_SKIP = ("xref", "fn", "object-id")
 _SIDE = frozenset(
     "graphical teaser toc executive-summary author-highlights key-points plain-language".split()
 )
-_LATEX = re.compile(r"\\begin\{document\}(.*?)\\end\{document\}", re.S)
+_LATEX_BEGIN, _LATEX_END = r"\begin{document}", r"\end{document}"
 _BLOCKS = ("p", "disp-formula", "list", "disp-quote", "boxed-text", "statement", "def-list")
 
 
@@ -106,10 +105,11 @@ def _plain_formulas(article: Element) -> None:
     """Of the alternatives of a formula keep the LaTeX, without its document around it."""
     for tex in article.iter("tex-math"):
         whole = "".join(str(part) for part in tex.itertext())
-        inner = _LATEX.search(whole)
+        _, begun, inner = whole.partition(_LATEX_BEGIN)
+        inner, ended, _ = inner.partition(_LATEX_END)
         for child in list(tex):
             tex.remove(child)
-        tex.text = one_line(inner.group(1) if inner else whole)
+        tex.text = one_line(inner if begun and ended else whole)
     for choice in [*article.iter("alternatives")]:
         if choice.find("tex-math") is not None:
             for child in [c for c in choice if c.tag != "tex-math"]:
