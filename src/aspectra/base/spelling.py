@@ -12,8 +12,8 @@ from aspectra.base.errors import UsageError
 
 __all__ = ["read_call", "read_member", "spell", "split_line"]
 
-_PART = re.compile(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
-_OPTION = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|[^,"']*?)\s*(?:,|$)""")
+_PART = re.compile(r"\s*+([\w-]++)\s*+(?:\((.*)\))?\s*+", re.DOTALL)
+_OPTION = re.compile(r"""\s*+(\w++)\s*+=\s*+("[^"]*"|'[^']*'|[^,"'\s]*+(?:\s++[^,"'\s]++)*+)\s*+(?:,|$)""")
 
 
 def split_line(text: str, sign: str) -> list[str]:

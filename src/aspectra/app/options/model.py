@@ -35,7 +35,7 @@ OracleRates = Annotated[
     option("--oracle", metavar="RATES", about="Simulate the model: error=0.1,malformed=0.05."),
 ]
 
-_LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*([kM]?)\s*(calls?|tokens?|)")
+_LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*+([kM]?)\s*+(calls?|tokens?|)")
 _TIMES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 

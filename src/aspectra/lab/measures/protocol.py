@@ -256,7 +256,7 @@ class Measure:
 
 MEASURES: Registry[Family] = Registry("measure", __package__)
 _TREC_EVAL = re.compile(r"(?P<name>.+?)(?:_cut)?_(?P<cut>\d+)")  # ndcg_cut_10, P_10, recall_100
-_SHAPE = re.compile(r"(?P<name>[^@%()\s]+)\s*(?:\((?P<params>.*)\))?\s*(?:(?P<mark>[@%])(?P<cut>\d+))?")
+_SHAPE = re.compile(r"(?P<name>[^@%()\s]++)\s*+(?:\((?P<params>.*)\))?\s*+(?:(?P<mark>[@%])(?P<cut>\d+))?")
 
 
 def measure(

@@ -19,12 +19,16 @@ __all__ = ["STRIPPER_VERSION", "Stripped", "strip_citations"]
 STRIPPER_VERSION = 1
 
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
-_NAME = r"(?:(?:van|von|de|der|den|di|du|la|le|Mc|Mac|O['’])\s?)*[A-Z][\w'’-]*[a-z][\w'’-]*"
+_NAME = (
+    r"(?:(?:van|von|de|der|den|di|du|la|le|Mc|Mac|O['’])\s?){0,4}"
+    r"[A-Z](?=[\w'’-]{0,60}[a-z])[\w'’-]{1,61}+"
+)
 _NAMES = (
-    rf"{_NAME}(?:\s*,\s*{_NAME}){{0,4}}(?:\s*,?\s*(?:and|&)\s+{_NAME})?(?:\s*,?\s+et\.?\s*al\b\.?)?"
+    rf"{_NAME}(?:\s*+,\s*+{_NAME}){{0,4}}(?:\s*+,?\s*+(?:and|&)\s++{_NAME})?"
+    r"(?:(?:\s*+,)?+\s++et\.?\s*+al\b\.?)?"
     r"(?:['’]s)?"
 )
-_YEARS = rf"{_YEAR}(?:\s*[,;]\s*{_YEAR})*"
+_YEARS = rf"{_YEAR}(?:\s*+[,;]\s*+{_YEAR})*"
 _RULES = re.compile(
     "|".join(
         (
@@ -32,15 +36,15 @@ _RULES = re.compile(
             r"\{\{cite:[^{}]{1,200}\}\}",
             r"\\(?:cite|citep|citet|citealp|citeauthor|citeyear)\*?(?:\[[^\]]{0,80}\]){0,2}\{[^{}]{1,300}\}",
             # Part of the sentence: "Min and Wilson (1998)".
-            rf"\b{_NAMES}\s*[(\[]\s*{_YEARS}\s*(?:[:,][^()\[\]]{{0,40}})?[)\]]",
+            rf"\b{_NAMES}\s*+[(\[]\s*+{_YEARS}\s*+(?:[:,][^()\[\]]{{0,40}})?[)\]]",
             # In brackets with a name, a year and other text: "(see Min, 1996; Abe, 1998)".
             rf"[(\[](?=[^()\[\]]{{0,300}}[A-Z])[^()\[\]]{{1,300}}\b{_YEAR}\b[^()\[\]]{{0,80}}[)\]]",
             # Years alone in brackets: "Brill's tagger (1992; 1994)".
-            rf"[(\[]\s*{_YEARS}\s*[)\]]",
+            rf"[(\[]\s*+{_YEARS}\s*+[)\]]",
             # Without brackets: "Smith et al., 1998", "Min and Wilson, 1998".
-            rf"\b{_NAME}\s*,?\s+et\.?\s*al\b\.?(?:\s*,?\s*{_YEARS})?",
-            rf"\b{_NAME}\s+(?:and|&)\s+{_NAME}\s*,\s*{_YEARS}\b",
-            rf"\b{_NAME}\s*,\s*{_YEARS}\b",
+            rf"\b{_NAME}(?:\s*+,)?+\s++et\.?\s*+al\b\.?(?:\s*+,?\s*+{_YEARS})?",
+            rf"\b{_NAME}\s++(?:and|&)\s++{_NAME}\s*+,\s*+{_YEARS}\b",
+            rf"\b{_NAME}\s*+,\s*+{_YEARS}\b",
             # Numbers: "[3, 7-9]".
             r"\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]",
         )

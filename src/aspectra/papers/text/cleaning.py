@@ -40,7 +40,7 @@ _JOINER = re.compile("(?<![\u0600-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u060
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]\n[ \t]*(?=[^\W\d_])")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = re.compile(r"\w+")
-_WRAP = re.compile(r"[ \t]*\n[ \t]*(?=\S)")
+_WRAP = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+(?=\S)")
 _PARAGRAPH = re.compile(r"\n[ \t]{2,}(?=\S)|\n[ \t]*\n")
 
 

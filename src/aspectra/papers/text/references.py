@@ -15,9 +15,9 @@ from aspectra.papers.text.cleaning import one_line
 __all__ = ["cited_title", "cut_references", "entries_of", "read_reference"]
 
 _HEADING = re.compile(
-    r"^[ \t]*(?:#{1,6}[ \t]*)?\**(?:(?:\d{1,2}|[IVX]{1,5})[.)]?[ \t]+)?"
+    r"^[ \t]*+(?:#{1,6}[ \t]*+)?\**+(?:(?:\d{1,2}|[IVX]{1,5})[.)]?[ \t]++)?"
     r"(?:references(?: and notes| cited)?|bibliography|literature cited|works cited|reference list)"
-    r"\**[ \t]*[:.]?[ \t]*$",
+    r"\**+[ \t]*+[:.]?[ \t]*+$",
     re.I | re.M,
 )
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d[a-z]?(?!\d)")
@@ -45,7 +45,7 @@ _NOT_AUTHOR = re.compile(
     r"CoRR|Pages?\b|PMLR|Version|Springer|Elsevier|Cambridge|Oxford|Online)"
 )
 _LINK = re.compile(r"\[([^\[\]]{0,2000})\]\((<?[^()\s]{0,500}(?:\([^()\s]{0,80}\)[^()\s]{0,200})?>?)\)")
-_BROKEN_LINK = re.compile(r"(?:://|doi\.org/|\b10\.\d{4,9}/)\S*[/._=-]$")
+_LINK_START = re.compile(r"://|doi\.org/|\b10\.\d{4,9}/")
 _MOST_HEADINGS = 20  # at either end of the text: more are no headings
 _MOST_BEFORE = 200  # most characters of a running head before the first entry
 _LONGEST = 4000  # characters of one entry; a longer run is no reference
@@ -190,7 +190,7 @@ def _join_lines(text: str) -> str:
             continue
         if not out:
             out = line
-        elif _BROKEN_LINK.search(out[-200:]):
+        elif out[-1] in "/._=-" and _LINK_START.search(out[-200:].rpartition(" ")[2][:-1]):
             out += line
         elif out.endswith("-") and out[-2:-1].islower() and line[0].islower():
             out = out[:-1] + line
@@ -215,8 +215,8 @@ def read_reference(raw: str, key: str = "") -> Reference:
     return Reference(raw=shown, key=key, title=cited_title(shown), identifiers=identifiers)
 
 
-_QUOTED = re.compile(r"[“\"‘']{1,2}([^“”\"]{12,300}?)[,.?!]?[”\"]")
-_AFTER_YEAR = re.compile(r"[.,]?\s*\(?(?:1[89]|20)\d\d[a-z]?(?:,[^()]{0,20})?\)?\s*[.:]\s+")
+_QUOTED = re.compile(r"[“\"‘']{1,2}([^“”\"]{12,301}+)[”\"]")
+_AFTER_YEAR = re.compile(r"(?:[.,]\s*+|(?<!\s)\s*+)\(?(?:1[89]|20)\d\d[a-z]?(?:,[^()]{0,20})?\)?\s*[.:]\s+")
 _STOP = re.compile(
     r"(?<![A-Z])[.?!](?=\s+(?:[“\"'A-Z\d*(<]|arXiv|doi|https?:|pp?\.)|\s*$)|(?<=\w\w[A-Z])\.(?=\s)"
 )
@@ -240,7 +240,8 @@ def cited_title(raw: str) -> str:
     """
     text = raw[:1500].replace("*", "")
     if (found := _QUOTED.search(text)) and len(found.group(1).split()) >= 3:
-        return found.group(1).strip(" ,.")
+        title = found[1][:-1] if found[1][-1] in ",.?!" else found[1]
+        return title.strip(" ,.")
     if found := _COLON.match(text):
         return _first_sentence(text[found.end() :])
     # Author-year: the year comes before the title, so within the first part of the entry.

@@ -21,10 +21,10 @@ _LONGEST = 1200  # characters; longer runs (tables, formulas, code) are cut at w
 # Candidate ends: Latin stops followed by white space, CJK stops, blank lines. The pattern begins with one set
 # of characters: the search skips what lies between, which is four times as fast as trying three alternatives.
 _END = re.compile(
-    r"""[.!?。！？\n](?:(?<=[.!?])[.!?]*["'”’)\]}]*(?=\s)"""
+    r"""[.!?。！？\n](?:(?<=[.!?])(?<![.!?].)[.!?]*+["'”’)\]}]*+(?=\s)"""
     r"""|(?<=[。！？])[。！？]*["'”’」』）]*|(?<=\n)[ \t]*\n)"""
 )
-_WORD_BEFORE = re.compile(r"([\w.&-]+)\.[\"'”’)\]}]*$")
+_WORD_BEFORE = re.compile(r"(?<![\w.&-])([\w.&-]+)\.[\"'”’)\]}]*+$")
 _INITIAL = re.compile(r"(?:[A-Z]|[A-Z](?:\.[A-Z])+)$")
 _NEXT_STARTS = re.compile(r"\s+[\"'“‘(\[{]*([^\W_]|[$\\#*•\-–—])")
 

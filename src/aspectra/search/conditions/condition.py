@@ -73,7 +73,7 @@ class Condition(Value, frozen=True):
         Raises:
             UsageError: not of that form, or an unknown relation, attribute or value.
         """
-        found = re.fullmatch(r"\s*(?:(\w+)\s+)?(\w+)\s*=\s*(.+?)\s*", spelling, re.DOTALL)
+        found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", spelling, re.DOTALL)
         if found is None:
             raise UsageError(
                 f"{spelling!r} is no condition",

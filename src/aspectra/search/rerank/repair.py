@@ -360,7 +360,7 @@ def _as_number(value: Any) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value) if abs(value) < 1e12 else float("inf")
     if isinstance(value, str) and (
-        number := re.fullmatch(r"\s*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:/\s*\d{1,9})?\s*", value)
+        number := re.fullmatch(r"\s*+(-?\d{1,9}(?:\.\d{1,9})?)\s*+(?:/\s*+\d{1,9})?\s*+", value)
     ):
         return float(number[1])
     return None

@@ -72,7 +72,7 @@ class Prompt:
         """
         try:
             data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise UsageError(f"the prompt {name!r} is not valid TOML", why=str(error)) from error
         refuse_unknown(data, ("placeholders", "system", "user"), f"key in prompt {name!r}")
         declared = data.get("placeholders", [])

@@ -18,7 +18,7 @@ __all__ = ["SourceLens"]
 
 _PAPERS_HAVE = frozenset({"doi", "arxiv", "acl", "s2", "openalex", "pmid", "pmcid"})
 
-_TURNED = re.compile(r"\s*([^:：\n]{2,40}?)(?: wrote| schrieb|写道)?\s?[:：]")
+_TURNED = re.compile(r"\s*+([^:：\n]{2,40}?)(?: wrote| schrieb|写道)?\s?[:：]")
 _DEFINES = re.compile(
     r"(?:is|are|was|were|denotes|means|ist|sind|war|bezeichnet)\s(?:an?|the|one|any|ein|eine|der|die|das)\b"
     r"|(?:，|\s)?(?:是|指)"

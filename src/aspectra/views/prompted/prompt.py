@@ -131,7 +131,7 @@ class LensPrompt:
         """
         try:
             data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise UsageError(f"the prompt of the lens {name!r} is not valid TOML", why=str(error)) from error
         refuse_unknown(data, _KEYS, f"key in the prompt of the lens {name!r}")
         system, user, declared = data.get("system", ""), data.get("user", ""), data.get("placeholders")

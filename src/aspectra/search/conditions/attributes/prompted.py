@@ -22,7 +22,7 @@ from aspectra.views.view import Floats, Positions
 __all__ = ["PromptedAttribute", "know_lenses"]
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
-_RANGE = re.compile(rf"\s*(?:(<=|>=)\s*({_NUMBER})|({_NUMBER})\s*(?:\.\.\s*({_NUMBER}))?)\s*")
+_RANGE = re.compile(rf"\s*+(?:(<=|>=)\s*+({_NUMBER})|({_NUMBER})\s*+(?:\.\.\s*+({_NUMBER}))?)\s*+")
 
 
 class PromptedAttribute(Attribute):

@@ -10,6 +10,7 @@ acronym.
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import numpy as np
@@ -30,7 +31,7 @@ _AROUND = _SMALL | _WORDS["around"]
 # Another series than the one whose acronym it goes with.
 _OTHER_SERIES = _WORDS["other_series"]
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th)?|[ivx]+")
-_ACRONYM = re.compile(r"[A-Z][A-Za-z]*[A-Z][A-Za-z]*|[A-Z]{2,}")
+_ACRONYM = re.compile(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
 
 
 def _core(words: list[str], around: frozenset[str]) -> list[str]:
@@ -68,8 +69,8 @@ def venue_grade(value: str, venue: str) -> float:
     if not venue.strip():
         return float("nan")
     if "*" in value or "?" in value:
-        pattern = re.escape(value.strip().casefold()).replace(r"\*", ".*").replace(r"\?", ".")
-        return float(re.fullmatch(pattern, venue.strip().casefold(), re.DOTALL) is not None)
+        pattern = value.strip().casefold().replace("[", "[[]")  # a bracket is no sign of ours
+        return float(fnmatchcase(venue.strip().casefold(), pattern))
     asked, stored = normalise_title(value).split(), normalise_title(venue).split()
     if asked == stored:
         return 1.0

@@ -33,7 +33,7 @@ def _either(names: str) -> str:
 
 _NAMES = {kind: _either(names) for kind, names in table("names")["names"].items()}
 _PATTERNS = joined_lines("names")
-_CAP = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff][\w’'&-]*(?:\.(?=\w)\w+)*"
+_CAP = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff][\w’'&-]{0,60}(?:\.\w{1,60}){0,8}"
 _INITIALS = r"(?:[A-Z]\.\s?)+"
 _PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|af|zu|y)\b"
 _PART = rf"(?:{_PARTICLE}\s+)*(?:{_INITIALS}\s*)?{_CAP}"

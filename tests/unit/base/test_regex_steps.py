@@ -1,0 +1,219 @@
+"""No regular expression of the package takes more than a fixed number of steps a character, on any text.
+
+Texts come from anybody, so a pattern that goes back and forth over them is a way to stop the program. Every
+pattern is run on texts made against it (see ``regex_steps``) by a matcher that counts its steps: all texts at
+two short lengths, between which the steps may grow in proportion only, and the dearest at full length.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pkgutil
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aspectra
+from regex_steps import Steps, TooManySteps, endless, hostile_texts
+
+SOURCE = Path(aspectra.__file__).parent
+LENGTH = int(os.environ.get("ASPECTRA_REGEX_LENGTH", "20000"))  # characters; 100000 takes minutes
+A_CHARACTER = 100  # steps that any pattern may take for each
+AN_INSTRUCTION = 4  # more for each instruction (alternatives are tried in turn) and bounded repetition
+SHORT = 500  # characters on which every hostile text is tried, and then twice as many
+GROWTH = 2.6  # most that twice the characters may cost; 2 is linear, 4 is quadratic
+CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
+# Patterns inside other values, and how they are called: on whole words, and at the beginnings of lines.
+HELD = {"_PROMISES": {"fullmatch"}, "_marks": {"match"}}
+ANCHORED = {"match", "fullmatch"}
+MODES = ("search", *ANCHORED)
+
+Found = dict[tuple[Any, int, str], str]  # (pattern, flags, mode) -> where
+
+
+def _modules() -> Iterator[Any]:
+    for found in pkgutil.walk_packages([str(SOURCE)], "aspectra."):
+        if "__main__" not in found.name:
+            yield importlib.import_module(found.name)
+
+
+def _uses(tree: ast.AST) -> dict[str, set[str]]:
+    """Name -> the methods that the module calls on it; "" for any other use."""
+    uses: dict[str, set[str]] = {}
+    methods = {
+        id(node.value): node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            method = methods.get(id(node), "")
+            uses.setdefault(node.id, set()).add(method if method in CALLS else "")
+    return uses
+
+
+def _modes(methods: set[str]) -> set[str]:
+    return methods if methods and methods <= ANCHORED else {"search"}
+
+
+def _held(value: Any) -> Iterator[re.Pattern[Any]]:
+    """The patterns in a value and in what it holds."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _held(one)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for one in value:
+            yield from _held(one)
+    elif type(value).__module__.startswith("aspectra.") and not isinstance(value, type):
+        names = [*getattr(value, "__dict__", {}), *getattr(type(value), "__slots__", ())]
+        for name in names:
+            yield from _held(getattr(value, name, None)) if not name.startswith("__") else ()
+
+
+def collected() -> Found:
+    """Every pattern of the package that is there once it is imported, or written in a call."""
+    found: Found = {}
+    for module in _modules():
+        tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+        uses = _uses(tree)
+        for name, value in vars(module).items():
+            holders = vars(value).values() if isinstance(value, type) else (value,)
+            for pattern in (p for holder in holders for p in _held(holder)):
+                direct = isinstance(value, re.Pattern) and value is pattern
+                methods = uses.get(name, set()) if direct else HELD.get(name, set())
+                for mode in _modes(methods):
+                    found.setdefault((pattern.pattern, pattern.flags, mode), f"{module.__name__}.{name}")
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            target = node.func
+            if isinstance(target.value, ast.Name) and target.value.id == "re" and target.attr in CALLS:
+                flags = [*node.args[{"sub": 3, "subn": 3, "compile": 1}.get(target.attr, 2) :]]
+                flags += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
+                try:
+                    text = _evaluated(node.args[0], module)
+                    flag = int(_evaluated(flags[0], module)) if flags else 0
+                except NameError:
+                    continue  # put together from arguments: see `made`
+                pattern = re.compile(text, flag)
+                if target.attr == "compile" and any((text, pattern.flags, m) in found for m in MODES):
+                    continue  # it has a name, and is used as that is
+                for mode in _modes({target.attr}):
+                    found.setdefault((text, pattern.flags, mode), f"{module.__name__}:{node.lineno}")
+    return found
+
+
+def _evaluated(node: ast.expr, module: Any) -> Any:
+    return eval(compile(ast.Expression(node), "", "eval"), vars(module))  # the package's own source
+
+
+def made() -> list[re.Pattern[Any]]:
+    """Patterns that are put together from data or arguments when they are first needed."""
+    from aspectra.search.conditions.attributes import source
+    from aspectra.search.conditions.attributes.keyword import Term
+    from aspectra.views.lenses import _layout, language
+    from aspectra.views.lenses.protocol import LENSES
+    from aspectra.views.readers import _sections
+
+    terms = [Term.of(text) for text in ("state-of-the-art models", "GPT-4", "graphs", "naïve C++ code")]
+    found = [*_held(terms), source._pattern("Journal of Made Up Things")]
+    found += [*_held(_layout._marks()), *_held(_sections._rules())]
+    found += [*_held([LENSES.get(name) for name in LENSES]), *_held([*vars(language).values()])]
+    return found
+
+
+def check(pattern: re.Pattern[Any], mode: str, length: int = LENGTH) -> str:
+    """On which text it takes too many steps, or ""."""
+    steps = Steps(pattern)
+    a_character = A_CHARACTER + AN_INSTRUCTION * (len(steps.program) + steps.bounds)
+    worst, dearest = 0, -1.0
+    pairs = zip(hostile_texts(pattern, SHORT), hostile_texts(pattern, 2 * SHORT), strict=False)
+    for number, (short, text) in enumerate(pairs):
+        try:
+            counts = [steps.count(one, mode, a_character * 2 * SHORT) for one in (short, text)]
+        except TooManySteps:
+            return _fault(text, a_character)
+        price = counts[1] / max(counts[0], 1) * 2 * len(short) / max(len(text), 1)
+        if counts[1] > a_character and price > GROWTH:
+            return f"{counts[0]:,} steps on {short[:30]!r}..., {counts[1]:,} on twice as much"
+        if counts[1] > dearest:
+            worst, dearest = number, counts[1]
+    if endless(pattern):
+        long = next(islice(hostile_texts(pattern, length), worst, None), "")
+        try:
+            steps.count(long, mode, a_character * len(long))
+        except TooManySteps:
+            return _fault(long, a_character)
+    return ""
+
+
+def _fault(text: Any, limit: int) -> str:
+    return f"{len(text):,} characters of {text[:30]!r}... take over {limit} steps each"
+
+
+FOUND = collected()
+BY_ROOM: dict[str, list[tuple[re.Pattern[Any], str, str]]] = {}
+for (_text, _flags, _mode), _where in FOUND.items():
+    _room = ".".join(_where.split(".")[1:3]).partition(":")[0]
+    BY_ROOM.setdefault(_room, []).append((re.compile(_text, _flags), _mode, _where))
+
+
+@pytest.mark.parametrize("room", sorted(BY_ROOM))
+def test_every_pattern_is_linear(room: str) -> None:
+    faults = {where: fault for pattern, mode, where in BY_ROOM[room] if (fault := check(pattern, mode))}
+    assert faults == {}
+
+
+def test_patterns_made_at_run_time_are_linear() -> None:
+    patterns = made()
+    assert len(patterns) > 20
+    assert {p.pattern: fault for p in patterns if (fault := check(p, "search"))} == {}
+
+
+def test_nothing_is_missed() -> None:
+    assert len(FOUND) > 200
+    assert sum(endless(re.compile(text, flags)) for text, flags, _ in FOUND) > 100
+
+
+@pytest.mark.parametrize(
+    ("pattern", "mode"),
+    [
+        (r"\s+$", "search"),
+        (r"(a+)+b", "match"),
+        (r"(a|a)*b", "match"),
+        (r"(?:a|aa)+$", "match"),
+        (r'"[^"]*;', "search"),
+        (r"<!--.*?-->", "search"),
+        (r"(\w+)\s*=\s*(.+?)\s*", "fullmatch"),
+        (r"a*a*b", "match"),
+        (r"(.*)\1x", "match"),
+    ],
+)
+def test_patterns_that_go_back_and_forth_are_found(pattern: str, mode: str) -> None:
+    assert check(re.compile(pattern), mode)
+
+
+@pytest.mark.parametrize("pattern", [r"(?<!\s)\s++$", r"(?>a+)+b", r"[a-z]{1,20}x", r"(?:ab)*+c"])
+def test_patterns_that_do_not_are_let_through(pattern: str) -> None:
+    assert check(re.compile(pattern), "search") == ""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "ends"),
+    [(r"(a|ab)(c|bcd)", "abcd", 4), (r"a{2,3}?b", "aaab", 4), (r"(?<=x)y*", "xyy", -1), (r"(\w)\1", "aa", 2)],
+)
+def test_the_matcher_ends_where_the_engine_does(pattern: str, text: str, ends: int) -> None:
+    compiled = re.compile(pattern)
+    found = compiled.match(text)
+    assert (found.end() if found else -1) == ends
+    steps = Steps(compiled)
+    steps._left = 10_000
+    assert steps._run(steps.program, text, 0, False) == ends
