@@ -50,7 +50,7 @@ def recall() -> Recent:
     try:
         loaded = json.loads(state_file(_NAME).read_text(encoding="utf-8"))
         return Recent(Path(loaded["library"]), Plan.from_dict(loaded["plan"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
             "there is no last search to repeat", hint='aspectra search "what you look for"'
         ) from error

@@ -147,15 +147,15 @@ def read_file(path: Path, keys: Mapping[str, Key]) -> dict[str, Any]:
         UsageError: not TOML, an unknown key, a wrong type, or a secret.
     """
     try:
-        loaded = tomllib.loads(path.read_text(encoding="utf-8"))
+        loaded = list(_flatten(tomllib.loads(path.read_text(encoding="utf-8"))))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the configuration {path} cannot be read", why=str(error)) from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"the configuration {path} is not valid TOML", why=str(error)) from error
     out = {}
-    for name, value in _flatten(loaded):
+    for name, value in loaded:
         _refuse_secret(name, value, path)
         key = find_key(keys, name, str(path))
         read = parse_value(key, value, str(path))

@@ -60,7 +60,7 @@ class Prices:
             return cls()
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"the price file {path} cannot be read", why=str(error)) from error
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise UsageError(f"the price file {path} is not valid TOML", why=str(error)) from error
         refuse_unknown(loaded, {"currency", "models"}, f"key in {path}")
         currency, models = loaded.get("currency", ""), loaded.get("models", {})

@@ -157,7 +157,7 @@ def _read(path: Path, hint: str) -> dict[str, Any]:
         value = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise BadInput(f"there is no {path}", hint=hint) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read", why=str(error), hint=hint) from error
     if not isinstance(value, dict):
         raise BadInput(f"{path} is damaged", why="it holds no object", hint=hint)

@@ -245,7 +245,7 @@ def _header(line: str) -> bool:
 def _read_json(raw: bytes, filling: _Filling) -> None:
     try:
         whole = json.loads(_text(raw, filling))
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and not any(key in whole for key in (*TOPIC_KEYS, "_id")):
         for topic, docs in whole.items():
