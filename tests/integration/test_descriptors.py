@@ -86,6 +86,15 @@ def test_an_index_that_cannot_be_opened_leaves_none(folder):
     assert _open() - before == set()
 
 
+def test_an_index_that_was_closed_by_hand_is_named(folder):
+    with Searcher(Store(folder), load=lambda _: FakeEncoder()) as searcher:
+        searcher.index.close()
+        with pytest.raises(AspectraError, match="the index was closed"):
+            searcher.search("owls")
+        searcher.refresh()
+        assert _search(searcher)
+
+
 def test_refreshing_closes_what_was_in_use(folder):
     searcher = Searcher(Store(folder), load=lambda _: FakeEncoder())
     _search(searcher)

@@ -147,7 +147,8 @@ class Searcher:
     def _using(self) -> Iterator[Engine]:
         """The engine; its generation stays open meanwhile, whatever other threads do."""
         while not (engine := self.engine).index.enter():
-            continue
+            if engine is self._engine:  # by who got it from this searcher, not by refresh
+                raise AspectraError("the index was closed", hint="open another searcher")
         try:
             yield engine
         finally:
