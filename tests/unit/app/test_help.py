@@ -9,7 +9,7 @@ import pytest
 from aspectra.app.cli import root
 from aspectra.app.options.question import QuestionOptions, ResultOptions
 
-COMMANDS = "init add index search similar show export plan status remove backup restore doctor measure schema".split()
+COMMANDS = "init add index search similar show export plan status remove doctor measure schema".split()
 # Words that style.md replaces by ordinary ones.
 _HOUSE_WORDS = re.compile(r"\b(wish(es)?|chips?|obey(s|ed)?|in vain|seen through|desk|shelf|clothes)\b", re.I)
 
