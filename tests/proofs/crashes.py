@@ -334,8 +334,10 @@ def prove(crashes: int, seed: int, only: str = "") -> Summary:
         steps = [step for step in STEPS.values() if step.name != "old" and only in ("", step.name)]
         for step in steps:
             proof.measure(step)
-        for step, fault in proof.plan(steps, crashes):
+        for number, (step, fault) in enumerate(proof.plan(steps, crashes), start=1):
             proof.one(step, fault)
+            if number % 50 == 0:
+                print(f"{number} of {crashes} crashes", flush=True)
         summary.fact("operations", {name: found["kill"] for name, found in proof.operations.items()})
     return summary
 
