@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.papers.library.generations import checksums
 from aspectra.papers.library.store import Store
+from aspectra.papers.library.summary import summary
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.searcher import Searcher
@@ -133,7 +134,7 @@ def ask(folder: Path) -> list[Any]:
             searcher.similar(ids[0], recipe="directional", limit=6),
         ]
         views = [_best(searcher, name, ids[0]) for name in searcher.index.view_names]
-        facts = searcher.library.summary()
+        facts = summary(searcher.library)
         shown = [searcher.library.get(one) for one in ids]
     return [*map(_told, rankings), views, facts, shown]
 

@@ -1,7 +1,4 @@
-"""The front door: one object that adds, indexes, searches, shows and exports.
-
-The command line does its work through this object, so both give the same answers.
-"""
+"""The front door: one object that adds, indexes, searches, shows and exports; the commands use it too."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ class Library:
 
     def close(self) -> None:
         """Release the library's files."""
-        (self.__dict__.get("searcher") or self.store).close()  # a searcher closes the store too
+        self.__dict__.get("searcher", self.store).close()  # a searcher closes the store too
 
     def add(
         self,

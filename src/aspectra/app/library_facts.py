@@ -7,13 +7,14 @@ from typing import Any
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.store import Store
+from aspectra.papers.library.summary import summary
 
 __all__ = ["facts_of"]
 
 
 def facts_of(library: Store) -> dict[str, Any]:
     """Everything about a library; ``index`` is None before the first ``aspectra index``."""
-    return {**library.summary(), "bytes": _bytes(library.folder), "index": _index(library)}
+    return {**summary(library), "bytes": _bytes(library.folder), "index": _index(library)}
 
 
 def _bytes(folder: Path) -> int:

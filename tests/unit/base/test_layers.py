@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Annotated
 
 import pytest
 
-from aspectra.base.config import Config
+from aspectra.base.config import Config, setting
 from aspectra.base.values import Value
 
 LAYERS = ("default", "user", "project", "environment", "flag")
@@ -15,7 +16,7 @@ LAYERS = ("default", "user", "project", "environment", "flag")
 class Colours(Value, frozen=True):
     """One setting."""
 
-    ink: str = "default"
+    ink: Annotated[str, setting("of the pen")] = "default"
 
 
 class Made(Value, frozen=True):

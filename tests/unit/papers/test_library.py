@@ -18,6 +18,7 @@ from aspectra.base.errors import (
 )
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
+from aspectra.papers.library.summary import remarks, summary
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import Remark
 from conftest import PAPERS
@@ -90,9 +91,9 @@ def test_remarks_are_kept_and_counted(library):
         library, Remark("line 3", "broken"), Remark("file", "latin-1", skipped=False), Paper("x", "X")
     )
     assert report.skipped == 1
-    assert library.summary()["records_skipped"] == 1
-    assert library.summary()["records_noted"] == 1
-    assert {r["place"] for r in library.remarks()} == {"line 3", "file"}
+    assert summary(library)["records_skipped"] == 1
+    assert summary(library)["records_noted"] == 1
+    assert {r["place"] for r in remarks(library)} == {"line 3", "file"}
 
 
 def test_what_was_read_before_a_failure_is_kept(library):
@@ -160,7 +161,7 @@ def test_preprint_and_journal_version_are_grouped_never_deleted(library):
     add(library, preprint)
     assert library.versions(["pre"]) == {"pre": ["mice"]}
     assert library.versions(["mice", "owl"]) == {"mice": ["pre"]}
-    assert library.summary()["version_groups"] == 1
+    assert summary(library)["version_groups"] == 1
     with library.writing("remove") as writer:
         writer.remove(["pre"])
     assert library.versions(["mice"]) == {}
@@ -287,7 +288,7 @@ def test_a_paper_that_left_its_group_never_joins_it_to_another_work(library):
     assert library.versions(["w1", "w2"]) == {"w1": ["s1"], "w2": ["w3"]}
     add(library, _work("w2", "A study of whales at sea"))
     assert library.versions(["w1", "w3"]) == {"w1": ["w2", "s1"]}
-    assert library.summary()["papers_in_groups"] == 3
+    assert summary(library)["papers_in_groups"] == 3
 
 
 @pytest.mark.parametrize("end", ["changes", "is removed"])

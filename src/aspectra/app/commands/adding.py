@@ -41,6 +41,7 @@ def add(
 
     Example:  aspectra add library.bib papers/
     """
+    from aspectra.papers.library.summary import summary
     from aspectra.papers.sources.protocol import ReadOptions
 
     limits = ReadOptions(**asdict(session.settings.add))
@@ -55,7 +56,7 @@ def add(
             reports = library.add(
                 *paths, source=as_, again=again, options=limits, report=tell, progress=shown
             )
-        groups = library.store.summary()["version_groups"]
+        groups = summary(library.store)["version_groups"]
     _sum_up(session, reports, groups)
     skipped = sum(r.skipped for r in reports)
     # A file that was named and could not be read is a failure, whatever became of the others.

@@ -117,19 +117,21 @@ def status(
 
     Example:  aspectra status --skips
     """
+    from aspectra.papers.library.summary import remarks
+
     with session.open_library() as library:
         facts = library.status()
-        remarks = library.store.remarks(limit) if skips else []
+        made = remarks(library.store, limit) if skips else []
     if as_json:
-        session.screen.document("status", {**facts, "remarks": remarks} if skips else facts)
+        session.screen.document("status", {**facts, "remarks": made} if skips else facts)
         return
     _show(session, facts)
     if skips:
         session.screen.line()
-        for remark in remarks:
+        for remark in made:
             what = "skipped" if remark["skipped"] else "noted"
             session.screen.line(f"{what}: {remark['file']}, {remark['place']}: {remark['reason']}", indent=2)
-        if not remarks:
+        if not made:
             session.screen.line("Nothing was skipped.")
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
-# A file added again replaces what was said about it before.
-_NEWEST = "SELECT max(id) FROM additions GROUP BY path"
 
 # The snapshot that the code under way reads from, and whose it is.
 _SNAPSHOT: ContextVar[tuple[Store, sqlite3.Connection] | None] = ContextVar("snapshot", default=None)
@@ -370,46 +368,6 @@ class Store:
         self.checksums.check_all("authors")
         statement = "SELECT p.id FROM papers p WHERE pos NOT IN (SELECT pos FROM authors) AND "
         return [row[0] for row in self.rows(statement + self.checksums.sound("p"))]
-
-    def summary(self) -> dict[str, Any]:
-        """Counts of what the database holds."""
-        papers, abstracts, full, texts = self.fetch(
-            "SELECT count(*), coalesce(sum(abstract != ''), 0), coalesce(sum(full_hash != ''), 0), "
-            "coalesce(sum(abstract = '' AND full_hash = ''), 0) FROM papers"
-        )[0]
-        groups, members = self.fetch(
-            "SELECT count(DISTINCT version_group), count(*) FROM papers WHERE version_group IS NOT NULL"
-        )[0]
-        citations, resolved = self.fetch("SELECT count(*), count(target) FROM citations")[0]
-        skipped, noted = self.fetch(
-            "SELECT coalesce(sum(skipped), 0), coalesce(sum(1 - skipped), 0) FROM remarks "
-            f"WHERE addition IN ({_NEWEST})"
-        )[0]
-        return {
-            "folder": str(self.folder),
-            "revision": self.revision,
-            "papers": papers,
-            "with_abstract": abstracts,
-            "with_full_text": full,
-            "title_only": texts,
-            "version_groups": groups,
-            "papers_in_groups": members,
-            "citations": citations,
-            "citations_resolved": resolved,
-            "records_skipped": skipped,
-            "records_noted": noted,
-        }
-
-    def remarks(self, limit: int = 100) -> list[dict[str, Any]]:
-        """What was skipped or noted while adding, newest file first."""
-        rows = self.fetch(
-            "SELECT a.path, a.source, r.place, r.reason, r.skipped FROM remarks r "
-            f"JOIN additions a ON a.id = r.addition WHERE a.id IN ({_NEWEST}) "
-            "ORDER BY a.id DESC, r.rowid LIMIT ?",
-            (limit,),
-        )
-        names = ("file", "source", "place", "reason", "skipped")
-        return [dict(zip(names, (*row[:4], bool(row[4])), strict=True)) for row in rows]
 
     def check(self, *, quick: bool = False) -> list[str]:
         """Problems of the database; empty when all is well.
