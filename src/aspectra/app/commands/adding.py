@@ -12,7 +12,6 @@ from msgspec.structs import asdict
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
-from aspectra.app.upkeep.schedule import check_if_due
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
@@ -41,6 +40,7 @@ def add(
 
     Example:  aspectra add library.bib papers/
     """
+    from aspectra.app.upkeep.schedule import check_if_due
     from aspectra.papers.library.summary import summary
     from aspectra.papers.sources.protocol import ReadOptions
 

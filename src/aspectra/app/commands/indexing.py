@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
 from aspectra.app.terminal.screen import count
-from aspectra.app.upkeep.schedule import check_if_due
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ def index(
 
     Example:  aspectra index --encoder minilm --chunks 250w
     """
+    from aspectra.app.upkeep.schedule import check_if_due
+
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
     with session.open_library() as library:
