@@ -1,21 +1,19 @@
-"""Flip one bit at a time in the files of an index, and compare what a fresh process would answer.
+"""Flip one bit at a time in an index or in ``library.db``, and compare what a fresh process would answer.
 
 Each flip is made, some queries are asked of a library opened anew, and the bit is put back. A flip may be
 *harmless* (all answers are the same) or *refused* (LibraryCorrupt, with the command that mends it); one that
 is *silent* (another answer) or *uncaught* (another error) is a fault, and the exit code is 1.
 
-    python tests/proofs/flips.py --files 3000 --database 500 --seed 1
+    python tests/proofs/flips.py --flips 3500 --seed 1
 
-The library is small and made up. Blocks of checksums and the size from which files are memory-mapped are made
-small too, so that arrays have many blocks and are read lazily, as those of a large library are.
+Six of seven flips are made here, in the files of an index; the others by ``database_flips.py``. The library
+is small and made up. Blocks of checksums and the size from which files are memory-mapped are made small too,
+so that arrays have many blocks and are read lazily, as those of a large library are.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-import shutil
-import sqlite3
 import sys
 import tempfile
 from collections import Counter
@@ -25,7 +23,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+
+import database_flips
+from summary import Summary, arguments
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.papers.library.generations import checksums
@@ -42,6 +43,7 @@ from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 
 KINDS = ("harmless", "refused", "silent", "uncaught")
+BROKEN = KINDS[2:]
 _WORDS = (
     "owl mouse night forest hearing wing prey maze shadow fear ranking document query model prompt search "
     "vector index sentence method result measure survey benchmark language translation graph protein cell"
@@ -229,35 +231,26 @@ def flip_index(folder: Path, count: int, seed: int) -> Outcome:
         return flip(folder, index_files(folder), count, seed)
 
 
-def flip_database(folder: Path, count: int, seed: int) -> Outcome:
-    """Flips in the database of a library that is made in ``folder``."""
-    make_library(folder)
-    with sqlite3.connect(folder / "library.db") as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    return flip(folder, [folder / "library.db"], count, seed)
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--files", type=int, default=0, help="flips in the files of the index")
-    parser.add_argument("--database", type=int, default=0, help="flips in library.db")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 16))
+    parser = arguments("Flip bits of an index and of library.db, one at a time, and ask the same questions.")
+    parser.add_argument("--flips", type=int, default=3500, help="six of seven in the index [3500]")
     options = parser.parse_args()
-    faults = 0
-    for name, count, run in (
-        ("index", options.files, flip_index),
-        ("library.db", options.database, flip_database),
-    ):
-        if count:
-            folder = Path(tempfile.mkdtemp(prefix="flips-"))
-            try:
-                found = run(folder / "library", count, options.seed)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-            print(f"{name}, {found}", flush=True)
-            faults += len(found.faults)
-    return bool(faults)
+    proof = Summary("flips", options.seed)
+    with tempfile.TemporaryDirectory(prefix="flips-") as folder:
+        count = options.flips * 6 // 7
+        index = flip_index(Path(folder, "library"), count, options.seed)
+        faults: list[str] = []
+        database = database_flips.run(
+            options.flips - count, options.seed, Path(folder, "database"), report=faults.append
+        )
+    for kind, same in zip(KINDS, database_flips.OUTCOMES, strict=True):
+        proof.count("index", kind, 0 if kind in BROKEN else index.counts[kind])
+        proof.count("library.db", kind, 0 if kind in BROKEN else database[same])
+    for fault in index.faults:
+        proof.broken("index", fault.partition(":")[0], fault)
+    for fault in faults:
+        proof.broken("library.db", "silent" if fault.startswith("changed") else "uncaught", fault)
+    return proof.finish(options.record)
 
 
 if __name__ == "__main__":

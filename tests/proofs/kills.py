@@ -17,7 +17,6 @@ by hand), and unequal answers.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -40,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from database_flips import SETTINGS, small_papers
+from summary import Summary, arguments
 
 from aspectra.app.cli import root
 from aspectra.app.main import main as command_line
@@ -48,7 +48,7 @@ from aspectra.papers.library.copies.backup import back_up
 from aspectra.papers.library.store import Store
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
-from aspectra.views.encoders.protocol import ENCODERS
+from aspectra.views.encoders.protocol import ENCODERS, permit_encoder
 from fake_encoder import FakeEncoder
 
 __all__ = ["COLUMNS", "SCENARIOS", "child", "finish", "run"]
@@ -305,6 +305,7 @@ def run(kills: int, seed: int, folder: Path, only: list[str] | None = None) -> d
     """
     for name in ("DATA", "CONFIG", "STATE", "CACHE"):
         os.environ[f"XDG_{name}_HOME"] = str(folder / name.lower())
+    permit_encoder("fake")
     root()  # imported once, not in each child
     chosen = [one for one in SCENARIOS if not only or one.name in only]
     out = {}
@@ -316,24 +317,21 @@ def run(kills: int, seed: int, folder: Path, only: list[str] | None = None) -> d
 
 
 def main() -> int:
-    """Print the table; 1 where anything was lost, did not open, or differs."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments("Kill commands that write, go on, and compare with undisturbed runs.")
     parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", help="a command; again for several")
     given = parser.parse_args()
+    proof = Summary("kills", given.seed)
     with tempfile.TemporaryDirectory() as folder:
         found = run(given.kills, given.seed, Path(folder), given.only)
-    sys.stdout.write(f"{given.kills} kills, seed {given.seed}\n\n")
-    sys.stdout.write("| command | write points | " + " | ".join(COLUMNS) + " |\n")
-    sys.stdout.write("|---|" + "---:|" * (1 + len(COLUMNS)) + "\n")
-    rows = [*found.items(), ("all", sum(found.values(), Counter()))]
-    for name, counts in rows:
-        cells = [counts["write points"], *(counts[column] for column in COLUMNS)]
-        sys.stdout.write(f"| {name} | " + " | ".join(map(str, cells)) + " |\n")
-    return int(any(counts[column] for counts in found.values() for column in COLUMNS[1:]))
+    for name, counts in found.items():
+        proof.count(name, "kills", counts["kills"])
+        for column in COLUMNS[1:]:
+            proof.count(name, column, 0)
+            for _ in range(counts[column]):
+                proof.broken(name, column, "see above")
+    proof.fact("write points", {name: counts["write points"] for name, counts in found.items()})
+    return proof.finish(given.record)
 
 
 if __name__ == "__main__":

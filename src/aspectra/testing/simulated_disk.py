@@ -202,18 +202,20 @@ class SimulatedDisk(Disk):
 
     # What is watched beside: the database, and whatever does not go through the disk in use.
 
-    def connection(self) -> type[sqlite3.Connection]:
+    def connection(self, base: type[sqlite3.Connection]) -> type[sqlite3.Connection]:
         """A kind of connection that counts the statements that write."""
         simulated = self
 
-        class Counting(sqlite3.Connection):
+        class Counting(base):  # type: ignore[misc, valid-type]
             def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
                 simulated.statement(sql)
-                return super().execute(sql, *values)
+                made: sqlite3.Cursor = super().execute(sql, *values)
+                return made
 
             def executemany(self, sql: str, *values: Any) -> sqlite3.Cursor:
                 simulated.statement(sql)
-                return super().executemany(sql, *values)
+                made: sqlite3.Cursor = super().executemany(sql, *values)
+                return made
 
         return Counting
 
@@ -284,7 +286,8 @@ def _install(simulated: SimulatedDisk) -> None:
     plain = sqlite3.connect
 
     def connect(*values: Any, **named: Any) -> sqlite3.Connection:
-        made: sqlite3.Connection = plain(*values, **{"factory": simulated.connection(), **named})
+        base = named.get("factory", sqlite3.Connection)
+        made: sqlite3.Connection = plain(*values, **{**named, "factory": simulated.connection(base)})
         return made
 
     sqlite3.connect = connect  # type: ignore[assignment]
