@@ -43,7 +43,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         """
         try:
             return msgspec.convert(data, cls)
-        except (msgspec.ValidationError, RecursionError) as error:
+        except (msgspec.ValidationError, UnicodeError, RecursionError) as error:
             raise UsageError(
                 f"the {cls.__name__.lower()} cannot be read",
                 why=str(error),

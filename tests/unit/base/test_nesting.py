@@ -32,3 +32,8 @@ def test_nested_texts(name: str, tmp_path: Path) -> None:
     file.write_text(TEXTS[name])
     with pytest.raises(UsageError):
         read_file(file, {key.name: key for key in keys_of(Settings)})
+
+
+def test_a_name_that_is_no_text() -> None:
+    with pytest.raises(UsageError):
+        Plan.loads('{"\\ud800": 1}')

@@ -45,7 +45,7 @@ _ONE_LETTER = 0.3  # worth of words of one letter, which are names in formulas a
 _CODE_WORDS = 0.1  # worth of words in lines of code, where a page has another script as well
 _WORTH = {"word": 1.0, "letter": 0.7, "ending": 0.4}
 
-_CODE = re.compile(r"`[^`\n]+`|\{\{[^}\n]{0,500}\}\}|https?://\S+")
+_CODE = re.compile(r"`[^`\n]+`|\{\{[^}\n]{0,200}+\}\}|https?://\S+")
 _CODE_SIGNS = ("`", "{{", "://")
 # Words of prose: letters that touch no sign of code, option, path or number on either side.
 _WORD = re.compile(

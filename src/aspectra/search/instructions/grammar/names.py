@@ -62,8 +62,8 @@ _RUN = (
 )
 _APPEARED = re.compile(
     rf"(?:published|appear(?:ed|ing|s)?|presented|printed|accepted|came\s+out|come\s+out|featured"
-    rf"|erschienen|venue:?|journal:|conference:|proceedings\s+of)\s+(?:only\s+)?(?:in|at|by"
-    rf"|on)?\s*(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the"
+    rf"|erschienen|venue:?|journal:|conference:|proceedings\s+of)\s++(?:only\s++)?(?:in|at|by"
+    rf"|on)?\s*+(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the"
     rf"\s+)?)?)?(?P<name>{_RUN})"
 )
 _VENUE_WORD = _PATTERNS["venue_word"]
@@ -85,13 +85,13 @@ _SITE = re.compile(
 _PLAIN_HEAD = _PATTERNS["plain_head"]
 _HEAD = _PLAIN_HEAD + _PATTERNS["more_heads"]
 _PLACE = re.compile(
-    rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s+)?(?:from|on|out"
-    rf"\s+of|aus)\s+(?:the|an?|our|their|dem|der)\s+(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)"
-    rf"\s+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
+    rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s++)?(?:from|on|out"
+    rf"\s++of|aus)\s++(?:the|an?|our|their|dem|der)\s++(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)"
+    rf"\s{{1,20}}+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
 )
 _FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))")
 _QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
-_PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|\w*\d\w*)(?=\s|$)")
+_PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
 _NO_NAME = re.compile(_PATTERNS["no_name"])
 _NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|\w+ing$")
 _OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
