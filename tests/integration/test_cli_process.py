@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from aspectra.papers.library.generations.checksums import checksum
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import field_text
 
@@ -241,6 +242,8 @@ def test_another_encoder_is_refused(demo, aspectra, tmp_path):
         if "fingerprint" in view:
             view["fingerprint"] = "0" * 32
     manifest.write_text(json.dumps(facts))
+    pointer = copy / "generations" / "CURRENT"
+    pointer.write_text(f"{manifest.parent.name} {checksum(manifest.read_bytes())}\n")
     done = aspectra("search", "reranking", "--library", copy)
     assert done.returncode == 6
     assert "fingerprint" in done.stderr

@@ -15,6 +15,7 @@ from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
@@ -26,7 +27,7 @@ CHESS = "Chess openings are stored in a book. The engine reads the book before e
 
 def read_spans(folder, name, paper):
     """What a reader found in a paper of a generation: (field, start, end) of each span."""
-    units = Units.load(folder / f"reading-{name}")
+    units = Units.load(StoredFolder(folder).folder(f"reading-{name}"))
     low, high = units.offsets[paper : paper + 2].tolist()
     return [(Units.field_name(f), a, b) for f, a, b in units.spans[low:high].tolist()]
 

@@ -141,7 +141,7 @@ def pointer_is_folder(lib):
 
 
 def break_file(lib):
-    name = (lib / "generations" / "CURRENT").read_text().strip()
+    name = (lib / "generations" / "CURRENT").read_text().split()[0]
     (lib / "generations" / name / "ids.json").write_text("[]")
 
 
