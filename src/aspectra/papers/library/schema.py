@@ -6,6 +6,8 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,17 @@ from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.lock import WriterLock, hold
 
-__all__ = ["FORMAT", "at_rest", "connect", "create", "create_tables", "flush", "translate", "writable"]
+__all__ = [
+    "FORMAT",
+    "Reader",
+    "at_rest",
+    "connect",
+    "create",
+    "create_tables",
+    "flush",
+    "translate",
+    "writable",
+]
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 4
@@ -207,6 +219,23 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     if found < 1:
         raise LibraryCorrupt(f"{path} states no format", hint="restore the library from a copy")
     return connection
+
+
+class Reader:
+    """A connection that one thread uses at a time.
+
+    SQLite calls our checksums while it holds the connection, and they wait for the interpreter; another
+    thread that held the interpreter and waited for the connection would stop both for ever.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self.connection = connect(database, write=False)
+        self._one = threading.Lock()
+
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a reading statement."""
+        with self._one:
+            return self.connection.execute(statement, values).fetchall()
 
 
 class _AtRest(sqlite3.Connection):

@@ -32,7 +32,7 @@ __all__ = ["Store"]
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 
 # The snapshot that the code under way reads from, and whose it is.
-_SNAPSHOT: ContextVar[tuple[Store, sqlite3.Connection] | None] = ContextVar("snapshot", default=None)
+_SNAPSHOT: ContextVar[tuple[Store, schema.Reader] | None] = ContextVar("snapshot", default=None)
 
 
 class Store:
@@ -50,7 +50,7 @@ class Store:
         self.folder = Path(folder).expanduser()
         self.database = self.folder / "library.db"
         refuse_links(self.folder)
-        self._connection = schema.connect(self.database, write=False)
+        self._reader = schema.Reader(self.database)
         self.generations = Generations(self.folder)
         self.checksums = RowSums(self.fetch, kept=int(self._format()) >= SUMMED)
         try:
@@ -72,7 +72,7 @@ class Store:
 
     def close(self) -> None:
         """Release the database; the object cannot be used afterwards."""
-        self._connection.close()
+        self._reader.connection.close()
 
     def __enter__(self) -> Store:
         return self
@@ -93,10 +93,10 @@ class Store:
         Raises:
             LibraryBusy: another process is writing.
         """
-        if schema.at_rest(self._connection):  # the disk was full, perhaps it is no longer
-            self._connection.close()
-            self._connection = schema.connect(self.database, write=False)
-            schema.writable(self._connection, self.database)
+        if schema.at_rest(self._reader.connection):  # the disk was full, perhaps it is no longer
+            self.close()
+            self._reader = schema.Reader(self.database)
+            schema.writable(self._reader.connection, self.database)
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
             try:
@@ -131,23 +131,23 @@ class Store:
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement; for few of them, as they are loaded at once."""
-        connection = self._snapshot() or self._connection
         try:
-            return connection.execute(statement, values).fetchall()
+            return (self._snapshot() or self._reader).fetch(statement, values)
         except sqlite3.Error as error:
             raise schema.translate(error, self.database) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Rows of a reading statement, streaming, on a new connection or that of the snapshot."""
-        held = self._snapshot()
-        connection = held or schema.connect(self.database, write=False)
+        """Rows of a reading statement, streaming on a new connection; of a snapshot, all at once."""
+        if self._snapshot() is not None:
+            yield from self.fetch(statement, values)
+            return
+        connection = schema.connect(self.database, write=False)
         try:
             yield from connection.execute(statement, values)
         except sqlite3.Error as error:
             raise schema.translate(error, self.database) from error
         finally:
-            if connection is not held:
-                connection.close()
+            connection.close()
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -159,11 +159,11 @@ class Store:
         if self._snapshot() is not None:
             yield
             return
-        connection = schema.connect(self.database, write=False)
+        reader = schema.Reader(self.database)
         try:
-            connection.execute("BEGIN")  # the first reading statement takes the snapshot
-            connection.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()
-            token = _SNAPSHOT.set((self, connection))
+            reader.fetch("BEGIN")  # the first reading statement takes the snapshot
+            reader.fetch("SELECT value FROM meta WHERE key = 'revision'")
+            token = _SNAPSHOT.set((self, reader))
             try:
                 yield
             finally:
@@ -171,9 +171,9 @@ class Store:
         except sqlite3.Error as error:
             raise schema.translate(error, self.database) from error
         finally:
-            connection.close()
+            reader.connection.close()
 
-    def _snapshot(self) -> sqlite3.Connection | None:
+    def _snapshot(self) -> schema.Reader | None:
         held = _SNAPSHOT.get()
         return held[1] if held is not None and held[0] is self else None
 
