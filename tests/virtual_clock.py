@@ -180,7 +180,7 @@ class Connected(httpx.AsyncBaseTransport):
         self.seen.append((asyncio.get_running_loop().time() - START, status))
         if not whole:
             raise httpx.RemoteProtocolError("the line was cut")
-        return httpx.Response(status, headers=fields, content=body)
+        return httpx.Response(status, headers=fields, stream=httpx.ByteStream(body))
 
     def serve(self, client: OpenAICompatible) -> OpenAICompatible:
         """The client, connected here."""
