@@ -43,7 +43,7 @@ def key_variable(
         return named if read_key(named) else ""
     if read_key(default):
         return default
-    hosts = {OPENAI_ORIGIN, *(_origin(os.environ.get(variable, "")) for variable in addresses)}
+    hosts = {OPENAI_ORIGIN, *(_origin(os.environ.get(variable, "")) for variable in addresses)} - {""}
     return OPENAI_VARIABLE if origin in hosts and read_key(OPENAI_VARIABLE) else ""
 
 

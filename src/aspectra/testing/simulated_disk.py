@@ -231,9 +231,9 @@ class SimulatedDisk(Disk):
             self.operation()
         except OSError as error:
             full = error.errno == errno.ENOSPC
-            raise sqlite3.OperationalError(
-                "database or disk is full" if full else "disk I/O error"
-            ) from error
+            raised = sqlite3.OperationalError("database or disk is full" if full else "disk I/O error")
+            raised.sqlite_errorcode = sqlite3.SQLITE_FULL if full else sqlite3.SQLITE_IOERR
+            raise raised from error
 
     def watch(self, event: str, values: tuple[Any, ...]) -> None:
         """Stop the program at operations that did not go through the disk in use, too; an audit hook."""

@@ -34,6 +34,8 @@ CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "fin
 HELD = {"_PROMISES": {"fullmatch"}, "_marks": {"match"}}
 ANCHORED = {"match", "fullmatch"}
 MODES = ("search", *ANCHORED)
+# Classes, and what fills itself at the first use: see `made`.
+LAZY = {"type", "ABCMeta", "CueTable", "Features"}
 
 Found = dict[tuple[Any, int, str], str]  # (pattern, flags, mode) -> where
 
@@ -73,7 +75,7 @@ def _held(value: Any) -> Iterator[re.Pattern[Any]]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         for one in value:
             yield from _held(one)
-    elif type(value).__module__.startswith("aspectra.") and not isinstance(value, type):
+    elif type(value).__module__.startswith("aspectra.") and type(value).__name__ not in LAZY:
         names = [*getattr(value, "__dict__", {}), *getattr(type(value), "__slots__", ())]
         for name in names:
             yield from _held(getattr(value, name, None)) if not name.startswith("__") else ()
@@ -121,15 +123,19 @@ def made() -> list[tuple[re.Pattern[Any], str]]:
     from aspectra.search.conditions.attributes import source
     from aspectra.search.conditions.attributes.keyword import Term
     from aspectra.views.lenses import _layout, language
+    from aspectra.views.lenses._cues import CueLens
     from aspectra.views.lenses.protocol import LENSES
     from aspectra.views.readers import _sections
 
     terms = [Term.of(text) for text in ("state-of-the-art models", "GPT-4", "graphs", "naïve C++ code")]
     found = [*_held(terms), source._pattern("Journal of Made Up Things")]
-    found += [*_held(_sections._rules()), *_held([LENSES.get(name) for name in LENSES])]
+    found += _held(_sections._rules())
     found += _held([*vars(language).values()])
     searched = {"code", "described", "function_words"}  # the other marks are matched at beginnings of lines
     marks = [(mark, "search" if name in searched else "match") for name, mark in _layout._marks().items()]
+    lenses = [lens for lens in map(LENSES.get, LENSES) if isinstance(lens, CueLens)]
+    cues = [cue for lens in lenses for some in lens.table.cues.values() for cue in some if cue.pattern]
+    marks += [(cue.pattern, "match" if cue.where in {"start", "line"} else "search") for cue in cues]
     return [*((pattern, "search") for pattern in found), *marks]
 
 

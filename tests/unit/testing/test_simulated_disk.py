@@ -13,6 +13,7 @@ import pytest
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import disk, make_folder, write_durably
 from aspectra.papers.library import schema
+from aspectra.papers.library.row_sums import track
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.testing import Fault, run_with_fault
@@ -118,6 +119,7 @@ def test_a_database_that_is_cut_keeps_a_committed_prefix(tmp_path):
 
     def step() -> None:
         connection = schema.connect(tmp_path / "library" / "library.db", write=True)
+        track(connection)
         for number in range(20):
             connection.execute("BEGIN IMMEDIATE")
             for part in "abc":
@@ -134,6 +136,7 @@ def test_a_database_that_is_cut_keeps_a_committed_prefix(tmp_path):
             assert store.check() == []
         seen.add(len(kept))
         with schema.connect(tmp_path / "library" / "library.db", write=True) as connection:
+            track(connection)
             connection.execute("DELETE FROM meta WHERE key LIKE '__a' OR key LIKE '__b' OR key LIKE '__c'")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()
