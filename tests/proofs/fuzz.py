@@ -7,7 +7,6 @@ They begin with the files of ``corpus/TARGET`` and the fragments below. What mak
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib.util
 import os
@@ -21,6 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from summary import Summary, arguments
+
 CORPUS = HERE / "corpus"
 LONGEST = 4096  # bytes of an input
 SLOWEST = 20  # seconds of one input before it counts as a fault
@@ -95,9 +98,8 @@ def keep(data: bytes, faults: Path, name: str) -> None:
     (faults / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}").write_bytes(data)
 
 
-def by_mutation(name: str, seconds: float, seed: int, faults: Path) -> int:
-    """Run mutated inputs; returns how many failed."""
-    sys.path.insert(0, str(HERE))
+def by_mutation(name: str, seconds: float, seed: int, faults: Path) -> tuple[int, int]:
+    """Run mutated inputs; returns how many there were, and kinds of faults."""
     from targets import TARGETS
 
     target, known = TARGETS[name], seeds(name)
@@ -124,12 +126,11 @@ def by_mutation(name: str, seconds: float, seed: int, faults: Path) -> int:
                 print(f"{name}: {kind[:200]}\n  {data[:120]!r}")
         finally:
             signal.alarm(0)
-    print(f"{name}: {count:,} inputs by mutation (seed {seed}), {len(kinds)} faults")
-    return len(kinds)
+    return count, len(kinds)
 
 
-def by_coverage(name: str, seconds: float, seed: int, faults: Path) -> int:
-    """Run atheris in a process of its own, which a fault ends; returns 1 for a fault."""
+def by_coverage(name: str, seconds: float, seed: int, faults: Path) -> tuple[int, int]:
+    """Run atheris in a process of its own, which a fault ends; returns inputs, and 1 for a fault."""
     faults.mkdir(parents=True, exist_ok=True)
     options = [
         f"-max_total_time={int(seconds)}",
@@ -145,11 +146,10 @@ def by_coverage(name: str, seconds: float, seed: int, faults: Path) -> int:
     command = [sys.executable, __file__, "--inside", name, *options, str(work)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     told = [line for line in done.stderr.splitlines() if "number_of_executed_units" in line or "==" in line]
-    count = next((line.split()[-1] for line in told if "executed_units" in line), "?")
-    print(f"{name}: {count} inputs guided by coverage (seed {seed}), {int(done.returncode != 0)} faults")
+    count = next((int(line.split()[-1]) for line in told if "executed_units" in line), 0)
     if done.returncode:
         print(done.stdout[-2000:] + done.stderr[-3000:])
-    return int(done.returncode != 0)
+    return count, int(done.returncode != 0)
 
 
 def inside(name: str, options: list[str]) -> None:
@@ -157,7 +157,6 @@ def inside(name: str, options: list[str]) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["aspectra"]):
-        sys.path.insert(0, str(HERE))
         from targets import TARGETS
     target: Callable[[bytes], None] = TARGETS[name]
     atheris.Setup([sys.argv[0], *options], target)
@@ -169,24 +168,29 @@ def main() -> int:
     if sys.argv[1:2] == ["--inside"]:
         inside(sys.argv[2], sys.argv[3:])
         return 0
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments("Feed readers and parsers with inputs made to break them.")
     parser.add_argument("--seconds", type=float, default=60, help="for each target")
     parser.add_argument("--target", help="one of them; all when left out")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--faults", type=Path, default=Path("fuzz-faults"), help="folder for inputs that fail"
     )
     parser.add_argument("--mutation", action="store_true", help="do not use atheris")
     given = parser.parse_args()
-    sys.path.insert(0, str(HERE))
     from targets import TARGETS
 
     guided = not given.mutation and importlib.util.find_spec("atheris") is not None
     run = by_coverage if guided else by_mutation
     os.environ.setdefault("ASPECTRA_OFFLINE", "1")
     names = [given.target] if given.target else list(TARGETS)
-    faults = sum(run(name, given.seconds, given.seed, given.faults) for name in names)
-    return int(faults > 0)
+    proof = Summary("fuzz", given.seed)
+    proof.fact("guided by coverage", guided)
+    for name in names:
+        count, faults = run(name, given.seconds, given.seed, given.faults)
+        proof.count(name, "inputs", count)
+        proof.count(name, "faults", 0)
+        for _ in range(faults):
+            proof.broken(name, "faults", f"see {given.faults}")
+    return proof.finish(given.record)
 
 
 if __name__ == "__main__":

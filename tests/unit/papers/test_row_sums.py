@@ -271,3 +271,15 @@ def test_a_sum_is_looked_up_and_never_searched_for(filled):
         looked_up = [line for line in plan if "sums" in line]
         assert looked_up
         assert all("relation=? AND bucket=?" in line for line in looked_up), plan
+
+
+def test_a_schema_that_is_no_longer_text_is_refused(filled):
+    database = filled.folder / "library.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    content = database.read_bytes()
+    at = content.index(b"CREATE TABLE papers")
+    database.write_bytes(content[: at + 13] + b"\xee\x28" + content[at + 15 :])  # the message quotes it
+    with pytest.raises(LibraryCorrupt, match="damaged"):
+        Store(filled.folder)

@@ -17,6 +17,7 @@ from aspectra.papers.library import row_sums
 from aspectra.papers.library.lock import WriterLock, hold
 
 __all__ = [
+    "FAULTS",
     "FORMAT",
     "Reader",
     "at_rest",
@@ -44,7 +45,11 @@ _OURS = ("library.db", ".library.db.new", "writer.lock")  # what an interrupted 
 _LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
 
 
-def translate(error: sqlite3.Error, path: Path) -> AspectraError:
+# Damaged text is no error of SQLite's, but of whoever decodes it: rows, and messages that quote the schema.
+FAULTS = (sqlite3.Error, UnicodeDecodeError)
+
+
+def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> AspectraError:
     """The error a person should see instead of SQLite's."""
     text = str(error)
     code = getattr(error, "sqlite_errorcode", None)  # None for what Python itself found
@@ -168,7 +173,7 @@ def half_made(path: Path) -> bool:
             return True
         with contextlib.closing(sqlite3.connect(path)) as connection:
             return bool(connection.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0])
-    except (OSError, sqlite3.Error):
+    except (OSError, *FAULTS):
         return False
 
 
@@ -200,7 +205,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
             if write or not _resting(path, error):
                 raise
             connection, row = _open(path, write=False, at_rest=True)
-    except sqlite3.Error as error:
+    except FAULTS as error:
         if "no such table" in str(error) or half_made(path):
             raise LibraryCorrupt(
                 f"{path} is not an Aspectra library",

@@ -133,7 +133,7 @@ class Store:
         """All rows of a reading statement; for few of them, as they are loaded at once."""
         try:
             return (self._snapshot() or self._reader).fetch(statement, values)
-        except sqlite3.Error as error:
+        except schema.FAULTS as error:
             raise schema.translate(error, self.database) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -144,7 +144,7 @@ class Store:
         connection = schema.connect(self.database, write=False)
         try:
             yield from connection.execute(statement, values)
-        except sqlite3.Error as error:
+        except schema.FAULTS as error:
             raise schema.translate(error, self.database) from error
         finally:
             connection.close()
@@ -383,7 +383,7 @@ class Store:
             orphans = connection.execute("SELECT * FROM pragma_foreign_key_check LIMIT 20")
             found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
             found += problems(connection, but=("derived",) if quick else ()) if self.checksums.kept else []
-        except sqlite3.Error as error:
+        except schema.FAULTS as error:
             found = [str(error)]
         finally:
             connection.close()
