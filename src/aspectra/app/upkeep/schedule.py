@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from aspectra.app.settings import state_file
+from aspectra.base.files import make_folder, write_durably
 from aspectra.papers.library.row_sums import damaged
 from aspectra.papers.library.store import Store
 
@@ -37,10 +38,8 @@ def check_if_due(library: Store) -> bool:
     known.pop(name, None)
     kept = dict(list(known.items())[-_MOST + 1 :]) | {name: time.time()}
     with contextlib.suppress(OSError):  # then it is checked again the next time
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{_NAME}.{os.getpid()}")
-        part.write_text(json.dumps(kept), encoding="utf-8")
-        part.replace(path)
+        make_folder(path.parent)
+        write_durably(path, json.dumps(kept))
     return True
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, LibraryNotFound, UsageError
+from aspectra.base.files import disk, make_folder
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import row_sums
 from aspectra.papers.library.lock import WriterLock, hold
@@ -24,15 +25,14 @@ __all__ = [
     "connect",
     "create",
     "create_tables",
-    "flush",
     "translate",
     "writable",
 ]
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
 FORMAT = 4
-
-
+# Damaged text is no error of SQLite's, but of whoever decodes it: rows, and messages that quote the schema.
+FAULTS = (sqlite3.Error, UnicodeDecodeError)
 _FULL = "free some space, then run the same command again"
 _RESTORE = (
     "aspectra doctor --verify names the damage; aspectra restore FILE brings back a backup, or make a new "
@@ -43,10 +43,7 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT
 _DAMAGED |= {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT}
 _OURS = ("library.db", ".library.db.new", "writer.lock")  # what an interrupted `init` leaves
 _LEAST_SPACE = 1 << 16  # bytes; SQLite's shared memory takes half of it
-
-
-# Damaged text is no error of SQLite's, but of whoever decodes it: rows, and messages that quote the schema.
-FAULTS = (sqlite3.Error, UnicodeDecodeError)
+_NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 
 def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> AspectraError:
@@ -73,9 +70,6 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> Aspectra
             f"{path} is in use by another program", why=text, hint="wait until it has finished"
         )
     return AspectraError(f"the database {path} failed", why=text, hint="aspectra doctor --verify")
-
-
-_NO_ROOM = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 
 def writable(connection: sqlite3.Connection, path: Path) -> None:
@@ -114,14 +108,14 @@ def create(folder: Path) -> None:
             hint=f"aspectra init --library {folder / 'library'}",
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with WriterLock(folder, "init"):
             if half_made(database):
                 for ending in ("", "-wal", "-shm", "-journal"):
                     folder.joinpath(f"library.db{ending}").unlink(missing_ok=True)
             if not database.exists():  # another `init` may have been quicker
                 _create(database)
-        flush(folder.parent)
+        disk().sync_folder(folder.parent)
     except OSError as error:
         raise AspectraError(f"cannot make a library at {folder}", why=error.strerror or str(error)) from error
     except sqlite3.Error as error:
@@ -150,20 +144,9 @@ def _create(path: Path) -> None:
         connection.execute("COMMIT")
     finally:
         connection.close()
-    flush(part)
-    part.rename(path)
-    flush(path.parent)
-
-
-def flush(path: Path) -> None:
-    """Write a file, or the names in a folder, to the disk, where the system can do that."""
-    if path.is_dir() and os.name != "posix":  # elsewhere folders cannot be opened
-        return
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    disk().sync(part)
+    disk().replace(part, path)
+    disk().sync_folder(path.parent)
 
 
 def half_made(path: Path) -> bool:

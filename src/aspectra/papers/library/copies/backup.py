@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from aspectra.base.errors import AspectraError, BadInput, LibraryCorrupt, UsageError
+from aspectra.base.files import disk
 from aspectra.papers.library import schema
 from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.row_sums import SUMMED, problems
@@ -58,9 +59,9 @@ def back_up(library: Store, target: Path) -> Path:
                 why="; ".join(found[:3]),
                 hint="aspectra restore FILE brings back an earlier backup",
             )
-        schema.flush(part)
-        part.replace(target)
-        schema.flush(target.absolute().parent)
+        disk().sync(part)
+        disk().replace(part, target)
+        disk().sync_folder(target.absolute().parent)
     except sqlite3.Error as error:
         raise schema.translate(error, target) from error
     except OSError as error:
@@ -124,7 +125,7 @@ def exchange(file: Path, folder: Path) -> Path | None:
     with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copied:
         copied.execute("PRAGMA application_id = 0")
         copied.execute("PRAGMA journal_mode = WAL")
-    schema.flush(part)
+    disk().sync(part)
     kept = None
     if _has_papers(folder):
         kept = next(name for n in count(1) if not (name := folder / _OLD.format(n)).exists())
@@ -140,8 +141,8 @@ def exchange(file: Path, folder: Path) -> Path | None:
     (folder / "generations" / "CURRENT").unlink(missing_ok=True)
     if kept is not None:
         _keep(database, kept)
-    part.replace(database)
-    schema.flush(folder)
+    disk().replace(part, database)
+    disk().sync_folder(folder)
     return kept
 
 
@@ -153,7 +154,7 @@ def _keep(database: Path, kept: Path) -> None:
         import shutil
 
         shutil.copy2(database, kept)
-        schema.flush(kept)
+        disk().sync(kept)
 
 
 def _log_moved(database: Path) -> bool:
