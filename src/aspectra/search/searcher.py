@@ -14,7 +14,7 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt, ViewMismatch
 from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
-from aspectra.search.conditions.attributes.prompted import know_lenses
+from aspectra.search.conditions.attributes.labels.prompted import know_lenses
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan

@@ -120,8 +120,8 @@ def _evaluated(node: ast.expr, module: Any) -> Any:
 
 def made() -> list[tuple[re.Pattern[Any], str]]:
     """(pattern, mode) of those that are put together from data or arguments when they are first needed."""
-    from aspectra.search.conditions.attributes import source
-    from aspectra.search.conditions.attributes.keyword import Term
+    from aspectra.search.conditions.attributes.content.keyword import Term
+    from aspectra.search.conditions.attributes.labels import source
     from aspectra.views.lenses import _layout, language
     from aspectra.views.lenses._cues import CueLens
     from aspectra.views.lenses.protocol import LENSES

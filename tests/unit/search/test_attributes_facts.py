@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.search.conditions.attributes.keyword import FORM_GRADE, Term, inflections
+from aspectra.search.conditions.attributes.content.keyword import FORM_GRADE, Term, inflections
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.venue import venue_grade
+from aspectra.search.conditions.attributes.record.venue import venue_grade
 from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.conditions.attributes.length import ARTICLE_EDGE, WORDS_PER_MINUTE
+from aspectra.search.conditions.attributes.labels.length import ARTICLE_EDGE, WORDS_PER_MINUTE
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.length import HAN_WORDS
 from aspectra.views.lenses.protocol import LENSES, LensValues

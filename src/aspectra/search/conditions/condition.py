@@ -13,7 +13,7 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
-__all__ = ["LONGEST_VALUE", "MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Relation"]
+__all__ = ["LONGEST_VALUE", "MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Exemption", "Relation"]
 __all__ += ["as_names", "check_conditions", "distinct", "limits"]
 
 LONGEST_VALUE = 1000  # characters of a condition's value
@@ -25,6 +25,21 @@ MEETS = 0.5
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 
 
+class Exemption(Value, frozen=True):
+    """What exempts a paper from a condition: *nothing before 2018 except SemEval* has ``venue=SemEval``.
+
+    Attributes:
+        attribute, value: as in :class:`Condition`.
+    """
+
+    attribute: str
+    value: str
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "value", self.value.strip())
+        ATTRIBUTES.get(self.attribute).check(self.value)
+
+
 class Condition(Value, frozen=True):
     """One constraint or preference about the papers themselves, whatever they are about.
 
@@ -34,6 +49,7 @@ class Condition(Value, frozen=True):
         value: as that attribute writes its values: ``zh``, ``<=paragraph``, ``>=2021`` ...
         relation: ``require`` and ``exclude`` filter; ``prefer`` and ``avoid`` raise and lower by degrees.
         words: the words of the query that it was read from, or "".
+        unless: papers that have one of these are exempt: the condition neither drops nor moves them.
 
     Raises:
         UsageError: the relation, the attribute or the value is unknown.
@@ -46,6 +62,7 @@ class Condition(Value, frozen=True):
     value: str
     relation: Relation = "prefer"
     words: str = ""
+    unless: tuple[Exemption, ...] = ()
 
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
@@ -72,24 +89,32 @@ class Condition(Value, frozen=True):
         >>> Condition("language", "zh", "avoid").spelling
         'avoid language=zh'
         """
-        return f"{self.relation} {self.attribute}={self.value}"
+        exempt = "; ".join(f"{e.attribute}={e.value}" for e in self.unless)
+        return f"{self.relation} {self.attribute}={self.value}" + (f" unless {exempt}" if exempt else "")
 
     @classmethod
     def parse(cls, spelling: str) -> Condition:
         """From its spelling: ``avoid language=zh``; ``prefer`` may be left out.
 
+        >>> Condition.parse("exclude year=<=2017 unless venue=SemEval").unless
+        (Exemption(attribute='venue', value='SemEval'),)
+
         Raises:
             UsageError: not of that form, or an unknown relation, attribute or value.
         """
         check_length("characters in a condition", spelling, 2 * LONGEST_VALUE, hint="shorten its value")
-        found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", spelling, re.DOTALL)
-        if found is None:
+        stated, _, exempt = spelling.partition(" unless ")
+        found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", stated, re.DOTALL)
+        pairs = [part.partition("=") for part in exempt.split(";") if part.strip()]
+        if found is None or not all(equals for _, equals, _ in pairs):
             raise UsageError(
                 f"{spelling!r} is no condition",
                 why="write RELATION ATTRIBUTE=VALUE, as in: avoid source=blog",
             )
         relation, attribute, value = found.groups()
-        return cls(attribute, value, cast("Relation", relation or "prefer"))  # checked by __post_init__
+        unless = tuple(Exemption(name.strip(), what.strip()) for name, _, what in pairs)
+        # The relation is checked by __post_init__.
+        return cls(attribute, value, cast("Relation", relation or "prefer"), unless=unless)
 
 
 # Bounded before any of them is made.

@@ -2,7 +2,7 @@
 
 The text is the abstract and all sections; the title is counted only where there is nothing else. Counts are
 raw: what is short or long is decided by the condition (see
-:mod:`aspectra.search.conditions.attributes.length`).
+:mod:`aspectra.search.conditions.attributes.labels.length`).
 """
 
 from __future__ import annotations

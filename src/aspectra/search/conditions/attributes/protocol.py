@@ -80,6 +80,10 @@ class Attribute(Protocol):
         """
         return None
 
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """What in the record decided, for people: ``cited 120 times (record)``; "" where a span shows it."""
+        return ""
+
 
 def _words_in_file(name: str, language: str) -> str:
     """The words of one language in ``words/NAME.txt``, see :meth:`Attribute.words`."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from aspectra.search.conditions.attributes.length import WORDS_PER_MINUTE
+from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
 from aspectra.search.instructions.grammar.lexicon import joined_lines, table
 
 __all__ = ["Bound", "read_bound"]

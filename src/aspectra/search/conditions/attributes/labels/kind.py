@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aspectra.search.conditions.attributes._lensed import LensAttribute
+from aspectra.search.conditions.attributes.labels._lensed import LensAttribute
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses.kind import KindLens
 

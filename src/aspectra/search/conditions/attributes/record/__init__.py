@@ -1,0 +1,3 @@
+"""Attributes that a paper's record decides."""
+
+__all__: list[str] = []
