@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from aspectra.app.upkeep.checkup import Check
 from aspectra.base.errors import AspectraError, LibraryCorrupt
+from aspectra.base.files import disk
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.copies.salvage import REPAIRING, salvage
+from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.store import Store
 
 __all__ = ["repair"]
 
-_LEFT = ("generations/.building-*", "generations/.CURRENT.new", ".library.db.new*", REPAIRING)
+_LEFT = (".library.db.new*", REPAIRING)  # beside unfinished generations
 
 
 def repair(path: Path, *, progress: Progress = quiet) -> list[Check]:
@@ -57,12 +58,9 @@ def repair(path: Path, *, progress: Progress = quiet) -> list[Check]:
 def _remove_leftovers(path: Path) -> list[Check]:
     done = []
     with WriterLock(path, "repair"):
-        for pattern in _LEFT:
-            for left in path.glob(pattern):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-                done.append(
-                    Check("repair", "ok", f"removed {left.relative_to(path)}, left by a killed command")
-                )
+        for left in (*Generations(path).leftovers(), *(p for one in _LEFT for p in path.glob(one))):
+            disk().remove(left)
+            done.append(Check("repair", "ok", f"removed {left.relative_to(path)}, left by a killed command"))
         pointer = path / "generations" / "CURRENT"
         if pointer.is_dir() and not pointer.is_symlink():  # nothing of ours makes one
             pointer.rename(pointer.with_name("CURRENT.not-a-file"))

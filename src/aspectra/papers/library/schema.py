@@ -25,6 +25,7 @@ __all__ = [
     "connect",
     "create",
     "create_tables",
+    "problems",
     "translate",
     "writable",
 ]
@@ -207,6 +208,27 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     if found < 1:
         raise LibraryCorrupt(f"{path} states no format", hint="restore the library from a copy")
     return connection
+
+
+def problems(path: Path, *, quick: bool = False) -> list[str]:
+    """What is wrong with a database; empty when all is well.
+
+    Args:
+        path: of the database.
+        quick: leave out what takes longest: derived values, which are checked whenever they are read, and
+            comparing SQLite's indexes with their tables.
+    """
+    try:
+        with contextlib.closing(connect(path, write=False)) as db:
+            found = [row[0] for row in db.execute(f"PRAGMA {'quick' if quick else 'integrity'}_check(20)")]
+            orphans = db.execute("SELECT * FROM pragma_foreign_key_check LIMIT 20")
+            found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
+            (number,) = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+            if int(number) >= row_sums.SUMMED:
+                found += row_sums.problems(db, but=("derived",) if quick else ())
+    except FAULTS as error:
+        found = [str(error)]
+    return [one for one in found if one != "ok"]
 
 
 class Reader:

@@ -20,7 +20,7 @@ from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.inside import refuse_links
 from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.row_sums import SUMMED, RowSums, problems, track
+from aspectra.papers.library.row_sums import SUMMED, RowSums, track
 from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row
 from aspectra.papers.paper import Paper, normalise_title
 
@@ -51,6 +51,7 @@ class Store:
         self.database = self.folder / "library.db"
         refuse_links(self.folder)
         self._reader = schema.Reader(self.database)
+        self._idle: list[schema.Reader] = []  # of earlier snapshots: opening one takes half a millisecond
         self.generations = Generations(self.folder)
         self.checksums = RowSums(self.fetch, kept=int(self._format()) >= SUMMED)
         try:
@@ -72,7 +73,9 @@ class Store:
 
     def close(self) -> None:
         """Release the database; the object cannot be used afterwards."""
-        self._reader.connection.close()
+        for reader in (self._reader, *self._idle):
+            reader.connection.close()
+        self._idle.clear()
 
     def __enter__(self) -> Store:
         return self
@@ -159,7 +162,10 @@ class Store:
         if self._snapshot() is not None:
             yield
             return
-        reader = schema.Reader(self.database)
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = schema.Reader(self.database)
         try:
             reader.fetch("BEGIN")  # the first reading statement takes the snapshot
             reader.fetch("SELECT value FROM meta WHERE key = 'revision'")
@@ -168,10 +174,13 @@ class Store:
                 yield
             finally:
                 _SNAPSHOT.reset(token)
-        except sqlite3.Error as error:
-            raise schema.translate(error, self.database) from error
-        finally:
+                reader.fetch("ROLLBACK")
+        except BaseException as error:
             reader.connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise schema.translate(error, self.database) from error
+            raise
+        self._idle.append(reader)
 
     def _snapshot(self) -> schema.Reader | None:
         held = _SNAPSHOT.get()
@@ -376,18 +385,7 @@ class Store:
             quick: leave out what takes longest: derived values, which are checked whenever they are read, and
                 comparing SQLite's indexes with their tables.
         """
-        connection = schema.connect(self.database, write=False)
-        try:
-            how = "quick_check" if quick else "integrity_check"
-            found = [row[0] for row in connection.execute(f"PRAGMA {how}(20)")]
-            orphans = connection.execute("SELECT * FROM pragma_foreign_key_check LIMIT 20")
-            found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
-            found += problems(connection, but=("derived",) if quick else ()) if self.checksums.kept else []
-        except schema.FAULTS as error:
-            found = [str(error)]
-        finally:
-            connection.close()
-        return [one for one in found if one != "ok"]
+        return schema.problems(self.database, quick=quick)
 
 
 def _same_given(one: str, other: str) -> bool:

@@ -16,7 +16,6 @@ from aspectra.base.errors import AspectraError, BadInput, LibraryCorrupt, UsageE
 from aspectra.base.files import disk
 from aspectra.papers.library import schema
 from aspectra.papers.library.lock import WriterLock
-from aspectra.papers.library.row_sums import SUMMED, problems
 from aspectra.papers.library.store import Store
 
 __all__ = ["back_up", "exchange", "restore"]
@@ -52,7 +51,7 @@ def back_up(library: Store, target: Path) -> Path:
         with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copied:
             copied.execute("PRAGMA journal_mode = DELETE")
             copied.execute(f"PRAGMA application_id = {_MARK}")
-        found = _faults(part)
+        found = schema.problems(part)
         if found:
             raise LibraryCorrupt(
                 f"{library.database} is damaged, so no backup was made of it",
@@ -203,18 +202,8 @@ def _check(file: Path) -> None:
         BadInput: always then.
     """
     try:
-        found = _faults(file)
+        found = schema.problems(file)
     except LibraryCorrupt as error:
         raise BadInput(f"{file} is no backup of a library", why=error.why or error.what) from error
-    except sqlite3.Error as error:
-        raise BadInput(f"{file} is no sound backup", why=str(error), hint="use another backup") from error
     if found:
         raise BadInput(f"{file} is damaged", why="; ".join(found[:3]), hint="use another backup")
-
-
-def _faults(file: Path) -> list[str]:
-    """What is wrong with a database; reads all of it."""
-    with contextlib.closing(schema.connect(file, write=False)) as held:
-        found = [row[0] for row in held.execute("PRAGMA integrity_check(20)")]
-        (number,) = held.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-        return [one for one in found if one != "ok"] + (list(problems(held)) if int(number) >= SUMMED else [])

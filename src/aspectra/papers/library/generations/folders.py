@@ -30,7 +30,7 @@ __all__ = ["FORMAT", "REBUILD", "Generations", "damaged"]
 FORMAT = 2  # of generations; 1 had no checksums that a reader could use
 REBUILD = "aspectra index --rebuild"
 _SUMS, _MANIFEST = "checksums", "manifest.json"
-_BUILDING, _REMOVING = ".building-", ".removing-"
+_BUILDING, _REMOVING, _POINTING = ".building-", ".removing-", ".CURRENT."
 _POINTER = re.compile(r"([0-9]{6,}) ([0-9a-f]{16})\n")
 _OLD_POINTER = re.compile(r"[0-9]{6,}\n?")  # of format 1
 _PLAIN = re.compile(r"[^/\\\0]+(/[^/\\\0]+)*")  # a file's name below its folder
@@ -218,10 +218,10 @@ class Generations:
                     disk().remove(path)
 
     def leftovers(self) -> list[Path]:
-        """Unfinished generations, and half removed ones, of processes that were killed."""
+        """Unfinished generations, half removed ones, and pointers to none, of processes that were killed."""
         out = []
-        for path in sorted(self.root.glob(".*-*")) if self.root.is_dir() else ():
-            if path.name.startswith((_BUILDING, _REMOVING)):
+        for path in sorted(self.root.glob(".*")) if self.root.is_dir() else ():
+            if path.name.startswith((_BUILDING, _REMOVING, _POINTING)):
                 with _locked(path) as free:
                     out += [path] if free else []
         return out
