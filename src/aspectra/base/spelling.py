@@ -10,10 +10,19 @@ from typing import Any
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["read_call", "read_member", "spell", "split_line"]
+__all__ = ["file_name", "read_call", "read_member", "spell", "split_line"]
 
 _PART = re.compile(r"\s*+([\w-]++)\s*+(?:\((.*)\))?\s*+", re.DOTALL)
 _OPTION = re.compile(r"""\s*+(\w++)\s*+=\s*+("[^"]*"|'[^']*'|[^,"'\s]*+(?:\s++[^,"'\s]++)*+)\s*+(?:,|$)""")
+
+
+def file_name(text: str) -> str:
+    """A name for a file: letters and digits stay, all else becomes ``-``.
+
+    >>> file_name("csfcube/method (pools)")
+    'csfcube-method--pools-'
+    """
+    return "".join(c if c.isalnum() else "-" for c in text)
 
 
 def split_line(text: str, sign: str) -> list[str]:

@@ -47,7 +47,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             raise UsageError(
                 f"the {cls.__name__.lower()} cannot be read",
                 why=str(error),
-                hint="mend that field; `$` is the whole, and what stands behind it is the way to the field",
+                hint="correct that field; `$.a.b` means the field b inside the field a",
             ) from error
 
     @classmethod

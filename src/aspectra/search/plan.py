@@ -82,7 +82,9 @@ class Search(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.probes:
-            raise UsageError("the search has no probes", hint='a search asks a view: view = "abstract@bm25"')
+            raise UsageError(
+                "the search has no probes", hint='name a view in each probe: view = "abstract@bm25"'
+            )
         check_length("probes in a search", self.probes, MOST_PROBES, hint="search with those that weigh most")
         for probe in self.probes:
             _check_probe(probe)

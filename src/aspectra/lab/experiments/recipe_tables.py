@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from aspectra.base.errors import UsageError
+from aspectra.base.spelling import file_name
 from aspectra.lab.evaluation.means import Score
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.reports.tables import SMALL_NOTE, Column, Number, Table, first_of, set_shown
@@ -58,7 +59,7 @@ def main_tables(outcomes: Sequence[Outcome], *, baseline: str = "") -> dict[str,
     out: dict[str, Table] = {}
     for (name, protocol), here in _places(outcomes).items():
         what = "pools" if protocol == "pool" else "collection"
-        file = "".join(c if c.isalnum() else "-" for c in f"{name}-{what}")
+        file = file_name(f"{name}-{what}")
         out[file] = main_table(f"{name} ({what})", here, baseline=baseline)
     return out
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from aspectra.base.checking import check_choice, unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest, digest_texts
-from aspectra.base.spelling import read_member
+from aspectra.base.spelling import file_name, read_member
 from aspectra.base.values import Value
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
@@ -230,5 +230,5 @@ def library_folder(
         corpus: from :func:`corpus_hash`.
         among: see :class:`Study`.
     """
-    name = "".join(c if c.isalnum() else "-" for c in benchmark.name.partition("/")[0])
+    name = file_name(benchmark.name.partition("/")[0])
     return libraries / f"{name}-{digest([corpus, settings.dumps(), *filter(None, [among])])[:10]}"

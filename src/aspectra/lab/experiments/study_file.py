@@ -126,7 +126,7 @@ def read_study_file(path: Path, data: Path, library: Path | None = None) -> Stud
     """
     try:
         given = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"the study {path} cannot be read", why=str(error)) from error
     known = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
     if library is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.progress import Progress, quiet
+from aspectra.base.spelling import file_name
 from aspectra.lab.evaluation.means import Labels, Score
 from aspectra.lab.experiments.execute import results, run_study
 from aspectra.lab.experiments.manifest import write_json
@@ -81,7 +82,7 @@ def run_study_file(
     manifests: dict[str, Any] = {}
     made = kept = 0
     for name, study in chosen.items():
-        place = folder / "".join(c if c.isalnum() else "-" for c in name)
+        place = folder / file_name(name)
         done = run_study(study, place, libraries, progress=progress, load=load, model=model)
         outcomes[name] = done.outcomes
         made, kept = made + done.made, kept + done.kept
