@@ -1,15 +1,18 @@
-"""Conditions on access."""
+"""Conditions on access: ``open`` to everybody, or ``fulltext`` in the library."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import check_class
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__: list[str] = []
+
+_VALUES = ("open", "fulltext")
+_SYNONYMS = {"open access": "open", "full text": "fulltext"}
 
 
 class AccessAttribute(Attribute):
@@ -18,13 +21,12 @@ class AccessAttribute(Attribute):
     name = "access"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse what is no kind of access.
 
         Raises:
-            UsageError: always then.
+            UsageError: with the values there are.
         """
-        if not value:
-            raise UsageError("the value of access is empty")
+        check_class(value, "access", _VALUES, _SYNONYMS)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""

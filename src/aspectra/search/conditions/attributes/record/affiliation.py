@@ -1,11 +1,11 @@
-"""Conditions on affiliation."""
+"""Conditions on where the authors work: the name of an institution or a country."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import check_name
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -18,13 +18,12 @@ class AffiliationAttribute(Attribute):
     name = "affiliation"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse a name without letters.
 
         Raises:
             UsageError: always then.
         """
-        if not value:
-            raise UsageError("the value of affiliation is empty")
+        check_name(value, "institution", "affiliation=INRIA")
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""

@@ -1,11 +1,11 @@
-"""Conditions on cites."""
+"""Conditions on what a paper cites: a title, an id, a DOI or an arXiv id."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import check_name
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -18,13 +18,12 @@ class CitesAttribute(Attribute):
     name = "cites"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse a name without letters or digits.
 
         Raises:
             UsageError: always then.
         """
-        if not value:
-            raise UsageError("the value of cites is empty")
+        check_name(value, "paper", "cites=Attention is all you need")
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""

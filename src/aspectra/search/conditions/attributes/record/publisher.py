@@ -1,11 +1,11 @@
-"""Conditions on publisher."""
+"""Conditions on who published a paper: ``ACM``, ``IEEE``, ``Springer`` ..."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import check_name
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -18,13 +18,12 @@ class PublisherAttribute(Attribute):
     name = "publisher"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse a name without letters.
 
         Raises:
             UsageError: always then.
         """
-        if not value:
-            raise UsageError("the value of publisher is empty")
+        check_name(value, "publisher", "publisher=IEEE")
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""

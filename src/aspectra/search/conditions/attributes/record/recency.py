@@ -1,15 +1,17 @@
-"""Conditions on recency."""
+"""Conditions on how recent a paper is, without a year: ``new`` or ``old``."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import check_class
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__: list[str] = []
+
+_VALUES = ("new", "old")
 
 
 class RecencyAttribute(Attribute):
@@ -18,13 +20,12 @@ class RecencyAttribute(Attribute):
     name = "recency"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse all but ``new`` and ``old``.
 
         Raises:
-            UsageError: always then.
+            UsageError: with the values there are.
         """
-        if not value:
-            raise UsageError("the value of recency is empty")
+        check_class(value, "recency", _VALUES, {})
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""

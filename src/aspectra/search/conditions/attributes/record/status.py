@@ -1,15 +1,25 @@
-"""Conditions on status."""
+"""Conditions on how a paper was published: ``preprint``, ``peer-reviewed``, ``journal`` ..."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import check_class
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__: list[str] = []
+
+STATUSES = ("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract", "retracted")
+_SYNONYMS = {
+    "peer reviewed": "peer-reviewed",
+    "refereed": "peer-reviewed",
+    "published": "peer-reviewed",
+    "poster": "abstract",
+    "demo": "abstract",
+    "late-breaking": "abstract",
+}
 
 
 class StatusAttribute(Attribute):
@@ -18,13 +28,12 @@ class StatusAttribute(Attribute):
     name = "status"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse what is no status.
 
         Raises:
-            UsageError: always then.
+            UsageError: with the values there are.
         """
-        if not value:
-            raise UsageError("the value of status is empty")
+        check_class(value, "status", STATUSES, _SYNONYMS)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""

@@ -1,15 +1,17 @@
-"""Conditions on venue rank."""
+"""Conditions on the rank of a venue: ``top``, ``a*``, ``q1``, ``impact factor > 5``."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import check_class, number_range
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__: list[str] = []
+
+_RANKS = ("top", "a*", "a", "b", "c", "q1", "q2", "q3", "q4")
 
 
 class VenueRankAttribute(Attribute):
@@ -18,13 +20,15 @@ class VenueRankAttribute(Attribute):
     name = "venue_rank"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse what is neither a rank nor a bound of the impact factor.
 
         Raises:
-            UsageError: always then.
+            UsageError: with the values there are.
         """
-        if not value:
-            raise UsageError("the value of venue_rank is empty")
+        low = value.casefold()
+        factor = low.removeprefix("impact factor")
+        if factor == low or number_range(factor) is None:
+            check_class(value, "rank of venues", _RANKS, {})
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""
