@@ -93,7 +93,8 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
         for line in hit.reasons():
             screen.line(safe(line, one_line=True), indent=indent)
     for found in hit.conditions:
-        if found.quote or not (explain or found.condition.filters):  # every paper shown passed the filters
+        told = found.quote or found.reason or found.exempt
+        if told or not (explain or found.condition.filters):  # every paper shown passed the filters
             screen.line(_condition_line(found), indent=indent)
     screen.line()
 
@@ -106,7 +107,10 @@ def _move(hit: Hit) -> str:
 
 def _condition_line(found: ConditionResult) -> str:
     said = f" “{_short(found.quote, 120)}”" if found.quote else ""
-    return f"{'✓' if found.met else '✗'} {safe(found.condition.spelling, one_line=True)}{said}"
+    if why := f"exempt: {found.exempt}" if found.exempt else found.reason:
+        said += f" ({_short(why, 120)})"
+    mark = "?" if found.grade is None and not found.exempt else "✓" if found.met else "✗"
+    return f"{mark} {safe(found.condition.spelling, one_line=True)}{said}"
 
 
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:

@@ -22,6 +22,8 @@ MOST_CONDITIONS = 64
 # The grade from which a paper meets a condition.
 MEETS = 0.5
 
+_NEXT = re.compile(r";(?=\s*+\w++\s*+=)")
+
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 
 
@@ -38,6 +40,11 @@ class Exemption(Value, frozen=True):
     def __post_init__(self) -> None:
         force_setattr(self, "value", self.value.strip())
         ATTRIBUTES.get(self.attribute).check(self.value)
+
+    @property
+    def spelling(self) -> str:
+        """As a condition spells it: ``venue=SemEval``."""
+        return f"{self.attribute}={self.value}"
 
 
 class Condition(Value, frozen=True):
@@ -78,6 +85,12 @@ class Condition(Value, frozen=True):
         return self.relation in ("require", "exclude")
 
     @property
+    def cheap(self) -> bool:
+        """Whether every paper can be graded by it and by what exempts from it, not candidates alone."""
+        names = (self.attribute, *(exempt.attribute for exempt in self.unless))
+        return all(ATTRIBUTES.get(name).cheap for name in names)
+
+    @property
     def sign(self) -> int:
         """+1 where the value is wanted, -1 where it is unwanted."""
         return 1 if self.relation in ("require", "prefer") else -1
@@ -89,7 +102,7 @@ class Condition(Value, frozen=True):
         >>> Condition("language", "zh", "avoid").spelling
         'avoid language=zh'
         """
-        exempt = "; ".join(f"{e.attribute}={e.value}" for e in self.unless)
+        exempt = "; ".join(e.spelling for e in self.unless)
         return f"{self.relation} {self.attribute}={self.value}" + (f" unless {exempt}" if exempt else "")
 
     @classmethod
@@ -105,7 +118,8 @@ class Condition(Value, frozen=True):
         check_length("characters in a condition", spelling, 2 * LONGEST_VALUE, hint="shorten its value")
         stated, _, exempt = spelling.partition(" unless ")
         found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", stated, re.DOTALL)
-        pairs = [part.partition("=") for part in exempt.split(";") if part.strip()]
+        # A semicolon that begins no exemption belongs to the value before it.
+        pairs = [part.partition("=") for part in _NEXT.split(exempt) if part.strip()]
         if found is None or not all(equals for _, equals, _ in pairs):
             raise UsageError(
                 f"{spelling!r} is no condition",
