@@ -13,10 +13,11 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
-__all__ = ["LONGEST_VALUE", "MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Exemption", "Relation"]
+__all__ = ["MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Exemption", "Relation"]
 __all__ += ["as_names", "check_conditions", "distinct", "limits"]
 
-LONGEST_VALUE = 1000  # characters of a condition's value
+_LONGEST_NAME = 1000  # characters of an attribute's name
+_LONGEST_SPELLING = 200_000
 MOST_CONDITIONS = 64
 
 # The grade from which a paper meets a condition.
@@ -38,13 +39,24 @@ class Exemption(Value, frozen=True):
     value: str
 
     def __post_init__(self) -> None:
-        force_setattr(self, "value", self.value.strip())
-        ATTRIBUTES.get(self.attribute).check(self.value)
+        force_setattr(self, "value", _checked(self.attribute, self.value))
 
     @property
     def spelling(self) -> str:
         """As a condition spells it: ``venue=SemEval``."""
         return f"{self.attribute}={self.value}"
+
+
+def _checked(attribute: str, value: str) -> str:
+    """The value without spaces around it.
+
+    Raises:
+        UsageError: there is no such attribute, or it has no such value.
+    """
+    known, value = ATTRIBUTES.get(attribute), value.strip()
+    check_length("characters in the value of a condition", value, known.longest, hint="shorten it")
+    known.check(value)
+    return value
 
 
 class Condition(Value, frozen=True):
@@ -74,10 +86,10 @@ class Condition(Value, frozen=True):
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
             raise unknown_name(f"unknown relation {self.relation!r}", self.relation, get_args(Relation))
-        for what, text in (("attribute", self.attribute), ("value", self.value)):
-            check_length(f"characters in the {what} of a condition", text, LONGEST_VALUE, hint="shorten it")
-        force_setattr(self, "value", self.value.strip())
-        ATTRIBUTES.get(self.attribute).check(self.value)
+        check_length(
+            "characters in the attribute of a condition", self.attribute, _LONGEST_NAME, hint="shorten it"
+        )
+        force_setattr(self, "value", _checked(self.attribute, self.value))
 
     @property
     def filters(self) -> bool:
@@ -115,7 +127,7 @@ class Condition(Value, frozen=True):
         Raises:
             UsageError: not of that form, or an unknown relation, attribute or value.
         """
-        check_length("characters in a condition", spelling, 2 * LONGEST_VALUE, hint="shorten its value")
+        check_length("characters in a condition", spelling, _LONGEST_SPELLING, hint="shorten its value")
         stated, _, exempt = spelling.partition(" unless ")
         found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", stated, re.DOTALL)
         # A semicolon that begins no exemption belongs to the value before it.

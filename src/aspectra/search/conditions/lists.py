@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import field
 
 from aspectra.base.values import Value
@@ -9,7 +11,6 @@ from aspectra.base.values import Value
 __all__ = ["SEPARATOR", "UserLists", "joined", "names_in"]
 
 SEPARATOR = " | "
-_LONGEST = 900  # characters of a joined value: less than a condition's value may have
 
 
 class UserLists(Value, frozen=True):
@@ -35,15 +36,15 @@ def names_in(value: str) -> list[str]:
     return [name for part in value.split("|") if (name := part.strip())]
 
 
-def joined(names: tuple[str, ...] | list[str]) -> str:
-    """Alternatives as one value, cut where it would be longer than a value may be.
+def joined(names: Iterable[str], longest: int = 900) -> str:
+    """Alternatives as one value; those that would make it longer are left out.
 
     >>> joined(["NeurIPS", "ICML"])
     'NeurIPS | ICML'
     """
     out: list[str] = []
     for name in dict.fromkeys(" ".join(one.replace("|", " ").split()) for one in names):
-        if sum(map(len, out)) + len(SEPARATOR) * len(out) + len(name) > _LONGEST:
+        if sum(map(len, out)) + len(SEPARATOR) * len(out) + len(name) > longest:
             break
         if name:
             out.append(name)

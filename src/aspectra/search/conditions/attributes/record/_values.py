@@ -1,17 +1,33 @@
-"""How conditions on records write their values: numbers, ranges, names and classes."""
+"""How conditions on records write their values, and how columns of a generation are graded."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import normalise_title
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.search.conditions.attributes.protocol import Attribute
+from aspectra.views.index.opened import Index
+from aspectra.views.view import Floats, Positions
 
-__all__ = ["check_class", "check_name", "number_range"]
+__all__ = ["RecordAttribute", "by_name", "check_class", "check_name", "has_words", "number_range", "phrases"]
+__all__ += ["stated"]
 
 _FORM = re.compile(r"\s*+(?:(>=|<=|>|<)\s*+(\d{1,9}+)|(\d{1,9}+)(?:\s*+\.\.\s*+(\d{1,9}+))?+)\s*+", re.ASCII)
 _LAST = 10**9
+
+
+class RecordAttribute(Attribute):
+    """An attribute that is decided by columns which indexes of older versions lack."""
+
+    def missing(self, value: str, index: Index) -> str:
+        """That the index is too old, or that no record states it."""
+        if index.keeps_records:
+            return super().missing(value, index)
+        return "the index was built by an older version, which kept less of the records: aspectra index"
 
 
 def number_range(value: str) -> tuple[int, int] | None:
@@ -55,3 +71,32 @@ def check_class(value: str, what: str, known: Sequence[str], synonyms: Mapping[s
     if named not in known:
         raise UsageError(f"{value!r} is no {what}", why="known: " + ", ".join(known))
     return named
+
+
+def phrases(words: str) -> tuple[str, ...]:
+    """The alternatives of a line of ``words/record_words.toml``."""
+    return tuple(words.split(" | "))
+
+
+def has_words(text: str, phrase: str) -> bool:
+    """Whether a phrase stands in a text as whole words; both normalised."""
+    return f" {phrase} " in f" {text} "
+
+
+def stated(index: Index, paper: Paper, column: str) -> str:
+    """A paper's text in a column, "" where it is not in the index."""
+    at = index.positions.get(paper.id)
+    codes, names = index.coded(column)
+    return "" if at is None else names[codes[at]]
+
+
+def by_name(index: Index, column: str, papers: Positions, grade: Callable[[str], float]) -> Floats:
+    """(papers,) what ``grade`` gives for each paper's text in a column; it is called once for each text."""
+    codes, names = index.coded(column)
+    if not names:
+        return np.full(len(papers), np.nan, np.float32)
+    chosen = codes[papers]
+    table = np.full(len(names), np.nan, np.float32)
+    for code in np.unique(chosen):
+        table[code] = grade(names[code])
+    return np.asarray(table[chosen], np.float32)

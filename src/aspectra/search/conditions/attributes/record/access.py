@@ -1,11 +1,16 @@
-"""Conditions on access: ``open`` to everybody, or ``fulltext`` in the library."""
+"""Conditions on access: ``open`` to everybody, or ``fulltext`` in the library.
+
+Open is what the record calls so, what is in arXiv, PubMed Central or the ACL Anthology, and what a host
+or a publisher lets everybody read; closed only what the record calls so.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.search.conditions.attributes.record._values import check_class
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record._values import RecordAttribute, by_name, check_class, stated
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -15,7 +20,7 @@ _VALUES = ("open", "fulltext")
 _SYNONYMS = {"open access": "open", "full text": "fulltext"}
 
 
-class AccessAttribute(Attribute):
+class AccessAttribute(RecordAttribute):
     """See the module."""
 
     name = "access"
@@ -29,8 +34,23 @@ class AccessAttribute(Attribute):
         check_class(value, "access", _VALUES, _SYNONYMS)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) NaN: nothing is known yet."""
-        return np.full(len(papers), np.nan, np.float32)
+        """(papers,) 1 or 0, NaN where nothing says whether it is open."""
+        if not index.keeps_records:
+            return np.full(len(papers), np.nan, np.float32)
+        if check_class(value, "access", _VALUES, _SYNONYMS) == "fulltext":
+            return np.asarray(index.full_text[papers], np.float32)
+        return by_name(index, "accesses", papers, _open)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """What says that it is open or closed."""
+        if check_class(value, "access", _VALUES, _SYNONYMS) == "open":
+            return stated(index, paper, "accesses")
+        held = paper.id in index.positions and bool(index.full_text[index.positions[paper.id]])
+        return "the library holds its full text" if held else "the library holds no full text of it"
+
+
+def _open(text: str) -> float:
+    return float(text.startswith("open")) if text else float("nan")
 
 
 ATTRIBUTES.register("access")(AccessAttribute())
