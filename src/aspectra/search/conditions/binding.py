@@ -47,7 +47,7 @@ def left_out_warnings(found: Iterable[tuple[Sequence[Condition], int]]) -> list[
     out = []
     for group, count in found:
         attribute = ATTRIBUTES.get(group[0].attribute)
-        papers = f"{count:,} paper{'s' if count > 1 else ''}"
+        papers, were = (f"{count:,} papers", "were") if count > 1 else ("1 paper", "was")
         said = " or ".join(f"[{condition.spelling}]" for condition in group)
-        out.append(f"{papers} of unknown {attribute.noun or attribute.name} were left out by {said}")
+        out.append(f"{papers} of unknown {attribute.noun or attribute.name} {were} left out by {said}")
     return out

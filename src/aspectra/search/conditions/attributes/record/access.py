@@ -34,12 +34,18 @@ class AccessAttribute(RecordAttribute):
         check_class(value, "access", _VALUES, _SYNONYMS)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 1 or 0, NaN where nothing says whether it is open."""
-        if not index.keeps_records:
+        """(papers,) 1 or 0, NaN where nothing says whether it is open, or there is no full text at all."""
+        if check_class(value, "access", _VALUES, _SYNONYMS) == "open":
+            return by_name(index, "accesses", papers, _open)
+        if not index.full_text.any():
             return np.full(len(papers), np.nan, np.float32)
-        if check_class(value, "access", _VALUES, _SYNONYMS) == "fulltext":
-            return np.asarray(index.full_text[papers], np.float32)
-        return by_name(index, "accesses", papers, _open)
+        return np.asarray(index.full_text[papers], np.float32)
+
+    def missing(self, value: str, index: Index) -> str:
+        """That there is no full text, or no record says what is open."""
+        if check_class(value, "access", _VALUES, _SYNONYMS) == "fulltext" and index.keeps_records:
+            return "the library holds no full text"
+        return super().missing(value, index)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """What says that it is open or closed."""

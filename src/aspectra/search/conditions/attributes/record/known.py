@@ -1,9 +1,9 @@
 """Conditions on papers that the user knows: by list (``have``, ``mine``, ``listed``), or one by its name.
 
-A list is one of the user's own (``papers`` of the settings: ids, DOIs, arXiv ids, titles); ``listed`` are the
-seeds of the query too. In a plan the papers stand behind its name: ``listed: owl | 10.1000/mice``. A paper is
-named by any of these identifiers, by its title, or as it is cited (*Smith 2019*, *Smith et al. 2019*), where
-one paper alone has that author and year.
+A list is one of the user's own (``paper_lists`` of the settings: ids, DOIs, arXiv ids, titles); ``listed``
+are the seeds of the query too. In a plan the papers stand behind its name: ``listed: owl | 10.1000/mice``. A
+paper is named by any of these identifiers, by its title, or as it is cited (*Smith 2019*, *Lee et al. 2019*),
+where one paper alone has that author and year.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class KnownAttribute(Attribute):
     """See the module."""
 
     name = "known"
+    noun = "paper"
     longest = 100_000
 
     def check(self, value: str) -> None:
@@ -89,9 +90,9 @@ class KnownAttribute(Attribute):
         """Which list is empty, or that the name means no paper."""
         named = value.casefold()
         if named == "listed":
-            return "no paper was given as a seed, and the settings list none under papers.listed"
+            return "no paper was given as a seed, and the settings list none under paper_lists.listed"
         if named in _LISTS:
-            return f"no list says which papers you mean: name them in the settings, under papers.{named}"
+            return f"no list says which papers you mean: name them in the settings, under paper_lists.{named}"
         return f"“{value}” names no paper of this library, or several"
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:

@@ -29,7 +29,7 @@ def _year_of_now(index: Index) -> int:
     """The year that ages are counted back from; 0 where no year is known."""
     if index not in _newest:
         known = index.years[index.years != 0]
-        newest = int(np.percentile(known, 100 - _MISPRINTED, method="lower")) if len(known) else 0
+        newest = int(np.percentile(known, 100 - _MISPRINTED, method="higher")) if len(known) else 0
         _newest[index] = min(newest, datetime.now(UTC).year)
     return _newest[index]
 
