@@ -13,6 +13,7 @@ from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.store import Store
+from aspectra.search.conditions.lists import UserLists
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
@@ -37,7 +38,8 @@ class Library:
     Args:
         store: the papers, for whoever needs more than the methods here.
         model: the language model for steps that need one, or None; may be changed between two searches.
-        lanes: calls to it under way at once; may be changed too.
+        lanes: calls to it under way at once; may be changed too, as may ``lists``, the user's lists of venues
+            and papers that conditions name.
 
     >>> len(library)  # in these examples: three papers, in folder / "papers.lib"
     3
@@ -45,15 +47,15 @@ class Library:
 
     def __init__(self, store: Store, *, model: ChatModel | None = None, lanes: int = 8) -> None:
         self.store = store
-        self.model = model
-        self.lanes = lanes
+        self.model, self.lanes = model, lanes
+        self.lists = UserLists()
 
     @cached_property
     def searcher(self) -> Searcher:
         """The searcher over the current index."""
         from aspectra.search.searcher import Searcher
 
-        return Searcher(self.store)
+        return Searcher(self.store, lists=self.lists)
 
     def __enter__(self) -> Library:
         return self

@@ -149,8 +149,11 @@ class Session:
                 hint=f"{how}, or {how} --demo for one with papers in it",
             )
         from aspectra.app.library import open_library
+        from aspectra.search.conditions.lists import UserLists
 
-        return open_library(path)
+        opened, settings = open_library(path), self.settings
+        opened.lists = UserLists(settings.venue_groups, settings.venue_ranks, settings.paper_lists)
+        return opened
 
 
 def _let_permissions_be_asked(session: Session) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec import field
+
 from aspectra.base.config import Config, find_project_file, setting
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value
@@ -73,6 +75,9 @@ class AddSettings(Value, frozen=True):
     ] = 100
 
 
+Lists = dict[str, tuple[str, ...]]
+
+
 class Settings(Value, frozen=True):
     """Every setting, in the tables of ``aspectra.toml``."""
 
@@ -85,6 +90,15 @@ class Settings(Value, frozen=True):
     search: SearchSettings = SearchSettings()
     llm: ModelProfile = ModelProfile()
     add: AddSettings = AddSettings()
+    venue_groups: Annotated[Lists, setting("your groups of venues, for conditions: venue=ml")] = field(
+        default_factory=dict
+    )
+    venue_ranks: Annotated[Lists, setting("your ranks of venues: venue_rank=top, a*, q1")] = field(
+        default_factory=dict
+    )
+    paper_lists: Annotated[
+        Lists, setting("your papers by id, DOI, arXiv id or title: known=have, mine, listed")
+    ] = field(default_factory=dict)
 
 
 def user_file() -> Path:

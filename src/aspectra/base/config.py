@@ -8,6 +8,7 @@ project's file may come with somebody else's work: what it names is used like th
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -81,9 +82,16 @@ class Key:
         return _PREFIX + self.name.replace(".", "_").upper()
 
     @property
+    def lists(self) -> bool:
+        """Whether it is a table of the user's own lists: name -> names."""
+        return get_origin(get_args(self.kind)[0]) is dict
+
+    @property
     def in_words(self) -> str:
         """What values it takes: ``a whole number, 0 or more``."""
         kind, meta = get_args(self.kind)
+        if self.lists:
+            return 'a table of lists, as { ml = ["NeurIPS", "ICML"] }'
         if get_origin(kind) is Literal:
             return "one of " + ", ".join(get_args(kind))
         named = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "text")
@@ -99,7 +107,8 @@ def keys_of(kind: type[Value], prefix: str = "") -> Iterator[Key]:
         else:
             meta = get_args(field.type)[1]
             extra: dict[str, bool] = meta.extra
-            yield Key(f"{prefix}{field.name}", field.type, field.default, meta.description, **extra)
+            default = {} if field.default is msgspec.NODEFAULT else field.default
+            yield Key(f"{prefix}{field.name}", field.type, default, meta.description, **extra)
 
 
 def find_key(keys: Mapping[str, Key], name: str, where: str = "") -> Key:
@@ -134,7 +143,10 @@ def parse_value(key: Key, value: Any, where: str, label: str = "") -> Any:
         UsageError: it is not of that type, or out of its limits.
     """
     given = value
-    if isinstance(value, str) and get_args(key.kind)[0] is not str:
+    if isinstance(value, str) and key.lists:
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            value = given = tomllib.loads(f"given = {value}")["given"]
+    elif isinstance(value, str) and get_args(key.kind)[0] is not str:
         given = value.strip()
         given = _WORDS.get(given.lower(), given) if get_args(key.kind)[0] is bool else given
     try:
@@ -152,7 +164,7 @@ def read_file(path: Path, keys: Mapping[str, Key]) -> dict[str, Any]:
         UsageError: not TOML, an unknown key, a wrong type, or a secret.
     """
     try:
-        loaded = list(_flatten(tomllib.loads(path.read_text(encoding="utf-8"))))
+        loaded = list(_flatten(tomllib.loads(path.read_text(encoding="utf-8")), keys))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -168,10 +180,13 @@ def read_file(path: Path, keys: Mapping[str, Key]) -> dict[str, Any]:
     return out
 
 
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(
+    table: Mapping[str, Any], keys: Mapping[str, Key], prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
     for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{name}.")
+        known = keys.get(f"{prefix}{name}")
+        if isinstance(value, dict) and not (known and known.lists):
+            yield from _flatten(value, keys, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 

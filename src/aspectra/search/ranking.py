@@ -106,22 +106,30 @@ class ConditionResult:
         grade: how far the paper has the value, 0 to 1; None where nothing is known.
         moved: what it added to the score; 0 for conditions that filter.
         quote: the span of the text that decided, or "".
+        reason: what in the record decided, or what is unknown, or "".
+        exempt: what exempts the paper from the condition (``venue=SemEval``), or "".
     """
 
     condition: Condition
     grade: float | None
     moved: float = 0.0
     quote: str = ""
+    reason: str = ""
+    exempt: str = ""
 
     @property
     def met(self) -> bool:
-        """Whether the paper is as the condition wants it."""
-        return (self.grade is not None and self.grade >= MEETS) == (self.condition.sign > 0)
+        """Whether the paper is as the condition wants it, or is exempt from it."""
+        return bool(self.exempt) or (self.grade is not None and self.grade >= MEETS) == (
+            self.condition.sign > 0
+        )
 
     def __str__(self) -> str:
         grade = "unknown" if self.grade is None else f"grade {self.grade:.2f}"
         moved = "" if self.condition.filters else f", {self.moved:+.3f}"
-        return f"[{self.condition.spelling}] {'met' if self.met else 'not met'}: {grade}{moved}"
+        met = f"exempt by {self.exempt}" if self.exempt else "met" if self.met else "not met"
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"[{self.condition.spelling}] {met}: {grade}{moved}{reason}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -131,6 +139,8 @@ class ConditionResult:
             "grade": None if self.grade is None else round(self.grade, 4),
             "moved": round(self.moved, 4),
             "quote": self.quote,
+            "reason": self.reason,
+            "exempt": self.exempt,
         }
 
 
@@ -204,6 +214,7 @@ class Ranking(Sequence[Hit]):
         seconds: how long it took.
         generation: the index generation that answered.
         steps: what each stage of the plan did, and what it cost.
+        not_applied: the conditions of which nothing is known of any paper, each with the reason.
 
     >>> ranking = library.search("owls at night")
     >>> ranking.ids[0], ranking[0].paper.title
@@ -216,6 +227,7 @@ class Ranking(Sequence[Hit]):
     seconds: float = 0.0
     generation: str = ""
     steps: tuple[Step, ...] = ()
+    not_applied: tuple[tuple[Condition, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -239,6 +251,8 @@ class Ranking(Sequence[Hit]):
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 4),
         }
+        if self.not_applied:
+            out["not_applied"] = [{"condition": c.spelling, "why": why} for c, why in self.not_applied]
         if self.steps:
             out["steps"] = [step.to_dict() for step in self.steps]
         if self.simulated:

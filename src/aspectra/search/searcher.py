@@ -15,6 +15,9 @@ from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
+from aspectra.search.conditions.binding import bound_conditions, left_out_warnings
+from aspectra.search.conditions.grading import without_data
+from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan
@@ -69,6 +72,7 @@ class Searcher:
         load: makes an encoder from its specification.
         model: the language model of stages; None where none of them needs one.
         lanes: calls to it under way at once.
+        lists: of venues and papers that the user keeps, for conditions that name them; may be replaced.
 
     >>> with Searcher(library.store) as searcher:
     ...     searcher.search("owls at night", limit=1).ids
@@ -82,10 +86,12 @@ class Searcher:
         *,
         model: ChatModel | None = None,
         lanes: int = 16,
+        lists: UserLists | None = None,
     ) -> None:
         self.library = library
         self.model = model
         self.lanes = lanes
+        self.lists = lists or UserLists()
         know_lenses(library)
         self._load = load
         self._engine: Engine | None = None
@@ -225,7 +231,8 @@ class Searcher:
             views = self._view_names(engine.index)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
             order = publication_order(plan.search, engine.index)
-        return replace(plan, conditions=(*plan.conditions, *order)) if order else plan
+            bound = bound_conditions(plan.conditions, query.seeds, engine.index, self.lists)
+        return replace(plan, conditions=(*bound, *order))
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
         """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.
@@ -314,8 +321,12 @@ class Searcher:
             warnings.append(
                 f"{stale} hit(s) changed since they were indexed and are not quoted: aspectra index"
             )
+        unapplied = tuple(without_data(engine.index, plan.conditions))
+        warnings += [f"not applied: [{condition.spelling}]: {why}" for condition, why in unapplied]
+        warnings += left_out_warnings(engine.left_out(plan))
         seconds = perf_counter() - clock
-        return Ranking(plan, hits, tuple(warnings), seconds, engine.index.folder.name, result.steps)
+        name = engine.index.folder.name
+        return Ranking(plan, hits, tuple(warnings), seconds, name, result.steps, unapplied)
 
     def why_not(self, plan: Plan, paper_id: str) -> WhyNot:
         """Why a paper is not among a plan's hits.

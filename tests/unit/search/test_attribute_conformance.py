@@ -21,16 +21,28 @@ from fake_encoder import FakeEncoder
 
 # Attribute -> values that mean something, and values that mean nothing.
 VALUES: dict[str, tuple[list[str], list[str]]] = {
+    "access": (["open", "fulltext"], ["", "closed"]),
+    "affiliation": (["INRIA", "industry", "Chinese universities"], ["", " ", "!!"]),
     "audience": (["lay", "expert", "student"], ["", "5"]),
-    "author": (["Lovelace", "Ada Lovelace", "Lovelace, Ada", "Nobody Known"], ["", " ", "!!"]),
+    "author": (["Lovelace", "same", "Ada Lovelace", "Lovelace, Ada", "Nobody Known"], ["", " ", "!!"]),
+    "citations": ([">=50", ">100", "<20", "5..10", "0", "high", "low"], ["", "many", "10..5", ">= -1"]),
+    "cites": (["Attention is all you need", "owl", "10.1000/owl"], ["", " ", "!!"]),
     "format": (["code", "qa", "manual", "prose", "list"], ["", "5"]),
     "keyword": (["owl", "Owls", "--all", "C++", "barn owl", "老鼠", "BERT", "of"], ["", " ", "++"]),
     "kind": (["survey", "method", "dataset", "theory", "evaluation", "position"], ["", "5"]),
+    "known": (["have", "mine", "listed", "Smith 2019"], ["", " ", "!!"]),
     "language": (["en", "zh", "zh-Hant", "pt-BR", "sw"], ["", "E", "Chinese language", "12"]),
     "length": (["sentence", "paragraph", "article", "<=200 words", ">=1 minute"], ["", "5", "<=long"]),
+    "publisher": (["ACM", "MDPI"], ["", " ", "!!"]),
+    "recency": (["new", "old"], ["", "2020"]),
     "source": (["blog", "forum", "news", "scholarly", "name:Owl Weekly"], ["", "5"]),
+    "status": (["preprint", "peer-reviewed", "journal", "conference", "Poster", "retracted"], ["", "5"]),
     "venue": (["Birds", "ACL", "*ir*", "Nowhere"], ["", " ", "!!"]),
-    "year": ([">=2020", "<=2019", "2018..2021", "2021"], ["", "recent", "2021..2019", ">=21"]),
+    "venue_rank": (["top", "A*", "q1", "impact factor > 5"], ["", "best", "impact factor high"]),
+    "year": (
+        [">=2020", "<2019", "2018..2021", "2021", ">=now-5", "now"],
+        ["", "recent", "2021..2019", ">=21", "now-"],
+    ),
 }
 PAPERS = [
     Paper(

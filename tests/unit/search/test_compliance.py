@@ -12,14 +12,21 @@ from aspectra.base.values import replace
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import apply_conditions, conditions_mask, lead
-from aspectra.search.plan import Plan
+from aspectra.search.conditions.condition import Condition, Exemption
+from aspectra.search.conditions.grading import (
+    apply_conditions,
+    conditions_mask,
+    lead,
+    unknown_papers,
+    without_data,
+)
+from aspectra.search.plan import Plan, Search
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.settings import IndexSettings
+from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 
 
@@ -196,3 +203,136 @@ def test_why_not_names_what_drops_a_paper_and_quotes_it(small, attribute):
     assert not any(r.drops for r in other.reasons)
     assert "among the hits" in other.describe()
     assert field_text(PAPERS[0], "title")[:4] == "alph"
+
+
+def unless(value="special"):
+    return (Exemption("given", value),)
+
+
+def test_what_is_exempt_is_neither_dropped_nor_moved(attribute):
+    attribute.table |= {"v": [0, 1, 0, 1], "special": [0, 0, 1, 1]}
+    assert _applied([Condition("given", "v", "require", "", unless())], SCORES[:4]).passed.tolist() == [
+        *(False, True, True, True)
+    ]
+    assert _applied([Condition("given", "v", "exclude", "", unless())], SCORES[:4]).passed.tolist() == [
+        *(True, False, True, True)
+    ]
+    wanted = _applied([Condition("given", "v", "prefer", "", unless())], SCORES[:4]).moves[0]
+    assert wanted[1] > 0 > wanted[0]
+    assert wanted[2] == wanted[3] == 0
+
+
+def test_what_exempts_from_one_of_several_alternatives_exempts_from_all(attribute):
+    attribute.table |= {"a": [1, 0, 0], "b": [0, 1, 0], "special": [0, 0, 1]}
+    both = [Condition("given", "a", "require"), Condition("given", "b", "require", "", unless())]
+    assert _applied(both, SCORES[:3]).passed.tolist() == [True, True, True]
+
+
+@given(
+    grades=st.lists(st.sampled_from([0.0, 0.4, 0.5, 1.0, np.nan]), min_size=2, max_size=12),
+    special=st.integers(0, 2**12 - 1),
+    relation=st.sampled_from(["require", "exclude", "prefer", "avoid"]),
+    cheap=st.booleans(),
+    possible=st.booleans(),
+)
+def test_a_mask_never_drops_what_passes(grades, special, relation, cheap, possible):
+    """Whichever of the condition and its exemption is slow to grade, and whatever is known quickly of it."""
+    exempt = [float(special >> n & 1) for n in range(len(grades))]
+    one, two = Given(), Given(cheap=cheap)
+    one.table["v"], two.table["special"] = grades, exempt
+    if possible:
+        two.possible = lambda value, index: np.array(two.table[value]) > 0
+    ATTRIBUTES._members |= {"given": one, "other": two}
+    try:
+        condition = Condition("given", "v", relation, "", (Exemption("other", "special"),))
+        index = FakeIndex(len(grades))
+        papers = np.arange(len(grades))
+        found = apply_conditions(index, [condition], papers, 1.0)
+        mask = conditions_mask(index, [condition])
+        assert mask is None or mask[found.passed].all()
+        assert condition.cheap == cheap
+        if cheap and condition.filters:
+            assert mask is None or mask.tolist() == found.passed.tolist()
+        whole = Condition("given", "v", relation, "", (Exemption("other", "all"),))
+        two.table["all"] = [1.0] * len(grades)
+        nothing = apply_conditions(index, [whole], papers, 1.0)  # exempting everybody is no condition
+        assert nothing.passed.all()
+        assert not nothing.moves[0].any()
+    finally:
+        del ATTRIBUTES._members["given"], ATTRIBUTES._members["other"]
+
+
+def test_what_nothing_is_known_of_is_not_applied(attribute):
+    attribute.table |= {"v": [np.nan] * 3, "w": [1, np.nan, 0]}
+    index = FakeIndex(3)
+    unknown, known = Condition("given", "v", "require"), Condition("given", "w", "require")
+    assert without_data(index, [unknown, known]) == [(unknown, "no paper of this library states its given")]
+    assert conditions_mask(index, [unknown]) is None
+    assert _applied([unknown], SCORES[:3]).passed.all()
+    assert conditions_mask(index, [unknown, known]).tolist() == [True, False, False]
+    assert unknown_papers(index, [unknown]) is None
+    assert unknown_papers(index, [known]).tolist() == [False, True, False]
+    assert unknown_papers(index, [Condition("given", "w", "exclude")]) is None
+
+
+def test_exempt_papers_are_not_left_out_for_lack_of_data(attribute):
+    attribute.table |= {"w": [1, np.nan, np.nan], "special": [0, 0, 1]}
+    condition = Condition("given", "w", "require", "", unless())
+    assert unknown_papers(FakeIndex(3), [condition]).tolist() == [False, True, False]
+
+
+def test_a_ranking_says_what_was_not_applied_and_who_was_left_out(small, attribute):
+    attribute.table |= {"v": [np.nan] * 3, "w": [1.0, np.nan, np.nan], "x": [1.0, 1.0, 0.0]}
+    unknown = Condition("given", "v", "require")
+    ranking = small.search("alpha", conditions=[unknown])
+    assert set(ranking.ids) == {"first", "second", "third"}
+    assert ranking.not_applied == ((unknown, "no paper of this library states its given"),)
+    assert ranking.to_dict()["not_applied"][0]["condition"] == "require given=v"
+    assert any("not applied: [require given=v]" in warning for warning in ranking.warnings)
+    assert ranking[0].conditions[0].reason == "given unknown"
+    ranking = small.search("alpha", conditions=[Condition("given", "w", "require")])
+    assert ranking.ids == ["first"]
+    assert "2 papers of unknown given were left out by [require given=w]" in ranking.warnings
+    both = [Condition("given", "w", "require"), Condition("given", "x", "exclude")]
+    ranking = small.search("alpha", conditions=both)  # the second is dropped by what it has
+    assert "1 paper of unknown given were left out by [require given=w]" not in ranking.warnings
+    assert "1 paper of unknown given was left out by [require given=w]" in ranking.warnings
+
+
+def test_a_hit_says_what_exempts_it_and_why_not_does_too(small, attribute):
+    attribute.table |= {"v": [0.0, 1.0, 0.0], "special": [1.0, 0.0, 0.0]}
+    attribute.reason = lambda value, paper, index: f"the record of {paper.id}"
+    condition = Condition("given", "v", "require", "", unless())
+    plan = small.plan(Query("alpha beta gamma", conditions=(condition,)), "bm25")
+    found = {hit.id: hit.conditions[0] for hit in small.run(plan)}
+    assert set(found) == {"first", "second"}
+    assert (found["first"].exempt, found["first"].met) == ("given=special", True)
+    assert (found["second"].exempt, found["second"].reason) == ("", "the record of second")
+    assert "exempt by given=special" in str(found["first"])
+    assert found["first"].to_dict()["exempt"] == "given=special"
+    assert "exempt" in small.why_not(plan, "first").describe()
+    assert small.why_not(plan, "third").reasons[0].drops
+    assert "the record of third" in small.why_not(plan, "third").describe()
+
+
+def test_slow_exemptions_are_graded_on_candidates(small, attribute):
+    slow = Given(cheap=False)
+    slow.table["special"] = [0.0, 0.0, 1.0]
+    ATTRIBUTES._members["other"] = slow
+    try:
+        attribute.table["v"] = [1.0, 0.0, 0.0]
+        condition = Condition("given", "v", "require", "", (Exemption("other", "special"),))
+        assert set(small.search("alpha", conditions=[condition]).ids) == {"first", "third"}
+    finally:
+        del ATTRIBUTES._members["other"]
+
+
+def test_exemptions_are_spelled_and_read_back(attribute):
+    written = Condition("given", "v", "exclude", "", (Exemption("given", "a; b"), Exemption("given", "c=d")))
+    assert written.spelling == "exclude given=v unless given=a; b; given=c=d"
+    assert Condition.parse(written.spelling) == written
+    assert Plan.loads(replace_conditions(written).to_toml()).conditions == (written,)
+
+
+def replace_conditions(condition):
+    return Plan((Search(probes=(Probe("abstract@bm25", text="owl"),)),), conditions=(condition,))

@@ -11,8 +11,11 @@ from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
+    from aspectra.search.conditions.condition import Condition
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
@@ -54,7 +57,7 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
         screen.line()
     places = len(str(len(ranking)))
     for hit in ranking:
-        _show_hit(screen, hit, places, explain=explain)
+        _show_hit(screen, hit, places, {condition for condition, _ in ranking.not_applied}, explain=explain)
     if not screen.quiet:
         from aspectra.search.conditions.grading import conditions_mask
 
@@ -68,7 +71,9 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
         screen.line(f"{shown} of {searched} · {ranking.seconds:.2f} s · {plan}", style="dim")
 
 
-def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
+def _show_hit(
+    screen: Screen, hit: Hit, places: int, unapplied: Collection[Condition], *, explain: bool
+) -> None:
     indent = places + 8
     year = str(hit.paper.year) if hit.paper.year else "   –"
     title = safe(hit.title, one_line=True) or _short(hit.paper.abstract, 160) or "(no title)"
@@ -93,7 +98,10 @@ def _show_hit(screen: Screen, hit: Hit, places: int, *, explain: bool) -> None:
         for line in hit.reasons():
             screen.line(safe(line, one_line=True), indent=indent)
     for found in hit.conditions:
-        if found.quote or not (explain or found.condition.filters):  # every paper shown passed the filters
+        if found.condition in unapplied:
+            continue
+        told = found.quote or found.reason or found.exempt
+        if told or not (explain or found.condition.filters):  # every paper shown passed the filters
             screen.line(_condition_line(found), indent=indent)
     screen.line()
 
@@ -106,7 +114,10 @@ def _move(hit: Hit) -> str:
 
 def _condition_line(found: ConditionResult) -> str:
     said = f" “{_short(found.quote, 120)}”" if found.quote else ""
-    return f"{'✓' if found.met else '✗'} {safe(found.condition.spelling, one_line=True)}{said}"
+    if why := f"exempt: {found.exempt}" if found.exempt else found.reason:
+        said += f" ({_short(why, 120)})"
+    mark = "?" if found.grade is None and not found.exempt else "✓" if found.met else "✗"
+    return f"{mark} {safe(found.condition.spelling, one_line=True)}{said}"
 
 
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:

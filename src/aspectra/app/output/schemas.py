@@ -52,6 +52,8 @@ class ConditionMet(_Part, frozen=True):
     grade: Grade | None
     moved: float
     quote: str
+    reason: str = ""
+    exempt: str = ""
 
 
 class Move(_Part, frozen=True, rename={"before": "from", "after": "to"}):
@@ -86,6 +88,7 @@ class Search(Document, frozen=True):
     hits: list[Hit]
     warnings: list[str]
     seconds: float
+    not_applied: list[dict[str, str]] = []
     steps: list[dict[str, Any]] = []
     simulated: bool = False
 

@@ -13,14 +13,17 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
-__all__ = ["LONGEST_VALUE", "MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Exemption", "Relation"]
+__all__ = ["MEETS", "MOST_CONDITIONS", "Condition", "Conditions", "Exemption", "Relation"]
 __all__ += ["as_names", "check_conditions", "distinct", "limits"]
 
-LONGEST_VALUE = 1000  # characters of a condition's value
+_LONGEST_NAME = 1000  # characters of an attribute's name
+_LONGEST_SPELLING = 200_000
 MOST_CONDITIONS = 64
 
 # The grade from which a paper meets a condition.
 MEETS = 0.5
+
+_NEXT = re.compile(r";(?=\s*+\w++\s*+=)")
 
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 
@@ -36,8 +39,24 @@ class Exemption(Value, frozen=True):
     value: str
 
     def __post_init__(self) -> None:
-        force_setattr(self, "value", self.value.strip())
-        ATTRIBUTES.get(self.attribute).check(self.value)
+        force_setattr(self, "value", _checked(self.attribute, self.value))
+
+    @property
+    def spelling(self) -> str:
+        """As a condition spells it: ``venue=SemEval``."""
+        return f"{self.attribute}={self.value}"
+
+
+def _checked(attribute: str, value: str) -> str:
+    """The value without spaces around it.
+
+    Raises:
+        UsageError: there is no such attribute, or it has no such value.
+    """
+    known, value = ATTRIBUTES.get(attribute), value.strip()
+    check_length("characters in the value of a condition", value, known.longest, hint="shorten it")
+    known.check(value)
+    return value
 
 
 class Condition(Value, frozen=True):
@@ -67,15 +86,21 @@ class Condition(Value, frozen=True):
     def __post_init__(self) -> None:
         if self.relation not in get_args(Relation):
             raise unknown_name(f"unknown relation {self.relation!r}", self.relation, get_args(Relation))
-        for what, text in (("attribute", self.attribute), ("value", self.value)):
-            check_length(f"characters in the {what} of a condition", text, LONGEST_VALUE, hint="shorten it")
-        force_setattr(self, "value", self.value.strip())
-        ATTRIBUTES.get(self.attribute).check(self.value)
+        check_length(
+            "characters in the attribute of a condition", self.attribute, _LONGEST_NAME, hint="shorten it"
+        )
+        force_setattr(self, "value", _checked(self.attribute, self.value))
 
     @property
     def filters(self) -> bool:
         """Whether papers are dropped, rather than moved."""
         return self.relation in ("require", "exclude")
+
+    @property
+    def cheap(self) -> bool:
+        """Whether every paper can be graded by it and by what exempts from it, not candidates alone."""
+        names = (self.attribute, *(exempt.attribute for exempt in self.unless))
+        return all(ATTRIBUTES.get(name).cheap for name in names)
 
     @property
     def sign(self) -> int:
@@ -89,7 +114,7 @@ class Condition(Value, frozen=True):
         >>> Condition("language", "zh", "avoid").spelling
         'avoid language=zh'
         """
-        exempt = "; ".join(f"{e.attribute}={e.value}" for e in self.unless)
+        exempt = "; ".join(e.spelling for e in self.unless)
         return f"{self.relation} {self.attribute}={self.value}" + (f" unless {exempt}" if exempt else "")
 
     @classmethod
@@ -102,10 +127,11 @@ class Condition(Value, frozen=True):
         Raises:
             UsageError: not of that form, or an unknown relation, attribute or value.
         """
-        check_length("characters in a condition", spelling, 2 * LONGEST_VALUE, hint="shorten its value")
+        check_length("characters in a condition", spelling, _LONGEST_SPELLING, hint="shorten its value")
         stated, _, exempt = spelling.partition(" unless ")
         found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", stated, re.DOTALL)
-        pairs = [part.partition("=") for part in exempt.split(";") if part.strip()]
+        # A semicolon that begins no exemption belongs to the value before it.
+        pairs = [part.partition("=") for part in _NEXT.split(exempt) if part.strip()]
         if found is None or not all(equals for _, equals, _ in pairs):
             raise UsageError(
                 f"{spelling!r} is no condition",

@@ -6,6 +6,9 @@ times the grade (wanted: up to +1; unwanted: down to -1). So a preference is wor
 papers from the field, whatever the probes' scale is for this query, and its opposite is worth the same with
 the other sign. Two papers with equal grades keep their order: a compliant paper that is less relevant never
 passes a compliant one that is more so.
+
+A paper that has what exempts from a condition is neither dropped nor moved by it. A condition of which
+nothing is known of any paper is not applied: see :func:`without_data`.
 """
 
 from __future__ import annotations
@@ -20,17 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.condition import MEETS, Condition
+from aspectra.search.conditions.condition import MEETS, Condition, Exemption
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "lead", "passes"]
+__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "lead", "passes"]
+__all__ += ["unknown_papers", "without_data"]
 
 _FIELD = 100  # papers that the best one is compared with
 _SHARPNESS = 10.0
-_REMEMBERED = 16  # conditions of one index: 350 kB each for 87,000 papers
+_REMEMBERED = 32  # conditions of one index: 350 kB each for 87,000 papers
 _graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], Floats]] = WeakKeyDictionary()
 _lock = Lock()
+
+Mask = NDArray[np.bool_]
+_Stated = Condition | Exemption  # an attribute and a value
 
 
 @dataclass(frozen=True)
@@ -39,38 +46,46 @@ class Graded:
 
     Attributes:
         passed: (candidates,) False for papers that are dropped.
-        moves: per condition (candidates,) what it adds to each score; zeros where it filters or
-            where the paper meets another value of the same attribute better.
+        moves: per condition (candidates,) what it adds to each score; zeros where it filters, where the paper
+            meets another value of the same attribute better, and where it is exempt.
         grades: per condition (candidates,) how far each paper has its value; NaN where nothing is known.
     """
 
-    passed: NDArray[np.bool_]
+    passed: Mask
     moves: list[NDArray[np.float64]]
     grades: list[Floats]
 
 
-def conditions_mask(index: Index, conditions: Sequence[Condition]) -> NDArray[np.bool_] | None:
+def conditions_mask(index: Index, conditions: Sequence[Condition]) -> Mask | None:
     """(all papers,) False where a paper surely breaks a ``require`` or ``exclude``; None where none filters.
 
     Conditions that are slow to grade are only bounded here and graded later, on candidates.
     """
-    mask: NDArray[np.bool_] | None = None
-    for condition in alternatives(conditions):
-        attribute = ATTRIBUTES.get(condition[0].attribute)
-        if not condition[0].filters:
+    mask: Mask | None = None
+    for group in alternatives(conditions):
+        if not group[0].filters or _nothing_known(index, group):
             continue
-        if attribute.cheap:
-            passed = passes(condition, [_of_all(index, c) for c in condition])
-        elif condition[0].relation == "require":
-            bounds = [attribute.possible(c.value, index) for c in condition]
-            known = [b for b in bounds if b is not None]
-            if len(known) < len(bounds):
-                continue
-            passed = np.logical_or.reduce(known)
-        else:
-            continue
-        mask = passed if mask is None else mask & passed
+        possible = _may_pass(index, group)
+        if possible is not None:
+            mask = possible if mask is None else mask & possible
     return mask
+
+
+def _may_pass(index: Index, group: list[Condition]) -> Mask | None:
+    """(all papers,) False where a filter surely drops them; None where that cannot be told quickly."""
+    attribute = ATTRIBUTES.get(group[0].attribute)
+    bounds: list[Mask | None]
+    if attribute.cheap:
+        bounds = [passes(group, [_of_all(index, c) for c in group])]
+    elif group[0].relation == "require":
+        bounds = [attribute.possible(c.value, index) for c in group]
+    else:
+        return None
+    for exempt in _exemptions(group):
+        by = ATTRIBUTES.get(exempt.attribute)
+        bounds.append(_of_all(index, exempt) >= MEETS if by.cheap else by.possible(exempt.value, index))
+    known = [bound for bound in bounds if bound is not None]
+    return np.asarray(np.logical_or.reduce(known)) if len(known) == len(bounds) else None
 
 
 def apply_conditions(
@@ -93,36 +108,88 @@ def apply_conditions(
     for group in alternatives(conditions):
         grades = [graded[c] for c in group]
         if group[0].filters:
-            passed &= passes(group, grades)
+            if not _nothing_known(index, group):
+                kept = passes(group, grades)
+                passed &= kept | exempt_from(index, group, papers, ~kept)
             continue
         table = np.stack(grades)
-        known = ~np.isnan(table).all(axis=0)
+        known: Mask = np.asarray(~np.isnan(table).all(axis=0))
         filled = np.nan_to_num(table, nan=-1.0)
         best = filled.argmax(axis=0)  # any of several wanted values will do
         # What nothing is known of is neither raised nor lowered.
+        known &= ~exempt_from(index, group, papers, known)
         share = np.where(known, 2.0 * _sharpen(np.maximum(filled.max(axis=0), 0.0)) - 1.0, 0.0)
         for number, condition in enumerate(group):
             moves[condition] += np.where(best == number, condition.sign * worth * share, 0.0)
     return Graded(passed, [moves[c] for c in conditions], [graded[c] for c in conditions])
 
 
-def _grades(index: Index, condition: Condition, papers: Positions) -> Floats:
-    attribute = ATTRIBUTES.get(condition.attribute)
+def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, among: Mask) -> Mask:
+    """(papers,) whether they have something that exempts them from any condition of a group.
+
+    Args:
+        index: the generation.
+        group: alternatives, see :func:`alternatives`; or one condition.
+        papers: (n,) positions.
+        among: (n,) the only ones that are graded; the others are False.
+    """
+    out = np.zeros(len(papers), dtype=np.bool_)
+    for exempt in _exemptions(group):
+        at = np.flatnonzero(among & ~out)
+        if len(at):
+            out[at] = _grades(index, exempt, papers[at]) >= MEETS
+    return out
+
+
+def _exemptions(group: Sequence[Condition]) -> list[Exemption]:
+    """What exempts from one of several alternatives exempts from all: they are one demand."""
+    return list(dict.fromkeys(exempt for condition in group for exempt in condition.unless))
+
+
+def without_data(index: Index, conditions: Sequence[Condition]) -> list[tuple[Condition, str]]:
+    """The conditions that are not applied, since no paper has the data, each with the reason in words."""
+    found = ((condition, _missing(index, condition)) for condition in conditions)
+    return [(condition, why) for condition, why in found if why]
+
+
+def _missing(index: Index, stated: _Stated) -> str:
+    """Why nothing is known of any paper, or ""."""
+    attribute = ATTRIBUTES.get(stated.attribute)
+    if attribute.cheap and not (len(index) and np.isnan(_of_all(index, stated)).all()):
+        return ""
+    return attribute.missing(stated.value, index)
+
+
+def _nothing_known(index: Index, group: Sequence[Condition]) -> bool:
+    return all(_missing(index, condition) for condition in group)
+
+
+def unknown_papers(index: Index, group: Sequence[Condition]) -> Mask | None:
+    """(all papers,) True where a ``require`` drops a paper because nothing is known of it.
+
+    None where the group does not require, is not applied, or is too slow to grade on all papers.
+    """
+    if group[0].relation != "require" or not all(c.cheap for c in group) or _nothing_known(index, group):
+        return None
+    unknown: Mask = np.asarray(np.isnan(np.stack([_of_all(index, c) for c in group])).all(axis=0))
+    return np.asarray(unknown & ~exempt_from(index, group, np.arange(len(index)), unknown))
+
+
+def _grades(index: Index, stated: _Stated, papers: Positions) -> Floats:
+    attribute = ATTRIBUTES.get(stated.attribute)
     return (
-        _of_all(index, condition)[papers]
-        if attribute.cheap
-        else attribute.grades(condition.value, index, papers)
+        _of_all(index, stated)[papers] if attribute.cheap else attribute.grades(stated.value, index, papers)
     )
 
 
-def _of_all(index: Index, condition: Condition) -> Floats:
-    """(papers,) grades by a cheap attribute; each condition is graded once."""
+def _of_all(index: Index, stated: _Stated) -> Floats:
+    """(papers,) grades by a cheap attribute; each value is graded once."""
     with _lock:
         known = _graded.setdefault(index, OrderedDict())
-        key = (condition.attribute, condition.value)
+        key = (stated.attribute, stated.value)
         if key not in known:
-            attribute = ATTRIBUTES.get(condition.attribute)
-            known[key] = attribute.grades(condition.value, index, np.arange(len(index)))
+            attribute = ATTRIBUTES.get(stated.attribute)
+            known[key] = attribute.grades(stated.value, index, np.arange(len(index)))
             if len(known) > _REMEMBERED:
                 known.popitem(last=False)
         known.move_to_end(key)
@@ -148,7 +215,7 @@ def alternatives(conditions: Sequence[Condition]) -> list[list[Condition]]:
     return groups
 
 
-def passes(group: list[Condition], grades: list[Floats]) -> NDArray[np.bool_]:
+def passes(group: list[Condition], grades: list[Floats]) -> Mask:
     """(papers,) whether a filter lets them through; the unknown meets nothing and breaks nothing."""
     best = np.nan_to_num(np.fmax.reduce(grades))
     return np.asarray(best >= MEETS if group[0].sign > 0 else best < MEETS)

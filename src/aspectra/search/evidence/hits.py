@@ -8,7 +8,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.condition import MEETS
+from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.conditions.grading import apply_conditions
 from aspectra.search.evidence.aspect_quotes import aspect_quotes
 from aspectra.search.evidence.passages import with_passages
@@ -18,9 +18,10 @@ from aspectra.search.ranking import ConditionResult, Evidence, ProbeScore
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.scoring.scores import score_exactly
 from aspectra.search.stages.protocol import Draft
+from aspectra.views.index.opened import Index
 from aspectra.views.view import Positions
 
-__all__ = ["Explainer", "quotes_of"]
+__all__ = ["Explainer", "exemption_of", "quotes_of", "reason_of"]
 
 
 class Explainer:
@@ -81,8 +82,28 @@ class Explainer:
             if self._plan.evidence and grade is not None and grade >= MEETS:
                 span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, self._index)
             quote = "" if span is None else field_text(paper, span.field)[span.start : span.end]
-            out.append(ConditionResult(condition, grade, moved, quote))
+            why = reason_of(condition, grade, paper, self._index)
+            exempt = exemption_of(condition, paper, self._index)
+            out.append(ConditionResult(condition, grade, moved, quote, why, exempt))
         return tuple(out)
+
+
+def reason_of(condition: Condition, grade: float | None, paper: Paper, index: Index) -> str:
+    """What in a paper's record decided on a condition, or that nothing is known: ``year unknown``; or ""."""
+    attribute = ATTRIBUTES.get(condition.attribute)
+    if grade is None:
+        return f"{attribute.noun or attribute.name} unknown"
+    return attribute.reason(condition.value, paper, index)
+
+
+def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
+    """What exempts a paper from a condition: ``venue=SemEval``; or ""."""
+    here = np.array([index.position(paper.id)])
+    for one in condition.unless:
+        found = ATTRIBUTES.get(one.attribute).grades(one.value, index, here)
+        if found[0] >= MEETS:
+            return one.spelling
+    return ""
 
 
 def quotes_of(

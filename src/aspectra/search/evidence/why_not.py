@@ -11,7 +11,8 @@ from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
-from aspectra.search.conditions.grading import alternatives, passes
+from aspectra.search.conditions.grading import alternatives, exempt_from, passes, without_data
+from aspectra.search.evidence.hits import exemption_of, reason_of
 from aspectra.search.plan import Plan
 from aspectra.search.scoring.engine import Engine
 
@@ -99,22 +100,34 @@ def why_not(engine: Engine, plan: Plan, paper_id: str, ids: Sequence[str]) -> Wh
         reasons.append(Reason("it is a seed of the search, or was hidden by hand", drops=True))
     if plan.within is not None and paper_id not in plan.within:
         reasons.append(Reason("it is not in the pool that is ranked", drops=True))
-    for group in alternatives(plan.conditions):
+    unapplied = dict(without_data(index, plan.conditions))
+    for condition, why in unapplied.items():
+        reasons.append(Reason(f"[{condition.spelling}] is not applied: {why}", drops=False))
+    for group in alternatives([c for c in plan.conditions if c not in unapplied]):
         grades = [ATTRIBUTES.get(c.attribute).grades(c.value, index, here) for c in group]
         drops = group[0].filters and not passes(group, grades)[0]
+        drops = drops and not exempt_from(index, group, here, np.ones(1, np.bool_))[0]
         for condition, grade in zip(group, grades, strict=True):
             span = ATTRIBUTES.get(condition.attribute).span(condition.value, paper, index)
             quote = "" if span is None else _sentence(field_text(paper, span.field), span.start, span.end)
-            reasons.append(_judge(condition, float(grade[0]), quote, drops))
+            exempt = exemption_of(condition, paper, index)
+            known = None if np.isnan(grade[0]) else float(grade[0])
+            told = reason_of(condition, known, paper, index)
+            reasons.append(_judge(condition, known, quote, told, exempt, drops=drops))
     reasons.sort(key=lambda r: not r.drops)
     return WhyNot(paper, ids.index(paper_id) + 1 if paper_id in ids else 0, plan.limit, tuple(reasons))
 
 
-def _judge(condition: Condition, grade: float, quote: str, drops: bool) -> Reason:
-    met = grade >= MEETS  # nothing known is not met
-    known = "nothing is known of it" if np.isnan(grade) else f"grade {grade:.2f}"
+def _judge(
+    condition: Condition, grade: float | None, quote: str, told: str, exempt: str, *, drops: bool
+) -> Reason:
+    met = grade is not None and grade >= MEETS  # nothing known is not met
+    known = "nothing is known of it" if grade is None else f"grade {grade:.2f}"
+    known += f" ({told})" if told else ""
     if condition.sign > 0 and not met:
         quote = ""  # a span with the value explains nothing here
+    if exempt:
+        return Reason(f"it is exempt from [{condition.spelling}]: {exempt}", drops, quote)
     verb = "breaks" if met != (condition.sign > 0) else "meets"
     return Reason(f"it {verb} [{condition.spelling}]: {known}", drops, quote)
 

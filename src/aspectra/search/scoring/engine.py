@@ -8,10 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.values import replace
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import apply_conditions, conditions_mask
+from aspectra.search.conditions.grading import (
+    alternatives,
+    apply_conditions,
+    conditions_mask,
+    unknown_papers,
+)
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
@@ -98,11 +103,28 @@ class Engine:
             mask[hidden] = False
         return mask
 
+    def left_out(self, plan: Plan) -> list[tuple[list[Condition], int]]:
+        """What a plan requires, with the papers that it drops only because nothing is known of them.
+
+        Papers that something else keeps out of the ranking do not count. What requires something that is slow
+        to grade is not among them.
+        """
+        out = []
+        for group in alternatives(plan.conditions):
+            unknown = unknown_papers(self.index, group)
+            if unknown is None or not unknown.any():
+                continue
+            others = tuple(c for c in plan.conditions if c not in group)
+            allowed = self.allowed(replace(plan, conditions=others))
+            count = int(np.count_nonzero(unknown if allowed is None else unknown & allowed))
+            out += [(group, count)] if count else []
+        return out
+
     def passing(self, plan: Plan, ids: Iterable[str]) -> list[str]:
         """Those of the papers that a plan may show: indexed, not excluded, and as its filters want them."""
         mask, known = self.allowed(plan), self.index.positions
         inside = [i for i in dict.fromkeys(ids) if i in known and (mask is None or mask[known[i]])]
-        filters = [c for c in plan.conditions if c.filters and not ATTRIBUTES.get(c.attribute).cheap]
+        filters = [c for c in plan.conditions if c.filters and not c.cheap]
         if not filters:
             return inside
         kept = apply_conditions(self.index, filters, self.positions(inside), 0.0).passed

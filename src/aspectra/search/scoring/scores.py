@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, lead
 from aspectra.search.plan import Search
@@ -99,7 +98,7 @@ def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, 
         return _fuse(index, how, allowed, depth)
     count = max(how.search.fusion.candidates, depth)
     fused = _fuse(index, how, allowed, count)
-    slow = [n for n, c in enumerate(how.conditions) if not ATTRIBUTES.get(c.attribute).cheap]
+    slow = [n for n, c in enumerate(how.conditions) if not c.cheap]
     if slow and len(fused.papers) > count:
         fused = fused.take(top_positions(fused.scores, count, index.id_order[fused.papers]))
     blank = np.zeros(len(fused.papers))

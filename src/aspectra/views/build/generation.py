@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import paper_columns, paper_from_row
+from aspectra.papers.record_facts import FACTS_VERSION
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
+from aspectra.views.build.records import RecordColumns
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
@@ -52,6 +54,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "settings": draft.settings.to_dict(),
         "views": draft.views,
         "lenses": draft.lenses,
+        "records": FACTS_VERSION,
     }
 
 
@@ -59,6 +62,7 @@ def _write_abstracts(draft: Draft) -> None:
     """Words of titles and abstracts, the columns of papers, and the units of ``sentences``."""
     columns: dict[str, list[Any]] = {"year": [], "venue": [], "language": [], "text_hash": []}
     spans: list[tuple[int, int, int]] = []
+    records = RecordColumns()
 
     def texts() -> Iterator[str]:
         total = len(draft.library)
@@ -70,6 +74,7 @@ def _write_abstracts(draft: Draft) -> None:
             text, _, units = paper_spans(paper)
             draft.ids.append(paper.id)
             draft.full.append(bool(full))
+            records.add(paper)
             spans.extend((Units.field_code(f), start, end) for f, start, end in units)
             draft.offsets.append(len(spans))
             for name, value in zip(
@@ -84,6 +89,7 @@ def _write_abstracts(draft: Draft) -> None:
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
     build_moments(draft.folder / name, draft.reference)
+    records.write(draft.folder, draft.library, draft.full)
     sentences = draft.folder / "sentences"
     sentences.mkdir()
     Units(np.array(draft.offsets, np.int64), np.array(spans, np.int32).reshape(-1, 3)).save(sentences)

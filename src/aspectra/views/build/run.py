@@ -16,6 +16,7 @@ from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
+from aspectra.papers.record_facts import FACTS_VERSION
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
 from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.draft import Draft, IndexReport
@@ -160,7 +161,7 @@ def _fixed(
         f"sentences/{SPLITTER_VERSION}",
         lens_state(settings.applied_lenses),
         *prompted_state(library),
-        f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION}",
+        f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
         reader_state(settings.readers),
         *(() if sample is None else sample),
     ]
@@ -170,7 +171,7 @@ def _fixed(
 def _state(library: Store, settings: IndexSettings, fixed: str) -> str:
     """Hash of everything that a generation depends on: equal state, nothing to do."""
     reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
-    parts = sorted({"text", "sections", "year", "venue", "language"} | reads)
+    parts = sorted({"text", "sections", "record"} | reads)
     columns = ", ".join(part_sql(part) for part in parts)
     rows = library.rows(f"SELECT p.id, {columns} FROM papers p ORDER BY p.pos")
     return digest_texts([fixed, *(json.dumps(row, ensure_ascii=False) for row in rows)])

@@ -30,6 +30,10 @@ from aspectra.views.view import ROLE_GROUPS, Floats, Positions
 
 __all__ = ["Generation"]
 
+_ALWAYS = ("venues", "languages")  # columns that generations of all versions have
+# What is loaded when it is first read.
+_ARRAYS = ("sample", "years", "text_hashes", "cited_by", "references", "full_text", "citations")
+
 
 class Generation:
     """One immutable generation, opened for reading until :meth:`close`.
@@ -97,7 +101,7 @@ class Generation:
         self.id_order = np.zeros(0, np.int32)
         for loaded in (self._units, self._lenses, self._roles, self._coded):
             loaded.clear()
-        for name in ("sample", "years", "text_hashes"):
+        for name in _ARRAYS:
             self.__dict__.pop(name, None)
         self.files.close()
         self._release()
@@ -128,11 +132,48 @@ class Generation:
         return self.files.whole("years")
 
     def coded(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
-        """Codes per paper and their names, for ``venues`` and ``languages``."""
+        """Codes per paper and their names, for ``venues`` and ``languages``.
+
+        Where the generation :attr:`keeps_records` also for ``publishers``, ``affiliations`` (a line each),
+        ``types``, ``origins`` and ``accesses``, see :class:`~aspectra.papers.record_facts.RecordFacts`; where
+        it does not, one empty name.
+        """
         with self._lock:
+            if column not in self._coded and column not in _ALWAYS and not self.keeps_records:
+                return np.zeros(len(self), np.int32), [""]
             if column not in self._coded:
                 self._coded[column] = self.files.whole(column), self.files.json(f"{column}.json")
             return self._coded[column]
+
+    @property
+    def keeps_records(self) -> bool:
+        """Whether it has the columns of what records state; generations of older versions have not."""
+        return "records" in self.manifest
+
+    @cached_property
+    def cited_by(self) -> NDArray[np.int32]:
+        """Citations of each paper as its record states them, -1 where it does not."""
+        return self._stated("cited_by", -1)
+
+    @cached_property
+    def references(self) -> NDArray[np.int32]:
+        """Number of references that each paper lists."""
+        return self._stated("references", 0)
+
+    @cached_property
+    def full_text(self) -> NDArray[np.bool_]:
+        """Whether the library holds each paper's full text."""
+        return self._stated("full_text", 0).astype(np.bool_)
+
+    @cached_property
+    def citations(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """(rows, targets) of the citations between papers: paper n cites ``targets[rows[n]:rows[n + 1]]``."""
+        if not self.keeps_records:
+            return np.zeros(len(self) + 1, np.int64), np.zeros(0, np.int32)
+        return self.files.whole("citation_rows"), self.files.whole("citations")
+
+    def _stated(self, name: str, absent: int) -> NDArray[Any]:
+        return self.files.whole(name) if self.keeps_records else np.full(len(self), absent, np.int32)
 
     @cached_property
     def text_hashes(self) -> StoredArray:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from aspectra.views.storage.arrays import save_array, save_json
 
-__all__ = ["sample_ids", "write_columns"]
+__all__ = ["sample_ids", "save_coded", "write_columns"]
 
 _SAMPLE = 1024
 
@@ -28,6 +28,14 @@ def sample_ids(ids: Iterable[str]) -> list[str]:
         return hashlib.blake2b(paper_id.encode("utf-8", "replace"), digest_size=8).digest()
 
     return heapq.nsmallest(_SAMPLE, ids, key=key)
+
+
+def save_coded(folder: Path, name: str, texts: Sequence[str]) -> None:
+    """Write a column of texts that repeat: the texts, and which one each paper has."""
+    names = sorted(set(texts))
+    code = {text: i for i, text in enumerate(names)}
+    save_array(folder / f"{name}.npy", np.array([code[text] for text in texts], dtype=np.int32))
+    save_json(folder / f"{name}.json", names)
 
 
 def write_columns(
@@ -59,9 +67,6 @@ def write_columns(
     for name, array in arrays.items():
         save_array(folder / f"{name}.npy", array)
     for column, plural in (("venue", "venues"), ("language", "languages")):
-        names = sorted(set(columns[column]))
-        code = {name: i for i, name in enumerate(names)}
-        save_array(folder / f"{plural}.npy", np.array([code[v] for v in columns[column]], dtype=np.int32))
-        save_json(folder / f"{plural}.json", names)
+        save_coded(folder, plural, columns[column])
     save_json(folder / "ids.json", ids)
     return chosen

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from aspectra.base.registry import Registry
 from aspectra.papers.paper import Paper
+from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
 from aspectra.views.view import Floats, Positions
@@ -33,11 +35,15 @@ class Attribute(Protocol):
         cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
             the best candidates of the probes are graded, among those :meth:`possible`.
         every: several wanted values must all be met; otherwise one of them will do.
+        longest: characters that a value may have.
+        noun: what is unknown of a paper whose grade is NaN, as in *venue unknown*; "" for the name.
     """
 
     name: str
     cheap: bool = True
     every: bool = False
+    noun: str = ""
+    longest: int = 1000
 
     def words(self, language: str) -> str:
         """Lines ``VALUE = phrase | phrase`` of the words by which people say the values, for the reader.
@@ -65,6 +71,27 @@ class Attribute(Protocol):
         A paper meets a condition from 0.5 on.
         """
         ...
+
+    def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
+        """The value with what only the query or the user's own lists know put in; by default as it is.
+
+        Called once, when a search is planned: ``same`` becomes the names of the seeds' authors.
+
+        Args:
+            value: as it was written.
+            seeds: ids of the query's seed papers.
+            index: the generation.
+            lists: of the user.
+        """
+        return value
+
+    def missing(self, value: str, index: Index) -> str:
+        """Why nothing is known of any paper, for people; "" where something is known of one.
+
+        A condition of which nothing is known is not applied. Called where all grades of a ``cheap`` attribute
+        are NaN, and for every other attribute.
+        """
+        return f"no paper of this library states its {self.noun or self.name}" if self.cheap else ""
 
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where the grade is surely 0; None where that cannot be told quickly.

@@ -1,11 +1,12 @@
 """Conditions on who wrote a paper: a family name, or a whole name.
 
 As in ``aspectra search --author``: a family name alone means anybody of that name; *A. Lovelace* and *Ada
-Lovelace* are taken as one person.
+Lovelace* are taken as one person. ``A | B`` is either of them, and ``same`` the authors of the seeds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["AuthorAttribute"]
 
+_SAME = "same"
 # Per generation, since reading it from a large library takes longer than a search.
 _unknown: WeakKeyDictionary[Index, NDArray[np.bool_]] = WeakKeyDictionary()
 
@@ -37,6 +40,7 @@ class AuthorAttribute(Attribute):
     """See the module."""
 
     name = "author"
+    noun = "authors"
 
     def check(self, value: str) -> None:
         """Refuse a name without letters.
@@ -47,11 +51,29 @@ class AuthorAttribute(Attribute):
         if not normalise_title(value):
             raise UsageError(f"{value!r} is no name", why="write a family name or a whole name")
 
+    def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
+        """``same`` as the names of the seeds' authors."""
+        if value.casefold() != _SAME or not seeds:
+            return value
+        names = [
+            name for paper in index.library.get_many(seeds, full=False).values() for name in paper.authors
+        ]
+        return joined(names) or value
+
+    def missing(self, value: str, index: Index) -> str:
+        """Why nobody is meant, or that no paper states its authors."""
+        if value.casefold() == _SAME:
+            return "there is no seed paper whose authors are known"
+        return "no paper of this library states its authors"
+
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 with that author, 0 without, NaN where no author is known."""
         known = index.positions
         out = np.where(_authorless(index), np.float32(np.nan), np.float32(0))
-        out[[known[i] for i in index.library.ids_by_author(value) if i in known]] = 1
+        for name in names_in(value) if value.casefold() != _SAME else ():
+            out[[known[i] for i in index.library.ids_by_author(name) if i in known]] = 1
+        if value.casefold() == _SAME:
+            out[:] = np.nan
         return np.asarray(out[papers], np.float32)
 
 

@@ -1,34 +1,186 @@
-"""Conditions on status."""
+"""Conditions on how a paper was published: ``preprint``, ``peer-reviewed``, ``journal`` ...
+
+The record's types of publication decide, then words of the venue, then where its identifiers lead: a paper
+with an arXiv id, and neither a venue nor another DOI, is a preprint. No record states peer review; journals
+and conferences are taken to have it (0.9), workshops by half (0.6), preprints, theses, reports and the press
+not to. A paper is retracted where its record or the beginning of its title says so. A paper of which one
+status is known is known not to have the others.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from aspectra.base.errors import UsageError
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.papers.paper import Paper, normalise_title
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
+from aspectra.search.conditions.attributes.record._values import (
+    RecordAttribute,
+    check_class,
+    has_words,
+    phrases,
+    stated,
+)
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
+__all__ = ["status_of"]
+
+STATUSES = ("preprint", "peer-reviewed", "journal", "conference", "workshop", "abstract", "retracted")
+_SYNONYMS = {
+    "peer reviewed": "peer-reviewed",
+    "refereed": "peer-reviewed",
+    "published": "peer-reviewed",
+    "poster": "abstract",
+    "demo": "abstract",
+    "late-breaking": "abstract",
+}
+_STATED, _BY_VENUE, _BY_IDS, _WEAK = 0.95, 0.8, 0.8, 0.6
+_REVIEWED = 0.9
+_WORDS = {name: frozenset(phrases(words)) for name, words in table_of_words("record_words")["status"].items()}
+_TYPED = tuple((name, _WORDS[f"{name}_types"]) for name in ("preprint", "abstract", "conference", "journal"))
 
 
-class StatusAttribute(Attribute):
+@lru_cache(maxsize=20_000)
+def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], str]:
+    """Status -> grade, and what decided; statuses of which nothing is known are left out.
+
+    Args:
+        types: of publication, as the column ``types`` has them.
+        venue: as printed.
+        origin: as the column ``origins`` has it.
+
+    >>> status_of("article-journal", "Journal of Owls", "")[0]["peer-reviewed"]
+    0.9
+    >>> status_of("", "", "arxiv|10.48550|")[1]
+    'it is in arXiv, and no venue is known'
+    """
+    kinds = {part for part in types.split("; ") if part}
+    found, why = ({}, "") if venue else _by_host(origin)
+    if not found:
+        found, why = _by_types(kinds, venue)
+    if not found:
+        found, why = _by_venue(normalise_title(venue))
+    if not found and not venue:
+        found, why = _by_origin(kinds, origin)
+    if found:
+        for name in STATUSES[:-1]:
+            found.setdefault(name, 0.0)
+    retracted = kinds & _WORDS["retracted_types"]
+    if retracted or "not retracted" in kinds:
+        found["retracted"] = 1.0 if retracted else 0.0
+    return found, why
+
+
+def _by_host(origin: str) -> tuple[dict[str, float], str]:
+    """What the host of the address says of a paper without a venue or a DOI of its own."""
+    _, prefix, host = [*origin.split("|"), "", "", ""][:3]
+    if host in _WORDS["preprint_hosts"] and prefix in ("", "10.48550", "10.2139", "10.1101"):
+        return {"preprint": _BY_IDS}, f"it is at {host}, and no venue is known"
+    return {}, ""
+
+
+def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
+    """What the types of publication say, each beside the venue where that says more."""
+    words = normalise_title(venue)
+    named = {name: sorted(kinds & wanted) for name, wanted in _TYPED}
+    if named["preprint"] or (_mentions(words, "preprint_venues") and not named["conference"]):
+        said = named["preprint"]
+        return {"preprint": _STATED}, f"record type {said[0]}" if said else f"venue {venue}"
+    if named["abstract"]:
+        return {"abstract": _STATED, "peer-reviewed": 0.4}, f"record type {named['abstract'][0]}"
+    if _mentions(words, "workshop_venues"):
+        return {"workshop": _STATED, "conference": 0.4, "peer-reviewed": _WEAK}, f"venue {venue}"
+    if named["conference"]:
+        both = (
+            {"journal": _WEAK} if named["journal"] and named["conference"][0] == "proceedings paper" else {}
+        )
+        return {
+            "conference": _STATED,
+            "peer-reviewed": _REVIEWED,
+            **both,
+        }, f"record type {named['conference'][0]}"
+    if named["journal"]:
+        return {"journal": _STATED, "peer-reviewed": _REVIEWED}, f"record type {named['journal'][0]}"
+    if other := sorted(kinds & _WORDS["unreviewed_types"]):
+        return {"peer-reviewed": 0.1}, f"record type {other[0]}"
+    return {}, ""
+
+
+def _by_venue(words: str) -> tuple[dict[str, float], str]:
+    """What words of the normalised venue say."""
+    if _mentions(words, "journal_proceedings"):
+        return {"journal": _BY_VENUE, "peer-reviewed": _REVIEWED}, f"venue {words}"
+    for name in ("conference", "journal"):
+        if _mentions(words, f"{name}_venues"):
+            return {name: _BY_VENUE, "peer-reviewed": _REVIEWED}, f"venue {words}"
+    return {}, ""
+
+
+def _by_origin(kinds: set[str], origin: str) -> tuple[dict[str, float], str]:
+    """What identifiers say of a paper without a venue."""
+    schemes, prefix, _ = [*origin.split("|"), "", "", ""][:3]
+    held = schemes.split()
+    if "arxiv" in held and prefix in ("", "10.48550"):
+        return {"preprint": _BY_IDS}, "it is in arXiv, and no venue is known"
+    if "acl" in held:
+        return {"conference": _WEAK, "peer-reviewed": _BY_IDS}, "it is in the ACL Anthology"
+    if "article" in kinds and not prefix:  # in CSL the type of preprints and working papers
+        return {"preprint": _WEAK}, "record type article, and no venue is known"
+    return {}, ""
+
+
+def _mentions(words: str, table: str) -> bool:
+    if not words:
+        return False
+    return not _WORDS[table].isdisjoint(words.split()) or any(
+        " " in phrase and has_words(words, phrase) for phrase in _WORDS[table]
+    )
+
+
+class StatusAttribute(RecordAttribute):
     """See the module."""
 
     name = "status"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse what is no status.
 
         Raises:
-            UsageError: always then.
+            UsageError: with the values there are.
         """
-        if not value:
-            raise UsageError("the value of status is empty")
+        check_class(value, "status", STATUSES, _SYNONYMS)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) NaN: nothing is known yet."""
-        return np.full(len(papers), np.nan, np.float32)
+        """(papers,) see the module; NaN where nothing is known."""
+        named = check_class(value, "status", STATUSES, _SYNONYMS)
+        columns = [index.coded(name) for name in ("types", "venues", "origins")]
+        key = np.zeros(len(papers), np.int64)
+        for codes, names in columns:
+            key = key * max(1, len(names)) + codes[papers]
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        table = np.full(len(first), np.nan, np.float32)
+        for number, at in enumerate(first):
+            texts = [names[codes[papers[at]]] for codes, names in columns]
+            table[number] = status_of(*texts)[0].get(named, np.nan)
+        return np.asarray(table[which], np.float32)
+
+    def missing(self, value: str, index: Index) -> str:
+        """That no record says of a paper whether it has this status."""
+        named = check_class(value, "status", STATUSES, _SYNONYMS)
+        if named == "retracted" and index.keeps_records:
+            return "no record of this library says which papers were retracted"
+        return super().missing(value, index)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """What decided."""
+        types = stated(index, paper, "types")
+        if check_class(value, "status", STATUSES, _SYNONYMS) == "retracted":
+            return (
+                "the record or the title says so" if "retracted" in types.replace("not retracted", "") else ""
+            )
+        return status_of(types, paper.venue, stated(index, paper, "origins"))[1]
 
 
 ATTRIBUTES.register("status")(StatusAttribute())

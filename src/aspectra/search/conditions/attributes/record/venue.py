@@ -4,12 +4,16 @@ Case, accents, years, ordinals and words around a name (*Proceedings of the 12th
 *Nature* is not *Nature Communications*, but an acronym is found in longer names (*12th ACM SIGIR Conference
 on* ...), unless these are another series of the same people (*Findings of ACL*). An acronym also means the
 name it is taken from (*Neural Information Processing Systems*), with grade 0.8, since two names can have one
-acronym.
+acronym. Meetings that changed their name go by either (*NIPS* is *NeurIPS*).
+
+``ACL | EMNLP`` is either of them. A name in the user's own lists (``venue_groups`` of the settings) means
+the venues listed there.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -18,18 +22,28 @@ import numpy as np
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
+from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["VenueAttribute", "venue_grade"]
+__all__ = ["VenueAttribute", "venue_grade", "venue_grades"]
 
 _INITIALS = 0.8
-_WORDS = {name: frozenset(words.split()) for name, words in table_of_words("venue_names").items()}
+_WORDS = {
+    name: frozenset(words.split())
+    for name, words in table_of_words("venue_names").items()
+    if isinstance(words, str)
+}
 _SMALL = _WORDS["small"]
 # What stands around the name of a meeting or volume.
 _AROUND = _SMALL | _WORDS["around"]
 # Another series than the one whose acronym it goes with.
 _OTHER_SERIES = _WORDS["other_series"]
+_RENAMED = {
+    name: tuple(names.split(" | "))
+    for names in table_of_words("venue_names")["renamed"]
+    for name in names.split(" | ")
+}
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th)?|[ivx]+")
 _ACRONYM = re.compile(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
 
@@ -96,6 +110,16 @@ def _graded(value: str, names: tuple[str, ...]) -> Floats:
     return np.array([venue_grade(value, name) for name in names], np.float32)
 
 
+def venue_grades(value: str, index: Index, papers: Positions) -> Floats:
+    """(papers,) the best grade among alternatives, see :func:`venue_grade`; NaN where it is unknown."""
+    codes, names = index.coded("venues")
+    if not names:
+        return np.full(len(papers), np.nan, np.float32)
+    meant = [other for name in names_in(value) for other in (name, *_RENAMED.get(name.casefold(), ()))]
+    table = np.fmax.reduce([_graded(name, tuple(names)) for name in dict.fromkeys(meant)])
+    return np.asarray(table[codes[papers]], np.float32)
+
+
 class VenueAttribute(Attribute):
     """See the module."""
 
@@ -110,12 +134,14 @@ class VenueAttribute(Attribute):
         if not normalise_title(value):
             raise UsageError(f"{value!r} is no venue", why="write a name, an acronym or a pattern with *")
 
+    def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
+        """The venues of a group that the user listed under this name."""
+        groups = {name.casefold(): venues for name, venues in lists.venue_groups.items()}
+        return joined(groups.get(value.casefold(), ())) or value
+
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) as :func:`venue_grade`."""
-        codes, names = index.coded("venues")
-        if not names:
-            return np.full(len(papers), np.nan, np.float32)
-        return np.asarray(_graded(value, tuple(names))[codes[papers]], np.float32)
+        """(papers,) as :func:`venue_grade`, of the alternative that fits best."""
+        return venue_grades(value, index, papers)
 
 
 ATTRIBUTES.register("venue")(VenueAttribute())

@@ -1,8 +1,12 @@
-"""Conditions on the year of publication: ``>=2021``, ``<=2019``, ``2015..2018``, or ``2017``."""
+"""Conditions on the year of publication: ``>=2021``, ``<2019``, ``2015..2018``, ``2017``, ``>=now-5``.
+
+``now`` is the present year.
+"""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -13,22 +17,31 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["YearAttribute"]
 
-_FORM = re.compile(r"\s*(?:>=\s*(\d{4})|<=\s*(\d{4})|(\d{4})(?:\s*\.\.\s*(\d{4}))?)\s*", re.ASCII)
+_YEAR = r"(\d{4}+|now(?:\s*+-\s*+\d{1,3}+)?+)"
+_FORM = re.compile(rf"\s*+(?:(>=|<=|>|<)\s*+{_YEAR}|{_YEAR}(?:\s*+\.\.\s*+{_YEAR})?+)\s*+", re.ASCII)
 _FIRST, _LAST = -(10**6), 10**6
+
+
+def _year(text: str) -> int:
+    """A year, counted back from the present one where it is written so."""
+    if not text.startswith("now"):
+        return int(text)
+    back = text.removeprefix("now").strip().removeprefix("-").strip()
+    return datetime.now(UTC).year - int(back or 0)
 
 
 def _range(value: str) -> tuple[int, int]:
     """First and last year that meet the condition."""
     found = _FORM.fullmatch(value)
     if found is None:
-        raise UsageError(f"{value!r} is no year", why="write >=2021, <=2019, 2015..2018 or 2017")
-    since, until, first, last = (int(year) if year else None for year in found.groups())
-    if since is not None:
-        return since, _LAST
-    if until is not None:
-        return _FIRST, until
-    low = first or 0
-    high = low if last is None else last
+        raise UsageError(f"{value!r} is no year", why="write >=2021, <2019, 2015..2018, 2017 or >=now-5")
+    sign, bound, first, last = found.groups()
+    if sign:
+        year = _year(bound)
+        low = {">=": year, ">": year + 1}.get(sign, _FIRST)
+        return low, {"<=": year, "<": year - 1}.get(sign, _LAST)
+    low = _year(first)
+    high = low if last is None else _year(last)
     if high < low:
         raise UsageError(f"{value!r} holds no year", why="the first year comes after the last")
     return low, high

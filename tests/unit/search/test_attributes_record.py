@@ -1,0 +1,335 @@
+"""Conditions that a paper's record decides, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper, Reference, Section
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record.known import named_papers
+from aspectra.search.conditions.attributes.record.status import status_of
+from aspectra.search.conditions.binding import bound_conditions
+from aspectra.search.conditions.condition import Condition, Exemption
+from aspectra.search.conditions.grading import without_data
+from aspectra.search.conditions.lists import UserLists
+from aspectra.views.build.run import build_index
+from aspectra.views.index.opened import Index
+from aspectra.views.settings import IndexSettings
+
+OWLS = {
+    "authorships": [{"institutions": [{"display_name": "Owl Labs", "type": "company", "country_code": "GB"}]}]
+}
+
+
+def cites(*ids: str) -> tuple[Reference, ...]:
+    return tuple(Reference(identifiers={"id": one}) for one in ids)
+
+
+PAPERS = [
+    Paper(
+        "journal",
+        "Owls at dusk",
+        "Owls.",
+        ("Ada Smith", "Bo Li"),
+        2019,
+        "Journal of Owls",
+        {"doi": "10.1109/owl.1"},
+        references=cites("preprint", "talk"),
+        metadata={"type": "article-journal", "cited_by_count": 90, "is_retracted": False, **OWLS},
+    ),
+    Paper(
+        "preprint",
+        "Mice at night",
+        "Mice.",
+        ("Cy Young",),
+        2023,
+        "",
+        {"arxiv": "2301.00001"},
+        references=cites("talk"),
+        metadata={"cited_by_count": 3},
+    ),
+    Paper(
+        "talk",
+        "Bats in caves",
+        "Bats.",
+        ("Ada Smith",),
+        2004,
+        "Proceedings of NIPS 2004",
+        references=(Reference("K. Wing. Echoes of the night sky. 1990.", title="Echoes of the night sky"),),
+        metadata={"publisher": "Assoc. of Bats", "affiliations": ["Univ Bergen, Bergen, Norway"]},
+        sections=(Section("A", "Text."),),
+    ),
+    Paper(
+        "gone",
+        "RETRACTED: Owls that never were",
+        "None.",
+        (),
+        2021,
+        "Owl Workshop",
+        metadata={"publisher": "IEEE"},
+    ),
+    Paper("bare", "Only a title"),
+]
+
+
+def _index(folder: Path, papers: list[Paper] = PAPERS) -> Index:
+    library = Store.create(folder / "library")
+    with library.writing("add") as writer:
+        writer.add(papers)
+    build_index(library, IndexSettings(encoders=(), chunks=(), lenses=()))
+    current = library.generations.current()
+    assert current is not None
+    return Index(library, current)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return _index(tmp_path_factory.mktemp("records"))
+
+
+Grade = Callable[[str, str], dict[str, float]]
+
+
+@pytest.fixture
+def grade(index: Index) -> Grade:
+    def call(attribute: str, value: str) -> dict[str, float]:
+        found = ATTRIBUTES.get(attribute).grades(value, index, np.arange(len(index)))
+        return {paper_id: round(float(g), 3) for paper_id, g in zip(index.ids, found, strict=True)}
+
+    return call
+
+
+def met(grades: dict[str, float]) -> set[str]:
+    return {paper_id for paper_id, one in grades.items() if one >= 0.5}
+
+
+def unknown(grades: dict[str, float]) -> set[str]:
+    return {paper_id for paper_id, one in grades.items() if np.isnan(one)}
+
+
+def reason(index: Index, attribute: str, value: str, paper_id: str) -> str:
+    return ATTRIBUTES.get(attribute).reason(value, index.library.get(paper_id), index)
+
+
+def why_missing(index: Index, spelling: str) -> str:
+    condition = Condition.parse(spelling)
+    found = dict(without_data(index, [condition]))
+    return found.get(condition, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "meeting"),
+    [
+        ("journal", {"journal"}),
+        ("preprint", {"preprint"}),
+        ("conference", {"talk"}),
+        ("workshop", {"gone"}),
+        ("peer-reviewed", {"journal", "talk", "gone"}),
+        ("Refereed", {"journal", "talk", "gone"}),
+        ("poster", set()),
+    ],
+)
+def test_status(grade: Grade, value: str, meeting: set[str]) -> None:
+    found = grade("status", value)
+    assert met(found) == meeting
+    assert unknown(found) == {"bare"}
+
+
+def test_retracted_is_known_where_the_record_or_the_title_says_so(grade: Grade, index: Index) -> None:
+    found = grade("status", "retracted")
+    assert met(found) == {"gone"}
+    assert found["journal"] == 0
+    assert unknown(found) == {"preprint", "talk", "bare"}
+    assert reason(index, "status", "retracted", "gone")
+
+
+@pytest.mark.parametrize(
+    ("types", "venue", "origin", "expected"),
+    [
+        ("article-journal", "CoRR", "", "preprint"),
+        ("article-journal; preprint doi", "Journal of Owls", "", "preprint"),
+        ("paper-conference", "Workshop on Owls", "", "workshop"),
+        ("paper-conference", "arXiv", "", "conference"),
+        ("article-journal; meeting abstract", "Blood", "", "abstract"),
+        ("", "Proceedings of the National Academy of Sciences", "", "journal"),
+        ("", "Proceedings of the Owl Society", "", "conference"),
+        ("", "Transactions on Owls", "", "journal"),
+        ("", "icml", "", "conference"),
+        ("", "", "arxiv doi|10.1000|", ""),
+        ("report", "", "||papers.ssrn.com", "preprint"),
+        ("report", "", "||owl.org", ""),
+        ("article", "", "", "preprint"),
+        ("book", "", "isbn||", ""),
+    ],
+)
+def test_what_decides_on_status(types: str, venue: str, origin: str, expected: str) -> None:
+    found = status_of(types, venue, origin)[0]
+    best = max((n for n in found if n != "peer-reviewed"), key=lambda n: found[n], default="")
+    assert (best if found.get(best, 0) >= 0.5 else "") == expected
+
+
+def test_theses_are_known_not_to_be_reviewed() -> None:
+    found, why = status_of("thesis", "", "")
+    assert found["peer-reviewed"] < 0.5
+    assert found["preprint"] == 0
+    assert why == "record type thesis"
+
+
+def test_publisher(grade: Grade, index: Index) -> None:
+    found = grade("publisher", "Institute of Electrical and Electronics Engineers")
+    assert found == grade("publisher", "ieee") or met(found) == {"journal", "gone"}
+    assert met(grade("publisher", "IEEE")) == {"journal", "gone"}
+    assert grade("publisher", "IEEE")["journal"] == pytest.approx(0.9)
+    assert grade("publisher", "ACM")["journal"] == grade("publisher", "IEEE")["talk"] == 0
+    assert unknown(grade("publisher", "IEEE")) == {"preprint", "bare"}
+    assert reason(index, "publisher", "IEEE", "journal") == "its DOI begins with 10.1109"
+    assert reason(index, "publisher", "IEEE", "gone") == "published by IEEE"
+
+
+def test_affiliation(grade: Grade, index: Index) -> None:
+    assert met(grade("affiliation", "Owl Labs")) == {"journal"}
+    assert met(grade("affiliation", "Owl")) == {"journal"}
+    assert met(grade("affiliation", "Ow")) == set()
+    assert met(grade("affiliation", "industry")) == {"journal"}
+    assert met(grade("affiliation", "British")) == {"journal"}
+    assert met(grade("affiliation", "Norway")) == {"talk"}
+    assert met(grade("affiliation", "Norwegian universities")) == {"talk"}
+    assert met(grade("affiliation", "universities in Norway")) == {"talk"}
+    assert met(grade("affiliation", "British universities")) == set()
+    assert unknown(grade("affiliation", "Norway")) == {"preprint", "gone", "bare"}
+    assert reason(index, "affiliation", "Norway", "talk") == "Univ Bergen, Bergen, Norway"
+
+
+def test_citations_are_the_records_and_else_counted_inside(grade: Grade, index: Index) -> None:
+    assert met(grade("citations", ">=50")) == {"journal"}
+    assert met(grade("citations", "2..3")) == {"preprint", "talk"}
+    assert met(grade("citations", "<1")) == {"gone", "bare"}
+    assert "journal" in met(grade("citations", "high"))
+    assert met(grade("citations", "low")) >= {"gone", "bare", "preprint"}
+    assert reason(index, "citations", "high", "journal") == "cited 90 times, says the record"
+    assert reason(index, "citations", "high", "talk") == "cited 2 times inside this library"
+
+
+def test_citations_are_not_counted_where_few_papers_list_references(tmp_path: Path) -> None:
+    papers = [*PAPERS, *(Paper(f"more{n}", f"Another paper {n}") for n in range(9))]
+    index = _index(tmp_path, papers)
+    found = ATTRIBUTES.get("citations").grades(">=1", index, np.arange(len(index)))
+    assert np.flatnonzero(~np.isnan(found)).tolist() == [0, 1]
+
+
+def test_recency_is_graded_by_age(grade: Grade) -> None:
+    new, old = grade("recency", "new"), grade("recency", "old")
+    assert new["preprint"] == 1
+    assert new["preprint"] > new["gone"] > new["journal"] > new["talk"]
+    assert met(new) == {"preprint", "gone", "journal"}
+    assert met(old) == {"talk"}
+    assert unknown(new) == {"bare"}
+
+
+def test_years_are_counted_from_now(grade: Grade) -> None:
+    ago = datetime.now(UTC).year - 2021
+    assert met(grade("year", f">=now-{ago}")) == {"preprint", "gone"}
+    assert met(grade("year", f"<now-{ago}")) == {"journal", "talk"}
+    assert met(grade("year", f"now-{ago}..now")) == {"preprint", "gone"}
+    assert met(grade("year", ">2021")) == {"preprint"}
+
+
+def test_access(grade: Grade, index: Index) -> None:
+    assert met(grade("access", "open")) == {"preprint"}
+    assert unknown(grade("access", "Open Access")) == {"journal", "talk", "gone", "bare"}
+    assert met(grade("access", "fulltext")) == {"talk"}
+    assert unknown(grade("access", "fulltext")) == set()
+    assert reason(index, "access", "open", "preprint") == "open: it is in arXiv"
+
+
+@pytest.mark.parametrize("named", ["preprint", "Mice at night", "arXiv:2301.00001"])
+def test_cites_a_paper_of_the_library(grade: Grade, named: str) -> None:
+    found = grade("cites", named)
+    assert met(found) == {"journal"}
+    assert unknown(found) == {"gone", "bare"}
+
+
+def test_cites_what_the_library_does_not_hold(grade: Grade, index: Index) -> None:
+    assert met(grade("cites", "Echoes of the Night Sky")) == {"talk"}
+    assert met(grade("cites", "echo")) == set()
+    assert "no paper of this library cites" in why_missing(index, "require cites=100% of it_all")
+
+
+def test_known_papers(grade: Grade, index: Index) -> None:
+    assert met(grade("known", "owls at dusk")) == {"journal"}
+    assert met(grade("known", "Young 2023")) == {"preprint"}
+    assert met(grade("known", "Smith et al. 2019")) == met(grade("known", "Smith & Li (2019)")) == {"journal"}
+    assert named_papers("Li 2019", index) == ()  # not its first author
+    assert unknown(grade("known", "Smith 1999")) == set(index.ids)
+    assert "names no paper" in why_missing(index, "exclude known=Smith 1999")
+    assert "paper_lists.mine" in why_missing(index, "exclude known=mine")
+    assert met(grade("known", "have: journal | Mice at night")) == {"journal", "preprint"}
+
+
+def test_two_papers_of_one_author_and_year_are_not_guessed_at(tmp_path: Path) -> None:
+    twice = [
+        Paper(f"p{n}", f"Different work number {n}", authors=("Ada Smith",), year=2019) for n in range(2)
+    ]
+    assert named_papers("Smith 2019", _index(tmp_path, twice)) == ()
+
+
+def test_lists_and_seeds_are_put_into_values(index: Index) -> None:
+    lists = UserLists({"ML": ("NeurIPS", "ICML")}, {"A*": ("Journal of Owls",)}, {"have": ("journal",)})
+
+    def bound(spelling: str, *seeds: str) -> str:
+        return bound_conditions([Condition.parse(spelling)], seeds, index, lists)[0].spelling
+
+    assert bound("require venue=ml") == "require venue=NeurIPS | ICML"
+    assert bound("require venue=other") == "require venue=other"
+    assert bound("prefer venue_rank=a*") == "prefer venue_rank=a*: Journal of Owls"
+    assert bound("exclude known=have") == "exclude known=have: journal"
+    assert bound("exclude known=listed", "talk") == "exclude known=listed: talk"
+    assert bound("exclude known=listed") == "exclude known=listed"
+    assert bound("require author=same", "journal", "talk") == "require author=Ada Smith | Bo Li"
+    assert bound("require author=same", "gone") == "require author=same"
+    unless = bound_conditions([Condition.parse("exclude year=<=2020 unless venue=ml")], (), index, lists)
+    assert unless[0].unless == (Exemption("venue", "NeurIPS | ICML"),)
+
+
+def test_alternatives_inside_a_value(grade: Grade) -> None:
+    assert met(grade("venue", "Journal of Owls | NeurIPS")) == {"journal", "talk"}
+    assert met(grade("author", "Young | Bo Li")) == {"preprint", "journal"}
+    assert met(grade("venue_rank", "top: Journal of Owls")) == {"journal"}
+
+
+def test_what_nobody_states_is_said(index: Index, tmp_path: Path) -> None:
+    assert why_missing(index, "require venue_rank=top").startswith("no list says which venues are top")
+    assert why_missing(index, "require author=same") == "there is no seed paper whose authors are known"
+    assert why_missing(index, "require year=2020") == ""
+    bare = _index(tmp_path, [Paper("a", "One"), Paper("b", "Two")])
+    for spelling, noun in (
+        ("require affiliation=Owl Labs", "affiliation"),
+        ("require citations=>=5", "number of citations"),
+        ("require cites=Owls", "list of references"),
+        ("require recency=new", "year"),
+        ("require status=journal", "status"),
+    ):
+        assert why_missing(bare, spelling) == f"no paper of this library states its {noun}"
+
+
+def test_an_index_of_an_older_version_says_so(tmp_path: Path) -> None:
+    index = _index(tmp_path)
+    del index.manifest["records"]
+    assert "aspectra index" in why_missing(index, "require publisher=IEEE")
+    assert "aspectra index" in why_missing(index, "require cites=talk")
+    assert "aspectra index" in why_missing(index, "require access=fulltext")
+    assert why_missing(index, "require venue=NIPS") == ""
+
+
+def test_values_have_a_length_of_their_own() -> None:
+    ids = " | ".join(f"paper-{n}" for n in range(500))
+    assert Condition("known", f"have: {ids}", "exclude").value.endswith("paper-499")
+    with pytest.raises(UsageError, match="characters"):
+        Condition("venue", ids)
