@@ -27,7 +27,7 @@ __all__ = ["Cue", "CueLens", "CueTable", "Phrase", "Where", "cue", "strongest"]
 
 _NOT_BORDER = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")
 _BRACES = re.compile(r"\{([^{}]*+)\}")
-_GAP = " .. "
+_GAP = re.compile(r" (\.\.|~) ")
 _REACH = 90  # characters of the same sentence in which the end of a phrase with a gap begins
 
 # Where a sentence or a part of one ends; a full stop inside a number or a name does not.
@@ -44,10 +44,13 @@ _WANTED = re.compile(
     r"\b(?:needed|warranted|required|necessary|lacking|scarce|rare|desirable|should be|showed that|were included|"
     r"ha(?:ve|s) (?:shown|been|demonstrated|suggested|reported|found|indicated|failed))\b"
 )
+# Words behind which the object of a verb is over.
+_OVER = re.compile(r" (?:that|which|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) ")
 # "A cohort study reported" is about that study.
 _ONE = re.compile(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")
-_TELLS = re.compile(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|by)\b")
+_TELLS = re.compile(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|shows|reveals|by)\b")
 
+Key = str | tuple[str, str]
 Where = Literal["anywhere", "title", "start", "line", "end"]
 
 
@@ -57,10 +60,12 @@ class Phrase(NamedTuple):
     Attributes:
         text: in lower case, a space at each end that is a border of words.
         tails: where not empty, one of these begins behind it, in the same sentence and near.
+        noun: no word that ends the object of a verb stands before the tail.
     """
 
     text: str
     tails: tuple[str, ...] = ()
+    noun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class Cue:
     Attributes:
         weight: added to the log-odds per occurrence.
         most: occurrences that count.
-        keys: a word -> the phrases that cannot occur without it.
+        keys: a word, or two in a row -> the phrases that begin with it; those of one word have that as key.
         open: phrases without a word of their own: beginnings of words, and those of scripts without spaces.
         pattern: looked up in :attr:`LeadText.text`, or None.
         needs: the pattern is tried only where one of these is in the text; () for always.
@@ -83,7 +88,7 @@ class Cue:
 
     weight: float
     most: int
-    keys: Mapping[str, tuple[Phrase, ...]]
+    keys: Mapping[Key, tuple[Phrase, ...]]
     open: tuple[Phrase, ...]
     pattern: re.Pattern[str] | None
     needs: tuple[str, ...]
@@ -94,7 +99,7 @@ class Cue:
     def places(self, lead: LeadText) -> list[tuple[int, int]]:
         """(start, end) in ``lead.text`` of the first :attr:`most` occurrences found."""
         out: list[tuple[int, int]] = []
-        for phrases in (self.open, *(self.keys[key] for key in self.keys if key in lead.tokens)):
+        for phrases in (self.open, *(self.keys[key] for key in self.keys if key in lead.keys)):
             for phrase in phrases:
                 out += self.found(phrase, lead, self.most - len(out))
         return out + self.matches(lead, self.most - len(out))
@@ -110,7 +115,7 @@ class Cue:
             start = at - 1 + left  # ``plain`` begins with a space of its own
             end: int | None = start + len(text) - left - right
             if phrase.tails:
-                end = _tail(phrase.tails, lead, at + len(text) - right)
+                end = _tail(phrase, lead, at + len(text) - right)
             if end is not None and not (self.own and _of_others(lead, start, end)):
                 out.append((start, end))
             at = plain.find(text, at + 1, stop)
@@ -133,13 +138,15 @@ class Cue:
         return list(itertools.islice(spans, most))
 
 
-def _tail(tails: tuple[str, ...], lead: LeadText, at: int) -> int | None:
+def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
     """Where in ``lead.text`` the first tail ends that begins near ``lead.plain[at]``, in its sentence."""
     stop = _STOP.search(lead.text, at - 1, at + _REACH)
     limit = stop.start() + 2 if stop else at + _REACH
+    if phrase.noun and (over := _OVER.search(lead.plain, at, limit)):
+        limit = over.start() + 1
     ends = [
         found + len(tail) - (tail[-1] == " ") - 1
-        for tail in tails
+        for tail in phrase.tails
         if (found := lead.plain.find(tail, at, limit)) >= 0
     ]
     return min(ends, default=None)
@@ -185,28 +192,29 @@ def cue(
         weight: as in :class:`Cue`.
         most: as in :class:`Cue`.
         phrases: in lower case, without punctuation; one that ends in ``*`` may go on. ``{a,b} c`` stands for
-            two phrases; behind `` .. `` comes what follows in the same sentence, at most 90 characters on.
+            two phrases; behind `` .. `` comes what follows in the same sentence, at most 90 characters on,
+            behind `` ~ `` only within the object of the verb before it.
         pattern: a regular expression, or its parts in order.
         needs: as in :class:`Cue`.
         where: as in :class:`Cue`.
         own: as in :class:`Cue`.
 
     >>> found = cue(1.0, 2, ["we {show,see} .. a {proof,lemma}", "leitfaden*", "问答"])
-    >>> found.keys["show"], [phrase.text for phrase in found.open]
-    ((Phrase(text=' we show ', tails=(' a proof ', ' a lemma ')),), [' leitfaden', '问答'])
+    >>> found.keys["we", "show"], [phrase.text for phrase in found.open]
+    ((Phrase(text=' we show ', tails=(' a proof ', ' a lemma '), noun=False),), [' leitfaden', '问答'])
     """
-    keys: dict[str, tuple[Phrase, ...]] = {}
+    keys: dict[Key, tuple[Phrase, ...]] = {}
     loose: list[Phrase] = []
     for written in phrases:
-        head, _, tail = written.partition(_GAP)
+        head, gap, tail = [*_GAP.split(written, 1), "", ""][:3]
         tails = tuple(map(_bordered, _spelt_out(tail))) if tail else ()
         for text in map(_bordered, _spelt_out(head)):
             words = text.split() if text.endswith(" ") else text.split()[:-1]
             if words and text.startswith(" "):
-                key = max(words, key=len)
-                keys[key] = (*keys.get(key, ()), Phrase(text, tails))
+                key: Key = (words[0], words[1]) if len(words) > 1 else words[0]
+                keys[key] = (*keys.get(key, ()), Phrase(text, tails, gap == "~"))
             else:
-                loose.append(Phrase(text, tails))
+                loose.append(Phrase(text, tails, gap == "~"))
     joined = "".join(pattern)
     compiled = re.compile(joined, re.MULTILINE) if joined else None
     needs = tuple(needs)
@@ -247,13 +255,14 @@ class CueTable:
     def __init__(self, cues: Mapping[str, Sequence[Cue]]) -> None:
         self.cues = cues
         every = [c for label in cues for c in cues[label]]
-        self._open = [(c, phrase) for c in every for phrase in c.open if phrase.text.isascii()]
-        self._wide = [(c, phrase) for c in every for phrase in c.open if not phrase.text.isascii()]
-        self._patterns = [c for c in every if c.pattern is not None]
-        self._keyed: dict[str, list[tuple[Cue, Phrase]]] = {}
-        for c in every:
+        self._weights = [(label, c.weight) for label in cues for c in cues[label]]
+        self._open = [(i, c, p) for i, c in enumerate(every) for p in c.open if p.text.isascii()]
+        self._wide = [(i, c, p) for i, c in enumerate(every) for p in c.open if not p.text.isascii()]
+        self._patterns = [(i, c) for i, c in enumerate(every) if c.pattern is not None]
+        self._keyed: dict[Key, list[tuple[int, Cue, Phrase]]] = {}
+        for i, c in enumerate(every):
             for key, phrases in c.keys.items():
-                self._keyed.setdefault(key, []).extend((c, phrase) for phrase in phrases)
+                self._keyed.setdefault(key, []).extend((i, c, phrase) for phrase in phrases)
 
     @classmethod
     def load(cls, name: str) -> CueTable:
@@ -264,19 +273,20 @@ class CueTable:
         """Label -> the log-odds that its cues add."""
         counts: dict[int, int] = {}
         phrases = self._open if lead.plain.isascii() else self._open + self._wide
-        for key in self._keyed.keys() & lead.tokens.keys():
+        for key in self._keyed.keys() & lead.keys:
             phrases = phrases + self._keyed[key]
         plain = lead.plain
-        for c, phrase in phrases:
-            if phrase.text in plain:
-                counts[id(c)] = counts.get(id(c), 0) + len(c.found(phrase, lead, c.most))
-        for c in self._patterns:
-            if (have := counts.get(id(c), 0)) < c.most:
-                counts[id(c)] = have + len(c.matches(lead, c.most - have))
-        return {
-            label: sum(c.weight * min(c.most, counts.get(id(c), 0)) for c in cues)
-            for label, cues in self.cues.items()
-        }
+        for i, c, phrase in phrases:
+            if phrase.text in plain and (have := counts.get(i, 0)) < c.most:
+                counts[i] = have + len(c.found(phrase, lead, c.most - have))
+        for i, c in self._patterns:
+            if (have := counts.get(i, 0)) < c.most:
+                counts[i] = have + len(c.matches(lead, c.most - have))
+        out = dict.fromkeys(self.cues, 0.0)
+        for i in sorted(counts):
+            label, weight = self._weights[i]
+            out[label] += weight * counts[i]
+        return out
 
 
 def strongest(cues: Iterable[Cue], lead: LeadText) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ _MOST = 12_000
 # Punctuation becomes a space, one for one, so that offsets stay; apostrophes and hyphens belong to words.
 _SPACES = {ord(c): " " for c in '\t\n\r!"#$%&()*+,./:;<=>?@[\\]^_`{|}~“”„«»…—–·•\u00a0\u3000'}
 _SPACES[ord("’")] = "'"
+_SPACES |= dict.fromkeys(map(ord, "\u2010\u2011"), "-")
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
@@ -51,6 +53,12 @@ class LeadText:
     text: str
     plain: str
     tokens: Counter[str]
+
+    @cached_property
+    def keys(self) -> frozenset[str | tuple[str, str]]:
+        """The tokens, and every two in a row."""
+        tokens = self.plain.split()
+        return frozenset(itertools.chain(tokens, itertools.pairwise(tokens)))
 
     @cached_property
     def counts(self) -> Counter[str]:

@@ -81,10 +81,12 @@ def _cues(rows: Mapping[str, list[str]]) -> list[Cue]:
     """The cues of one kind, see the head of the data file."""
     out = []
     for name, values in rows.items():
-        strength = _STRENGTHS[name.removesuffix("_pattern")]
-        if name.endswith("_pattern"):
-            out.append(cue(pattern="|".join(f"(?:{value})" for value in values), **strength))
-        else:
+        kind_of_row, _, form = name.partition("_")
+        strength = _STRENGTHS[name if name in _STRENGTHS else kind_of_row]
+        if form == "pattern":
+            pattern = "|".join(f"(?:{value})" for value in values)
+            out.append(cue(pattern=pattern, needs=rows.get(f"{kind_of_row}_needs", ()), **strength))
+        elif form != "needs":
             out.append(cue(phrases=values, **strength))
     return out
 
