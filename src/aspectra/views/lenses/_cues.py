@@ -7,44 +7,65 @@ repeated all over a long text cannot decide alone. Its grade is ``1 / (1 + exp(-
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from operator import mul
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.sentences import lead_field, split_sentences
 from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses._features import Features, logistic
-from aspectra.views.lenses._layout import Layout, layout
+from aspectra.views.lenses._lead import LeadText, lead_text
 from aspectra.views.lenses.protocol import LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["Cue", "CueLens", "CueTable", "LeadText", "cue", "hardness", "lead_text", "strongest"]
+__all__ = ["Cue", "CueLens", "CueTable", "Phrase", "Where", "cue", "strongest"]
 
-# Characters read: the style of a page shows long before its end.
-_MOST = 12_000
-
-# Punctuation becomes a space, one for one, so that offsets stay; apostrophes and hyphens belong to words.
-_SPACES = {ord(c): " " for c in '\t\n\r!"#$%&()*+,./:;<=>?@[\\]^_`{|}~“”„«»…—–·•\u00a0\u3000'}
-_SPACES[ord("’")] = "'"
 _NOT_BORDER = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\s]")
-_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_BRACES = re.compile(r"\{([^{}]*+)\}")
+_GAP = re.compile(r" (\.\.|~) ")
+_REACH = 90  # characters of the same sentence in which the end of a phrase with a gap begins
 
-# Letters a word: between talk and popular prose (4.2 to 4.7) and abstracts of papers (5.4 to 6.2).
-_MIDDLE = 4.9
-_GERMAN_EXTRA = 0.9  # letters that German words are longer by, in text of the same kind
-_GERMAN = frozenset("der die das und ist nicht ein eine den dem mit von zu auf für sich auch bei".split())
-_GERMAN_SHARE = 0.12
-_LEAST_WORDS = 8  # with fewer words their mean length is chance
+# Where a sentence or a part of one ends; a full stop inside a number or a name does not.
+_STOP = re.compile(r"[.;!?\n](?=\s|$)")
+_PART = re.compile(r"[,:()]|[.;!?\n](?=\s|$)")
+# Words shortly before a cue that make it another work's, or none at all; words behind it that do.
+_BEFORE, _AFTER = 40, 40  # characters
+_OTHERS = re.compile(
+    r"\b(?:unlike|previous(?:ly)?|prior|existing|earlier|other|others|published|recent|past|several|many|most|"
+    r"numerous|few|future|further|larger|large-scale|no|not|without|lack|absence|need|needed|instead|rather|"
+    r"against|beyond|according to|based on)\b"
+)
+_WANTED = re.compile(
+    r"\b(?:needed|warranted|required|necessary|lacking|scarce|rare|desirable|should be|showed that|were included|"
+    r"ha(?:ve|s) (?:shown|been|demonstrated|suggested|reported|found|indicated|failed))\b"
+)
+# Words behind which the object of a verb is over.
+_OVER = re.compile(r" (?:that|which|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) ")
+# "A cohort study reported" is about that study.
+_ONE = re.compile(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")
+_TELLS = re.compile(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|shows|reveals|by)\b")
 
-Where = Literal["anywhere", "title", "start", "line"]
+Key = str | tuple[str, str]
+Where = Literal["anywhere", "title", "start", "line", "end"]
+
+
+class Phrase(NamedTuple):
+    """A phrase as looked up in :attr:`LeadText.plain`.
+
+    Attributes:
+        text: in lower case, a space at each end that is a border of words.
+        tails: where not empty, one of these begins behind it, in the same sentence and near.
+        noun: no word that ends the object of a verb stands before the tail.
+    """
+
+    text: str
+    tails: tuple[str, ...] = ()
+    noun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,44 +75,50 @@ class Cue:
     Attributes:
         weight: added to the log-odds per occurrence.
         most: occurrences that count.
-        keys: a word -> the phrases that cannot occur without it, looked up in :attr:`LeadText.plain`.
+        keys: a word, or two in a row -> the phrases that begin with it; those of one word have that as key.
         open: phrases without a word of their own: beginnings of words, and those of scripts without spaces.
         pattern: looked up in :attr:`LeadText.text`, or None.
         needs: the pattern is tried only where one of these is in the text; () for always.
         signs: characters of which each of ``needs`` holds one, or (): they are found ten times as fast.
         where: ``title`` restricts phrases and pattern to the title; ``start`` matches the pattern where the
-            lead begins only, ``line`` at the beginnings of lines only.
+            lead begins only, ``line`` at the beginnings of lines only; ``end`` restricts phrases to the last
+            third of the text.
+        own: places where the words nearby speak of other works, or of none, do not count.
     """
 
     weight: float
     most: int
-    keys: Mapping[str, tuple[str, ...]]
-    open: tuple[str, ...]
+    keys: Mapping[Key, tuple[Phrase, ...]]
+    open: tuple[Phrase, ...]
     pattern: re.Pattern[str] | None
     needs: tuple[str, ...]
     signs: frozenset[str]
     where: Where
+    own: bool
 
     def places(self, lead: LeadText) -> list[tuple[int, int]]:
         """(start, end) in ``lead.text`` of the first :attr:`most` occurrences found."""
         out: list[tuple[int, int]] = []
-        for phrases in (self.open, *(self.keys[key] for key in self.keys if key in lead.tokens)):
+        for phrases in (self.open, *(self.keys[key] for key in self.keys if key in lead.keys)):
             for phrase in phrases:
-                left, right = phrase[0] == " ", phrase[-1] == " "
-                for at in self.found(phrase, lead, self.most - len(out)):
-                    start = at - 1 + left  # ``plain`` begins with a space of its own
-                    out.append((start, start + len(phrase) - left - right))
+                out += self.found(phrase, lead, self.most - len(out))
         return out + self.matches(lead, self.most - len(out))
 
-    def found(self, phrase: str, lead: LeadText, most: int) -> list[int]:
-        """Offsets in ``lead.plain`` of the first ``most`` occurrences of a phrase."""
-        plain = lead.plain
+    def found(self, phrase: Phrase, lead: LeadText, most: int) -> list[tuple[int, int]]:
+        """(start, end) in ``lead.text`` of the first ``most`` occurrences of a phrase."""
+        text, plain = phrase.text, lead.plain
+        left, right = text[0] == " ", text[-1] == " "
         stop = len(lead.title) + 2 if self.where == "title" else len(plain)
-        out: list[int] = []
-        at = plain.find(phrase, 0, stop)
+        out: list[tuple[int, int]] = []
+        at = plain.find(text, 2 * stop // 3 if self.where == "end" else 0, stop)
         while at >= 0 and len(out) < most:
-            out.append(at)
-            at = plain.find(phrase, at + 1, stop)
+            start = at - 1 + left  # ``plain`` begins with a space of its own
+            end: int | None = start + len(text) - left - right
+            if phrase.tails:
+                end = _tail(phrase, lead, at + len(text) - right)
+            if end is not None and not (self.own and _of_others(lead, start, end)):
+                out.append((start, end))
+            at = plain.find(text, at + 1, stop)
         return out
 
     def matches(self, lead: LeadText, most: int) -> list[tuple[int, int]]:
@@ -105,7 +132,37 @@ class Cue:
             found = _line_matches(self.pattern, text)
         else:
             found = self.pattern.finditer(text, 0, shift - 1 if self.where == "title" else len(text))
-        return [m.span() for m, _ in zip(found, range(most), strict=False)]
+        spans = (m.span() for m in found)
+        if self.own:
+            spans = (span for span in spans if not _of_others(lead, *span))
+        return list(itertools.islice(spans, most))
+
+
+def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
+    """Where in ``lead.text`` the first tail ends that begins near ``lead.plain[at]``, in its sentence."""
+    stop = _STOP.search(lead.text, at - 1, at + _REACH)
+    limit = stop.start() + 2 if stop else at + _REACH
+    if phrase.noun and (over := _OVER.search(lead.plain, at, limit)):
+        limit = over.start() + 1
+    ends = [
+        found + len(tail) - (tail[-1] == " ") - 1
+        for tail in phrase.tails
+        if (found := lead.plain.find(tail, at, limit)) >= 0
+    ]
+    return min(ends, default=None)
+
+
+def _of_others(lead: LeadText, start: int, end: int) -> bool:
+    """Whether the words around ``lead.text[start:end]`` say that it is not what this paper is."""
+    low = max(0, start - _BEFORE)
+    for stop in _PART.finditer(lead.text, low, start):
+        low = stop.end()
+    if _OTHERS.search(lead.plain, low + 1, start + 1):
+        return True
+    if _TELLS.match(lead.plain, end + 1) and _ONE.search(lead.plain, low + 1, start + 1):
+        return True
+    stop = _STOP.search(lead.text, end, end + _AFTER)
+    return _WANTED.search(lead.plain, end + 1, stop.start() + 1 if stop else end + _AFTER) is not None
 
 
 def _line_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -127,36 +184,50 @@ def cue(
     pattern: str | Iterable[str] = "",
     needs: Iterable[str] = (),
     where: Where = "anywhere",
+    own: bool = False,
 ) -> Cue:
     """A cue as written in a data file.
 
     Args:
         weight: as in :class:`Cue`.
         most: as in :class:`Cue`.
-        phrases: in lower case, without punctuation; one that ends in ``*`` may go on.
+        phrases: in lower case, without punctuation; one that ends in ``*`` may go on. ``{a,b} c`` stands for
+            two phrases; behind `` .. `` comes what follows in the same sentence, at most 90 characters on,
+            behind `` ~ `` only within the object of the verb before it.
         pattern: a regular expression, or its parts in order.
         needs: as in :class:`Cue`.
         where: as in :class:`Cue`.
+        own: as in :class:`Cue`.
 
-    >>> found = cue(1.0, 2, ["we show", "leitfaden*", "问答"])
-    >>> found.keys, found.open
-    ({'show': (' we show ',)}, (' leitfaden', '问答'))
+    >>> found = cue(1.0, 2, ["we {show,see} .. a {proof,lemma}", "leitfaden*", "问答"])
+    >>> found.keys["we", "show"], [phrase.text for phrase in found.open]
+    ((Phrase(text=' we show ', tails=(' a proof ', ' a lemma '), noun=False),), [' leitfaden', '问答'])
     """
-    keys: dict[str, tuple[str, ...]] = {}
-    loose: list[str] = []
-    for phrase in map(_bordered, phrases):
-        words = phrase.split() if phrase.endswith(" ") else phrase.split()[:-1]
-        if words and phrase.startswith(" "):
-            key = max(words, key=len)
-            keys[key] = (*keys.get(key, ()), phrase)
-        else:
-            loose.append(phrase)
+    keys: dict[Key, tuple[Phrase, ...]] = {}
+    loose: list[Phrase] = []
+    for written in phrases:
+        head, gap, tail = [*_GAP.split(written, 1), "", ""][:3]
+        tails = tuple(map(_bordered, _spelt_out(tail))) if tail else ()
+        for text in map(_bordered, _spelt_out(head)):
+            words = text.split() if text.endswith(" ") else text.split()[:-1]
+            if words and text.startswith(" "):
+                key: Key = (words[0], words[1]) if len(words) > 1 else words[0]
+                keys[key] = (*keys.get(key, ()), Phrase(text, tails, gap == "~"))
+            else:
+                loose.append(Phrase(text, tails, gap == "~"))
     joined = "".join(pattern)
     compiled = re.compile(joined, re.MULTILINE) if joined else None
     needs = tuple(needs)
     signs = [next((c for c in need if not c.isalnum() and c != " "), "") for need in needs]
     known = frozenset(signs) if all(signs) else frozenset()
-    return Cue(weight, most, keys, tuple(loose), compiled, needs, known, where)
+    return Cue(weight, most, keys, tuple(loose), compiled, needs, known, where, own)
+
+
+def _spelt_out(written: str) -> list[str]:
+    """The phrases that one with alternatives in braces stands for."""
+    parts = _BRACES.split(written)
+    choices = [part.split(",") if odd % 2 else [part] for odd, part in enumerate(parts)]
+    return [" ".join("".join(chosen).split()) for chosen in itertools.product(*choices)]
 
 
 def _holds(text: str, some: Collection[str]) -> bool:
@@ -184,13 +255,14 @@ class CueTable:
     def __init__(self, cues: Mapping[str, Sequence[Cue]]) -> None:
         self.cues = cues
         every = [c for label in cues for c in cues[label]]
-        self._open = [(c, phrase) for c in every for phrase in c.open if phrase.isascii()]
-        self._wide = [(c, phrase) for c in every for phrase in c.open if not phrase.isascii()]
-        self._patterns = [c for c in every if c.pattern is not None]
-        self._keyed: dict[str, list[tuple[Cue, str]]] = {}
-        for c in every:
+        self._weights = [(label, c.weight) for label in cues for c in cues[label]]
+        self._open = [(i, c, p) for i, c in enumerate(every) for p in c.open if p.text.isascii()]
+        self._wide = [(i, c, p) for i, c in enumerate(every) for p in c.open if not p.text.isascii()]
+        self._patterns = [(i, c) for i, c in enumerate(every) if c.pattern is not None]
+        self._keyed: dict[Key, list[tuple[int, Cue, Phrase]]] = {}
+        for i, c in enumerate(every):
             for key, phrases in c.keys.items():
-                self._keyed.setdefault(key, []).extend((c, phrase) for phrase in phrases)
+                self._keyed.setdefault(key, []).extend((i, c, phrase) for phrase in phrases)
 
     @classmethod
     def load(cls, name: str) -> CueTable:
@@ -201,19 +273,20 @@ class CueTable:
         """Label -> the log-odds that its cues add."""
         counts: dict[int, int] = {}
         phrases = self._open if lead.plain.isascii() else self._open + self._wide
-        for key in self._keyed.keys() & lead.tokens.keys():
+        for key in self._keyed.keys() & lead.keys:
             phrases = phrases + self._keyed[key]
         plain = lead.plain
-        for c, phrase in phrases:
-            if phrase in plain:
-                counts[id(c)] = counts.get(id(c), 0) + len(c.found(phrase, lead, c.most))
-        for c in self._patterns:
-            if (have := counts.get(id(c), 0)) < c.most:
-                counts[id(c)] = have + len(c.matches(lead, c.most - have))
-        return {
-            label: sum(c.weight * min(c.most, counts.get(id(c), 0)) for c in cues)
-            for label, cues in self.cues.items()
-        }
+        for i, c, phrase in phrases:
+            if phrase.text in plain and (have := counts.get(i, 0)) < c.most:
+                counts[i] = have + len(c.found(phrase, lead, c.most - have))
+        for i, c in self._patterns:
+            if (have := counts.get(i, 0)) < c.most:
+                counts[i] = have + len(c.matches(lead, c.most - have))
+        out = dict.fromkeys(self.cues, 0.0)
+        for i in sorted(counts):
+            label, weight = self._weights[i]
+            out[label] += weight * counts[i]
+        return out
 
 
 def strongest(cues: Iterable[Cue], lead: LeadText) -> tuple[int, int] | None:
@@ -225,120 +298,6 @@ def strongest(cues: Iterable[Cue], lead: LeadText) -> tuple[int, int] | None:
             if best is None or worth > best[0]:
                 best = (worth, *min(found))
     return None if best is None else best[1:]
-
-
-@dataclass(frozen=True)
-class LeadText:
-    """A paper's title and lead, prepared once for all lenses that read them.
-
-    Attributes:
-        field: of the lead.
-        title: as stored.
-        lead: as stored, cut after 12,000 characters.
-        text: the title, a line break, the lead.
-        plain: ``text`` lower-cased, with spaces for punctuation, between two more spaces.
-        tokens: what white space separates in ``plain`` -> how often it occurs.
-    """
-
-    field: str
-    title: str
-    lead: str
-    text: str
-    plain: str
-    tokens: Counter[str]
-
-    @cached_property
-    def counts(self) -> Counter[str]:
-        """Word -> how often it occurs, lower-cased; a Chinese clause is one word."""
-        out: Counter[str] = Counter()
-        odd = []
-        for token, count in self.tokens.items():
-            if token.isalpha():
-                out[token] = count
-            else:
-                odd.append(" ".join([token] * count))
-        out.update(_WORD.findall(" ".join(odd)))
-        return out
-
-    @cached_property
-    def words(self) -> int:
-        """How many words there are."""
-        return self.counts.total()
-
-    @cached_property
-    def letters(self) -> int:
-        """How many letters these have together."""
-        return sum(map(mul, map(len, self.counts), self.counts.values()))
-
-    @cached_property
-    def cjk(self) -> float:
-        """Share of characters that are Chinese, Japanese or Korean, of all letters."""
-        if self.text.isascii():
-            return 0.0
-        return len(_CJK.findall(self.text)) / max(1, self.letters)
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The lines of the lead."""
-        return layout(self.lead)
-
-    def share(self, words: frozenset[str]) -> float:
-        """Share of the text's words that are among ``words``; of at least a dozen, for short texts."""
-        counts = self.counts
-        return sum(counts[w] for w in counts.keys() & words) / max(12, self.words)
-
-    def quote(self, start: int, end: int) -> TextSpan | None:
-        """The sentence or line of the stored text that holds ``text[start:end]``."""
-        shift = len(self.title) + 1
-        if start < shift - 1:
-            return _trimmed("title", self.title, 0, len(self.title))
-        low, high = max(0, start - shift), max(0, end - shift)
-        text = self.lead
-        line_start = text.rfind("\n", 0, low) + 1
-        line_end = text.find("\n", high)
-        line_end = len(text) if line_end < 0 else line_end
-        for a, b in split_sentences(text[line_start:line_end]):
-            if line_start + a <= low < line_start + b:
-                return _trimmed(self.field, text, line_start + a, max(line_start + b, min(high, line_end)))
-        return _trimmed(self.field, text, line_start, line_end)
-
-
-def _trimmed(name: str, text: str, start: int, end: int) -> TextSpan | None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return TextSpan(name, start, end) if start < end else None
-
-
-def _lower(text: str) -> str:
-    lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    # A few letters become two when lower-cased; offsets must stay.
-    return "".join(low if len(low := c.lower()) == 1 else c for c in text)
-
-
-@lru_cache(maxsize=1100)  # several lenses read the same thousand papers one after the other
-def _prepared(field: str, title: str, lead: str) -> LeadText:
-    text = f"{title}\n{lead}"
-    plain = f" {_lower(text).translate(_SPACES)} "
-    return LeadText(field, title, lead, text, plain, Counter(plain.split()))
-
-
-def lead_text(paper: Paper) -> LeadText:
-    """A paper's title and lead, prepared for cues."""
-    field, lead = lead_field(paper)
-    return _prepared(field, paper.title, lead[:_MOST])
-
-
-def hardness(lead: LeadText) -> float:
-    """Letters a word above the middle, -1.5 to 1.5; 0 where words say nothing."""
-    if lead.cjk > 0.3 or lead.words < _LEAST_WORDS:
-        return 0.0
-    mean = lead.letters / lead.words
-    german = min(1.0, lead.share(_GERMAN) / _GERMAN_SHARE)
-    return max(-1.5, min(1.5, mean - _MIDDLE - _GERMAN_EXTRA * german))
 
 
 class CueLens:

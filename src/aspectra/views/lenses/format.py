@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._cues import CueLens, LeadText
+from aspectra.views.lenses._cues import CueLens
+from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses._features import logistic
 from aspectra.views.lenses._layout import Layout, LineKind, asks
 from aspectra.views.lenses.protocol import LENSES

@@ -1,36 +1,138 @@
-"""What kind of scientific paper it is: survey, method, dataset, theory, evaluation, position.
+"""What sort of work a paper is: survey, method, data set, randomised trial, case report and so on.
 
-Titles announce the kind in a few set words, abstracts in set phrases of what "we" do; a title counts double.
-Most papers do several things: grades are independent.
+Titles announce it in set words and abstracts in set phrases; the record may state it (a publication type, a
+track, a comment), and then it decides. Most papers are several things: grades are independent, but what is a
+randomised trial is a trial too, and what reviews the trials of others, or announces one, is none itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._cues import CueLens, LeadText
+from aspectra.views.lenses._cues import Cue, CueLens, CueTable, cue, strongest
+from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses._features import logistic
+from aspectra.views.lenses._kind_records import recorded_kinds
+from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 
-__all__ = ["KindLens"]
+__all__ = ["IMPLIED", "KINDS", "KindLens"]
 
-_BIAS = -2.5  # so that a title's word, or two phrases of the abstract, reach 0.5
+# How much a row of the data file counts: a title, or one phrase said of the paper, is just enough.
+_STRENGTHS: dict[str, dict[str, Any]] = {
+    "title": {"weight": 4.2, "most": 1, "where": "title"},
+    "title_hints": {"weight": 1.2, "most": 1, "where": "title"},
+    "says": {"weight": 3.8, "most": 2, "own": True},
+    "ends": {"weight": 3.8, "most": 1, "where": "end"},
+    "hints": {"weight": 1.2, "most": 2},
+    "many": {"weight": 0.7, "most": 6},
+    "against": {"weight": -2.0, "most": 3},
+    "refutes": {"weight": -8.0, "most": 1},
+    "title_refutes": {"weight": -8.0, "most": 1, "where": "title"},
+}
+_BIAS = -3.2
+_STATED = 4.0  # log-odds of what the record states
+
+# Kind -> the wider kinds that it is one of.
+IMPLIED: Mapping[str, tuple[str, ...]] = {
+    "systematic review": ("survey",),
+    "scoping review": ("systematic review", "survey"),
+    "meta-analysis": ("systematic review", "survey"),
+    "rct": ("trial", "experiment", "empirical"),
+    **dict.fromkeys(("trial", "field experiment", "in vivo", "in vitro"), ("experiment", "empirical")),
+    "experiment": ("empirical",),
+    "cohort": ("longitudinal", "empirical"),
+    "mixed methods": ("qualitative", "empirical"),
+    **dict.fromkeys(
+        (
+            *("evaluation", "case-control", "cross-sectional", "longitudinal", "qualitative", "case study"),
+            *("case report", "case series", "field study", "replication"),
+        ),
+        ("empirical",),
+    ),
+}
+# Designs of single studies, which reviews and protocols only speak of.
+_DESIGNS = (
+    *("rct", "trial", "cohort", "case-control", "cross-sectional", "longitudinal", "qualitative", "in vivo"),
+    *("in vitro", "mixed methods", "case report", "case series", "experiment", "field experiment"),
+    *("field study", "empirical"),
+)
+# Works that are not original research.
+_SECONDARY = (
+    *("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),
+)
+# Kinds that only a record states.
+_STATED_ONLY = ("patent", "grey literature", "news", "blog")
+
+KINDS: tuple[str, ...] = (
+    *("survey", "systematic review", "scoping review", "meta-analysis", "method", "dataset", "theory"),
+    *("evaluation", "position", "thesis", "book", "tutorial", "software", "replication", "empirical"),
+    *("primary", "application", "negative result", "case study", "case report", "case series", "rct"),
+    *("trial", "cohort", "case-control", "cross-sectional", "longitudinal", "qualitative", "quantitative"),
+    *("mixed methods", "experiment", "field experiment", "field study", "simulation", "in vivo", "in vitro"),
+    *("protocol", "guideline", "editorial", "letter", *_STATED_ONLY),
+)
+
+
+def _cues(rows: Mapping[str, list[str]]) -> list[Cue]:
+    """The cues of one kind, see the head of the data file."""
+    out = []
+    for name, values in rows.items():
+        kind_of_row, _, form = name.partition("_")
+        strength = _STRENGTHS[name if name in _STRENGTHS else kind_of_row]
+        if form == "pattern":
+            pattern = "|".join(f"(?:{value})" for value in values)
+            out.append(cue(pattern=pattern, needs=rows.get(f"{kind_of_row}_needs", ()), **strength))
+        elif form != "needs":
+            out.append(cue(phrases=values, **strength))
+    return out
 
 
 class KindLens(CueLens):
     """Grades of the kinds of paper, each 0 to 1 on a logistic scale.
 
-    A set word in the title is nearly enough for 0.5, two phrases of the abstract are enough. A text that is
-    no paper at all has low grades everywhere; one without text has NaN.
+    At 0.5, roughly: a set word in the title, one phrase said of the paper, or three hints, with nothing against
+    it. What the record states has 0.98. A text that is no paper at all has low grades everywhere; a paper
+    without text has NaN for what its record does not state.
     """
 
     name = "kind"
-    description = "what kind of paper it is: survey, method, dataset, theory, evaluation, position"
-    labels: tuple[str, ...] = ("survey", "method", "dataset", "theory", "evaluation", "position")
+    version = 3
+    description = "what kind of paper it is: survey, method, dataset, trial, case report and others"
+    reads: tuple[str, ...] = ("text", "metadata")
+    labels = KINDS
+
+    @cached_property
+    def table(self) -> CueTable:
+        """See :class:`CueLens`."""
+        return CueTable({kind: _cues(rows) for kind, rows in load_data(self.name).items()})
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""
-        return [_BIAS + added[label] for label in self.labels]
+        odds = {kind: _BIAS + sum_ for kind, sum_ in added.items()}
+        stated = recorded_kinds(paper)
+        odds |= dict.fromkeys(_STATED_ONLY, _BIAS)
+        odds |= dict.fromkeys(stated, _STATED)
+        spoken_of = max(odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"])
+        subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]))
+        for kind in _DESIGNS:
+            if kind not in stated:
+                odds[kind] -= subdued
+        for kind, wider in IMPLIED.items():
+            for each in wider:
+                odds[each] = max(odds[each], odds[kind])
+        odds["primary"] = -max(odds[kind] for kind in _SECONDARY)
+        odds["quantitative"] = odds["empirical"]
+        return [odds[kind] for kind in KINDS]
+
+    def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
+        """The strongest cue of the kind, else of one that implies it."""
+        found = strongest(self.table.cues.get(label, ()), lead)
+        narrower = (kind for kind, wider in IMPLIED.items() if label in wider)
+        return found or next((place for kind in narrower if (place := self.place(lead, kind))), None)
 
 
 LENSES.register("kind")(KindLens())

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from aspectra.papers.paper import Paper
-from aspectra.views.lenses._cues import CueLens, LeadText, hardness
+from aspectra.views.lenses._cues import CueLens
+from aspectra.views.lenses._lead import LeadText, hardness
 from aspectra.views.lenses.protocol import LENSES
 
 __all__ = ["SourceLens"]
