@@ -52,6 +52,7 @@ class Topic:
         group: the core query this is a variant of (all instructed variants of one query, all aspects of one
             seed), or "".
         labels: what results are broken down by: ``dimension``, ``specificity``, ``quality`` ...
+        typed: whether conditions are read out of the text, as out of a user's; else it is searched as it is.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Topic:
     instructions: Mapping[str, str] = field(default_factory=lambda: _NONE)
     group: str = ""
     labels: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    typed: bool = False
 
 
 @dataclass(frozen=True)

@@ -292,7 +292,7 @@ def topic_query(topic: Topic, mode: str, limit: int) -> Query:
         versions="all",
         instruction=topic.instructions.get(mode, ""),
         same=(topic.aspect,) if topic.aspect else (),
-        literal=True,  # a benchmark's query is searched as it was written
+        literal=not topic.typed,  # most benchmarks' queries are searched as they were written
     )
 
 

@@ -74,6 +74,7 @@ class TableSpec(Value, frozen=True):
         measures: of ``against``; empty for all.
         where: of ``against`` and all columns.
         intervals: whether intervals are printed.
+        resampled: whether those of its columns are bootstrap intervals, which stay within the bounds.
         notes: below it.
         figure: file name of a figure below it.
     """
@@ -91,6 +92,7 @@ class TableSpec(Value, frozen=True):
     measures: tuple[str, ...] = ()
     where: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
     intervals: bool = True
+    resampled: bool = False
     notes: tuple[str, ...] = ()
     figure: str = ""
 

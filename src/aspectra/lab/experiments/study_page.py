@@ -21,6 +21,7 @@ from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.experiments.study_file import Column, StudyFile, TableSpec
 from aspectra.lab.reports.comparison import System, comparison_tables, systems_of
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
+from aspectra.lab.statistics.bootstrap import BOOTSTRAP_NOTE, bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL
 from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
@@ -227,7 +228,7 @@ def _cell(column: Column, outcomes: Sequence[Outcome], spec: TableSpec, units: d
             found.append(round(outcome.cost.get("calls", 0.0) / max(outcome.ranked, 1)))
         for name, score in outcome.scores():
             if score.spelling == column.measure and score.mean is not None:
-                value, count = _number(score, outcome.evaluations[name].labels, where, spec.intervals)
+                value, count = _number(score, outcome.evaluations[name].labels, where, spec)
                 units[column.measure + "".join(f", {k} {v}" for k, v in where.items())] = count
                 found.append(value)
                 break
@@ -241,13 +242,14 @@ def _cell(column: Column, outcomes: Sequence[Outcome], spec: TableSpec, units: d
 
 
 def _number(
-    score: Score, labels: Labels, where: Mapping[str, str], intervals: bool
+    score: Score, labels: Labels, where: Mapping[str, str], spec: TableSpec
 ) -> tuple[Number | None, int]:
     values = {unit: value for unit, value in score.values.items() if _holds(unit, labels, where)}
     if not values:
         return None, 0
     mean = math.fsum(values.values()) / len(values) if where else score.mean
-    span = plain_interval(values, mean) if intervals and mean is not None else None
+    made = bootstrap_interval(values) if spec.resampled else plain_interval(values, mean or 0.0)
+    span = made if spec.intervals and mean is not None else None
     return Number.of(mean, score.measure.family.scale, span), len(values)
 
 
@@ -292,7 +294,7 @@ def _notes(spec: TableSpec, here: Sequence[Outcome], units: Mapping[str, int]) -
     if any(o.tally.simulated for o in here):
         notes.append("*simulated*: an oracle that knows the judgements answers, and no language model")
     if spec.intervals:
-        notes.append(INTERVALS_NOTE)
+        notes.append(BOOTSTRAP_NOTE if spec.resampled else INTERVALS_NOTE)
     shown = {column.measure for column in spec.columns}
     notes += [n for n in dict.fromkeys(n for o in here for n in o.notes) if n.partition(" ")[0] not in shown]
     return notes

@@ -5,25 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from aspectra.lab.measures._common import REL, UNJUDGED, topic_of
-from aspectra.lab.measures.protocol import Measure, measure
+from aspectra.lab.measures.protocol import Measure, Param, measure
 from aspectra.lab.runs.judged import Judged
 
 __all__ = ["precision", "r_precision", "success"]
 
 
-@measure("P", cut="required", params=(REL, UNJUDGED), aliases=("precision",))
+_OVER = Param("over", "cut", "over k, or over the documents ranked where these are fewer", ("cut", "ranked"))
+
+
+@measure("P", cut="required", params=(REL, UNJUDGED, _OVER), aliases=("precision",))
 def precision(measure: Measure, topic: Judged) -> float:
     """Precision: relevant documents in the top k, over k (also where fewer are ranked).
 
-    Range [0, 1]. Source: trec_eval ``P``.
+    With ``over=ranked`` over what is ranked, at most k: of the documents shown, the share that is relevant; 0
+    where none is. Range [0, 1]. Source: trec_eval ``P``.
 
     >>> from aspectra.lab import evaluate
     >>> evaluate(["P@5"], {"q": {"a": 1}}, {"q": {"a": 1.0}})["P@5"].mean
     0.2
     """
     cut = measure.cut or 1
-    hits = topic_of(measure, topic).hits(measure["rel"])
-    return int(np.searchsorted(hits, cut, "right")) / cut
+    topic = topic_of(measure, topic)
+    over = min(cut, max(1, topic.length)) if measure["over"] == "ranked" else cut
+    return int(np.searchsorted(topic.hits(measure["rel"]), cut, "right")) / over
 
 
 @measure("R-precision", params=(REL, UNJUDGED), aliases=("Rprec", "Rprecision"))
