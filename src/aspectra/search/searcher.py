@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt, ViewMismatch
-from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
@@ -21,7 +20,7 @@ from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
-from aspectra.search.planning.publication_order import publication_order
+from aspectra.search.planning.publication_order import in_publication_order, year_warnings
 from aspectra.search.query import Query
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
@@ -224,8 +223,7 @@ class Searcher:
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
             views = self._view_names(engine.index)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
-            order = publication_order(plan.search, engine.index)
-        return replace(plan, conditions=(*plan.conditions, *order)) if order else plan
+            return in_publication_order(plan, engine.index)
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
         """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.
@@ -308,7 +306,7 @@ class Searcher:
             for number, paper in enumerate(papers)
         )
         warnings = [warning for step in result.steps for warning in step.warnings()] + self._warnings(
-            engine, plan
+            engine, plan, ids
         )
         if stale := quotes.count(None):
             warnings.append(
@@ -327,7 +325,7 @@ class Searcher:
             ids = self._result(engine, unfiltered(plan, paper_id, len(engine))).ids
             return why_not(engine, plan, paper_id, ids)
 
-    def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
+    def _warnings(self, engine: Engine, plan: Plan, ids: Sequence[str]) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         removed, added = engine.changes()
         out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
@@ -341,6 +339,7 @@ class Searcher:
             )
         out += lens_warnings(engine.index, plan)
         out += permission_warnings(engine.index, plan)
+        out += year_warnings(plan, engine.index, ids)
         probes = [probe for search in plan.searches for probe in search.probes]
         for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe
