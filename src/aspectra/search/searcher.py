@@ -15,6 +15,7 @@ from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
 from aspectra.search.evidence.hits import Explainer, quotes_of
+from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
@@ -305,15 +306,18 @@ class Searcher:
             )
             for number, paper in enumerate(papers)
         )
-        warnings = [warning for step in result.steps for warning in step.warnings()] + self._warnings(
-            engine, plan, ids
+        fit = fit_of(engine.index, result.draft.search, hits)
+        warnings = (
+            weak_match_warning(fit)
+            + [warning for step in result.steps for warning in step.warnings()]
+            + self._warnings(engine, plan, ids)
         )
         if stale := quotes.count(None):
             warnings.append(
                 f"{stale} hit(s) changed since they were indexed and are not quoted: aspectra index"
             )
         seconds = perf_counter() - clock
-        return Ranking(plan, hits, tuple(warnings), seconds, engine.index.folder.name, result.steps)
+        return Ranking(plan, hits, tuple(warnings), seconds, engine.index.folder.name, result.steps, fit)
 
     def why_not(self, plan: Plan, paper_id: str) -> WhyNot:
         """Why a paper is not among a plan's hits.

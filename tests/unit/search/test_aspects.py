@@ -169,3 +169,15 @@ def test_centroid_is_the_cosine_of_means():
     assert found[2] == -np.inf
     means = centroids(rows, np.array([0, 2]), np.array([1, 0.5, 0, 0], np.float32))
     assert score_means(mean_query(rows[:1]), means)[0] == pytest.approx(1 / np.sqrt(1.25))
+
+
+def test_a_question_is_answered_beside_its_aspects(searcher):
+    hit = searcher.search("birds in autumn", same=["method"])[0]
+    assert [(e.aspect, e.quote) for e in hit.evidence] == [
+        ("", "Birds migrate in autumn."),
+        ("method", "We train a convolutional network on spectrograms."),
+    ]
+    hit = next(h for h in searcher.search("a network on spectrograms", same=["method"]) if h.id == "seed")
+    assert [(e.aspect, e.quote) for e in hit.evidence] == [
+        ("method", "We train a convolutional network on spectrograms."),
+    ]

@@ -79,6 +79,15 @@ class Hit(_Part, frozen=True):
     probes: list[ProbeScore] = []
 
 
+class Fit(_Part, frozen=True):
+    """How well the best hits fit the words of the query; ``weak`` where they hardly do."""
+
+    weak: bool
+    likeness: float | None
+    words: float
+    chance: float
+
+
 class Search(Document, frozen=True):
     """``search``, ``similar``: a ranking. ``plan`` can be run again with ``--plan-file``."""
 
@@ -86,6 +95,7 @@ class Search(Document, frozen=True):
     hits: list[Hit]
     warnings: list[str]
     seconds: float
+    fit: Fit | None = None
     steps: list[dict[str, Any]] = []
     simulated: bool = False
 
