@@ -37,6 +37,7 @@ class Preferences(TypedDict, total=False):
         venues, authors, languages: any of these; ``*`` in a venue matches anything.
         direction: what the papers are to the seeds: the seeds build on them, they build on the seeds, or
             both; "" for plain likeness.
+        any_year: a direction ranks papers of every year.
         same, different: aspects in which papers should be like the text or the seeds, or unlike them.
         conditions: as ``"avoid source=blog"``.
         instruction: the same in free words.
@@ -57,6 +58,7 @@ class Preferences(TypedDict, total=False):
     authors: str | Sequence[str]
     languages: str | Sequence[str]
     direction: Direction | Literal[""]
+    any_year: bool
     same: Aspect | str | Sequence[Aspect | str]
     different: Aspect | str | Sequence[Aspect | str]
     conditions: str | Condition | Sequence[str | Condition]

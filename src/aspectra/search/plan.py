@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
@@ -27,6 +28,8 @@ MOST_PROBES = 64  # of all searches of a plan together: each scores every paper
 MOST_STEPS = 32
 _HEAVIEST = 1e6  # weights beyond it leave nothing of the other probes
 _LONGEST_STAGE = 1000  # characters
+_YEARS = re.compile(r"any|[<>]=\d{4}", re.ASCII)
+_YEARS_SAID = {"<=": ", first those until {}", ">=": ", first those since {}", "an": ", of any year"}
 
 FusionKind = Literal["standardised", "rrf"]
 
@@ -73,12 +76,16 @@ class Search(Value, frozen=True):
         fusion: how their answers are combined.
         direction: what the papers are to the seeds, as in :class:`~aspectra.search.query.Query`. The probes
             do the work; evidence and messages need the word.
+        years: those that the direction leaves, as ``<=2021``: papers of other years are ranked after these,
+            and papers of unknown year last. ``any`` leaves every year. What is more than a year apart is
+            left out by a condition of the plan.
     """
 
     planner: str = "edited"
     probes: Annotated[tuple[Probe, ...], Meta(max_length=MOST_PROBES)] = ()
     fusion: Fusion = Fusion()
     direction: str = ""
+    years: str = ""
 
     def __post_init__(self) -> None:
         if not self.probes:
@@ -88,6 +95,10 @@ class Search(Value, frozen=True):
         check_length("probes in a search", self.probes, MOST_PROBES, hint="search with those that weigh most")
         for probe in self.probes:
             _check_probe(probe)
+        if self.years and not _YEARS.fullmatch(self.years):
+            raise UsageError(
+                f"years is {self.years!r}", why="write <=2021, >=2021 or any", hint='years = "<=2021"'
+            )
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -96,7 +107,8 @@ class Search(Value, frozen=True):
 
     def describe(self) -> list[str]:
         """For people: one line a probe, then how they are fused."""
-        lines = [f"search by {self.planner}{f', direction {self.direction}' if self.direction else ''}"]
+        way = f", direction {self.direction}" if self.direction else ""
+        lines = [f"search by {self.planner}{way}{_YEARS_SAID.get(self.years[:2], '').format(self.years[2:])}"]
         lines += [f"  {_probe_line(probe)}" for probe in self.probes]
         if len(self.probes) > 1:
             lines.append(f"  fused by {self.fusion}")

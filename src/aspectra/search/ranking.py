@@ -16,7 +16,7 @@ from aspectra.search.step import Step, Tally
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ConditionResult", "Evidence", "Hit", "ProbeScore", "Ranking"]
+__all__ = ["ConditionResult", "Evidence", "Fit", "Hit", "ProbeScore", "Ranking"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,30 @@ class ConditionResult:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How well the best hits fit the words of a query, see :mod:`aspectra.search.evidence.weak_match`.
+
+    Attributes:
+        likeness: mean cosine of the query with the abstracts of the three hits most like it; None without
+            vectors of a calibrated encoder.
+        words: weight of the query's words in the hit that holds most, over that of its eight rarest, 0 to 1.
+        chance: that the library answers the query, where as many queries are answered as not.
+        weak: whether it is so low that at most 1 answered question in 20 is below.
+    """
+
+    likeness: float | None
+    words: float
+    chance: float
+    weak: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        likeness = None if self.likeness is None else round(self.likeness, 4)
+        rounded = {"words": round(self.words, 4), "chance": round(self.chance, 4)}
+        return {"weak": self.weak, "likeness": likeness, **rounded}
+
+
 @dataclass(frozen=True)
 class Hit:
     """A paper at its place.
@@ -215,6 +239,7 @@ class Ranking(Sequence[Hit]):
         generation: the index generation that answered.
         steps: what each stage of the plan did, and what it cost.
         not_applied: the conditions of which nothing is known of any paper, each with the reason.
+        fit: how well the best hits fit the words of the query; None where nothing tells.
 
     >>> ranking = library.search("owls at night")
     >>> ranking.ids[0], ranking[0].paper.title
@@ -228,6 +253,7 @@ class Ranking(Sequence[Hit]):
     generation: str = ""
     steps: tuple[Step, ...] = ()
     not_applied: tuple[tuple[Condition, str], ...] = ()
+    fit: Fit | None = None
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -253,6 +279,8 @@ class Ranking(Sequence[Hit]):
         }
         if self.not_applied:
             out["not_applied"] = [{"condition": c.spelling, "why": why} for c, why in self.not_applied]
+        if self.fit is not None:
+            out["fit"] = self.fit.to_dict()
         if self.steps:
             out["steps"] = [step.to_dict() for step in self.steps]
         if self.simulated:

@@ -136,6 +136,13 @@ class Recipe(Value, frozen=True):
             asked = query if number == last else replace(query, direction="", lenses=())
             search, understood = self._search(step, asked, views)
             steps.append(search)
+        made = [step for step in steps if isinstance(step, Search)]
+        if query.any_year and not any(search.direction for search in made):
+            raise UsageError(
+                "any-year belongs to a direction",
+                why="no search of this plan leaves out years",
+                hint="aspectra similar ID --direction builds-on --any-year",
+            )
         return Plan(
             tuple(steps),
             understood.query.conditions,
@@ -156,6 +163,8 @@ class Recipe(Value, frozen=True):
         asked = query
         if options.direction and query.seeds:
             asked = replace(asked, direction=options.direction)
+        if options.any_year:
+            asked = replace(asked, any_year=True)
         if how != "read":
             joined = f"{query.text} {query.instruction}".strip() if how == "concat" else query.text
             asked = replace(asked, text=joined, instruction="")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt, ViewMismatch
-from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
@@ -19,12 +18,13 @@ from aspectra.search.conditions.binding import bound_conditions, left_out_warnin
 from aspectra.search.conditions.grading import without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
+from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
-from aspectra.search.planning.publication_order import publication_order
+from aspectra.search.planning.publication_order import in_publication_order, year_warnings
 from aspectra.search.query import Query
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
@@ -230,9 +230,8 @@ class Searcher:
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
             views = self._view_names(engine.index)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
-            order = publication_order(plan.search, engine.index)
             bound = bound_conditions(plan.conditions, query.seeds, engine.index, self.lists)
-        return replace(plan, conditions=(*bound, *order))
+            return in_publication_order(replace(plan, conditions=bound), engine.index)
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
         """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.
@@ -314,8 +313,11 @@ class Searcher:
             )
             for number, paper in enumerate(papers)
         )
-        warnings = [warning for step in result.steps for warning in step.warnings()] + self._warnings(
-            engine, plan
+        fit = fit_of(engine.index, result.draft.search, hits)
+        warnings = (
+            weak_match_warning(fit)
+            + [warning for step in result.steps for warning in step.warnings()]
+            + self._warnings(engine, plan, ids)
         )
         if stale := quotes.count(None):
             warnings.append(
@@ -326,7 +328,7 @@ class Searcher:
         warnings += left_out_warnings(engine.left_out(plan))
         seconds = perf_counter() - clock
         name = engine.index.folder.name
-        return Ranking(plan, hits, tuple(warnings), seconds, name, result.steps, unapplied)
+        return Ranking(plan, hits, tuple(warnings), seconds, name, result.steps, unapplied, fit)
 
     def why_not(self, plan: Plan, paper_id: str) -> WhyNot:
         """Why a paper is not among a plan's hits.
@@ -338,7 +340,7 @@ class Searcher:
             ids = self._result(engine, unfiltered(plan, paper_id, len(engine))).ids
             return why_not(engine, plan, paper_id, ids)
 
-    def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
+    def _warnings(self, engine: Engine, plan: Plan, ids: Sequence[str]) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         removed, added = engine.changes()
         out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
@@ -352,6 +354,7 @@ class Searcher:
             )
         out += lens_warnings(engine.index, plan)
         out += permission_warnings(engine.index, plan)
+        out += year_warnings(plan, engine.index, ids)
         probes = [probe for search in plan.searches for probe in search.probes]
         for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe

@@ -119,7 +119,7 @@ def test_quotes_come_from_the_seed_and_from_the_hit(searcher):
     assert [e.aspect for e in hit.evidence] == ["method"]
     assert quote.quote == quote.seed_quote == "We train a convolutional network on spectrograms."
     assert field_text(searcher.library.get(hit.id), quote.field)[quote.start : quote.end] == quote.quote
-    assert next(h for h in ranking if h.id == "bare").evidence[0].aspect == ""
+    assert not next(h for h in ranking if h.id == "bare").evidence  # it has a title alone
 
 
 def test_free_words_pick_sentences_about_them(searcher):
@@ -169,3 +169,15 @@ def test_centroid_is_the_cosine_of_means():
     assert found[2] == -np.inf
     means = centroids(rows, np.array([0, 2]), np.array([1, 0.5, 0, 0], np.float32))
     assert score_means(mean_query(rows[:1]), means)[0] == pytest.approx(1 / np.sqrt(1.25))
+
+
+def test_a_question_is_answered_beside_its_aspects(searcher):
+    hit = searcher.search("birds in autumn", same=["method"])[0]
+    assert [(e.aspect, e.quote) for e in hit.evidence] == [
+        ("", "Birds migrate in autumn."),
+        ("method", "We train a convolutional network on spectrograms."),
+    ]
+    hit = next(h for h in searcher.search("a network on spectrograms", same=["method"]) if h.id == "seed")
+    assert [(e.aspect, e.quote) for e in hit.evidence] == [
+        ("method", "We train a convolutional network on spectrograms."),
+    ]

@@ -37,10 +37,10 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
     return small_searcher(tmp_path_factory.mktemp("limits") / "library")
 
 
-def small_searcher(folder: Path) -> Searcher:
+def small_searcher(folder: Path, papers: list[Paper] = PAPERS) -> Searcher:
     library = Store.create(folder)
     with library.writing("add") as writer:
-        writer.add(PAPERS)
+        writer.add(papers)
     encoder = FakeEncoder()
     build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
     return Searcher(library, load=lambda _: encoder)
@@ -194,22 +194,110 @@ def test_a_text_of_constraints_alone_is_searched_and_applied():
     assert [c.spelling for c in query.conditions] == ["require language=de"]
 
 
+TIMED = [
+    Paper("seed", "The weather", "We read the weather every day.", (), 2021),
+    Paper("old", "Rain on Mondays", "Buckets are full of it.", (), 2015),
+    Paper("same", "The wind", "It blows from the west.", (), 2021),
+    Paper("after", "The weather again", "We read the weather every day, again.", (), 2022),
+    Paper("young", "The weather at last", "We read the weather every day, at last.", (), 2023),
+    Paper("before", "Weather before", "We read the weather every day, before.", (), 2020),
+    Paper("long ago", "Weather long ago", "We read the weather every day, long ago.", (), 2019),
+    Paper("undated", "The weather every day", "We read the weather every day.", (), None),
+]
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    return small_searcher(tmp_path_factory.mktemp("timed") / "library", TIMED)
+
+
 @pytest.mark.parametrize(
-    ("seeds", "direction", "written", "left_out"),
-    [
-        (("b",), "builds-on", ["exclude year=>=2022"], {"c"}),  # of 2021; d has no year, and stays
-        (("b",), "built-on-by", ["exclude year=<=2020"], {"a"}),
-        (("a", "b"), "builds-on", ["exclude year=>=2022"], {"c"}),
-        (("a", "b"), "built-on-by", ["exclude year=<=2018"], set()),
-        (("b",), "both", [], set()),
-        (("d",), "builds-on", [], set()),
-        (("b", "d"), "builds-on", [], set()),
+    ("seeds", "direction", "written", "groups"),
+    [  # groups: in time, a year out of it, of unknown year
+        (
+            ("seed",),
+            "builds-on",
+            "exclude year=>=2023",
+            [{"old", "same", "before", "long ago"}, {"after"}, {"undated"}],
+        ),
+        (
+            ("seed",),
+            "built-on-by",
+            "exclude year=<=2019",
+            [{"same", "after", "young"}, {"before"}, {"undated"}],
+        ),
+        (
+            ("seed", "old"),
+            "builds-on",
+            "exclude year=>=2023",
+            [{"same", "before", "long ago"}, {"after"}, {"undated"}],
+        ),
+        (
+            ("seed", "before"),
+            "built-on-by",
+            "exclude year=<=2018",
+            [{"same", "after", "young"}, {"long ago"}, {"undated"}],
+        ),
     ],
 )
-def test_a_direction_leaves_out_papers_of_the_wrong_years(searcher, seeds, direction, written, left_out):
-    plan = searcher.plan(Query(seeds=seeds, direction=direction), "directional")
-    assert [condition.spelling for condition in plan.conditions] == written
-    assert all(f"[{spelling}]" in plan.describe() for spelling in written)
-    everything = {paper.id for paper in PAPERS} - set(seeds)
-    assert set(searcher.run(plan).ids) == everything - left_out
-    assert set(searcher.run(replace(plan, conditions=())).ids) == everything
+@pytest.mark.parametrize(
+    "recipe", ["guided", "directional", "directional | top(6)", "hybrid | top(8) | directional"]
+)
+def test_a_direction_respects_time(timed, seeds, direction, written, groups, recipe):
+    plan = timed.plan(Query(seeds=seeds, direction=direction), recipe)
+    assert [condition.spelling for condition in plan.conditions] == [written]
+    assert f"[{written}]" in plan.describe()
+    ranking = timed.run(Plan.loads(plan.to_json()))
+    places = iter(ranking.ids)
+    assert [{next(places) for _ in group} for group in groups] == groups
+    assert not list(places)
+    assert [hit.score for hit in ranking] == sorted((hit.score for hit in ranking), reverse=True)
+    assert any("1 of the papers shown come last: their year is unknown" in w for w in ranking.warnings)
+    first = timed.run(plan.with_limit(2))
+    assert first.ids == ranking.ids[:2]
+    assert not any("unknown" in warning for warning in first.warnings)
+
+
+@pytest.mark.parametrize("recipe", ["guided", "directional"])
+def test_any_year_switches_it_off(timed, recipe):
+    query = Query(seeds=("seed",), direction="builds-on", any_year=True)
+    plan = timed.plan(query, recipe)
+    assert plan.conditions == ()
+    assert "of any year" in plan.describe()
+    assert Plan.loads(plan.to_json()).search.years == "any"
+    assert plan.hash != timed.plan(replace(query, any_year=False), recipe).hash
+    ranking = timed.run(plan)
+    assert len(ranking) == len(TIMED) - 1
+    assert ranking.ids[0] == "undated"
+    assert not ranking.warnings
+    with pytest.raises(UsageError, match="belongs to a direction"):
+        timed.plan(Query(seeds=("seed",), any_year=True))
+
+
+def test_a_step_of_a_recipe_takes_any_year(timed):
+    recipe = "directional(direction=builds-on,any_year=yes)"
+    assert timed.plan(Query(seeds=("seed",)), recipe).search.years == "any"
+    assert Recipe.parse(recipe).steps == (recipe,)
+
+
+@pytest.mark.parametrize("recipe", ["guided", "directional"])
+@pytest.mark.parametrize("seeds", [("undated",), ("seed", "undated")])
+def test_a_seed_of_unknown_year_limits_nothing_and_is_named(timed, recipe, seeds):
+    ranking = timed.similar(*seeds, direction="builds-on", recipe=recipe)
+    assert len(ranking) == len(TIMED) - len(seeds)
+    assert "the year of undated is unknown: papers of every year are ranked" in ranking.warnings
+
+
+def test_both_directions_leave_every_year(timed):
+    ranking = timed.similar("seed", direction="both", recipe="directional")
+    assert len(ranking) == len(TIMED) - 1
+    assert ranking.plan.conditions == ()
+    assert not ranking.warnings
+
+
+@pytest.mark.parametrize("years", ["2021", "<2021", "<=21", "all"])
+def test_years_of_a_plan_are_checked(timed, years):
+    plan = timed.plan(Query(seeds=("seed",), direction="builds-on")).to_dict()
+    plan["steps"][0]["years"] = years
+    with pytest.raises(UsageError, match="years is"):
+        Plan.from_dict(plan)

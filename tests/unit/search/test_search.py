@@ -45,10 +45,10 @@ def test_evidence_is_the_best_sentence_and_slices_back(searcher):
             assert field_text(whole, e.field)[e.start : e.end] == e.quote
 
 
-def test_paper_without_abstract_is_quoted_from_its_text_or_title(searcher):
+def test_paper_without_abstract_is_quoted_from_its_text_and_never_by_its_title_alone(searcher):
     hits = {h.id: h for h in searcher.search("transformers read long documents title", limit=5)}
     assert hits["full"].evidence[0].field == "section:0"
-    assert hits["bare"].evidence[0].field == "title"
+    assert not hits["bare"].evidence
 
 
 def test_similar_leaves_out_the_seed_and_its_versions(library, searcher, encoder):

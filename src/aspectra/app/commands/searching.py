@@ -27,6 +27,15 @@ _EMPTY, _WARNED = 3, 4
 Direction = Annotated[
     str, option(metavar="WAY", about="builds-on, built-on-by (the seed) or both.", panel=PREFERENCES)
 ]
+AnyYear = Annotated[
+    bool,
+    option(
+        "--any-year",
+        about="With a direction: also papers too young or old for it.",
+        rare=True,
+        panel=PREFERENCES,
+    ),
+]
 
 
 @common
@@ -74,6 +83,7 @@ def similar(
         typer.Argument(metavar="SEED", help="Ids, DOIs, arXiv ids, exact titles.", show_default=False),
     ],
     direction: Direction = "",
+    any_year: AnyYear = False,
     text: Annotated[str, option(metavar="TEXT", about="Further words.", panel=PREFERENCES)] = "",
 ) -> None:
     """Find papers like other papers.
@@ -86,7 +96,9 @@ def similar(
     style = result.settle(session)
     words = _words([text]) if text else ""
     with session.open_library() as library:
-        made = library.plan(words, seeds=seeds, **question.given(session, direction=direction))
+        made = library.plan(
+            words, seeds=seeds, **question.given(session, direction=direction, any_year=any_year)
+        )
         _answer(session, library, made, result, style)
 
 
@@ -102,6 +114,7 @@ def plan(
         list[str] | None, option(metavar="SEED", about="A seed paper.", panel=PREFERENCES)
     ] = None,
     direction: Direction = "",
+    any_year: AnyYear = False,
     as_json: AsJson = False,
     as_toml: Annotated[bool, option("--toml", about="As TOML, to edit and run again.", panel=OUTPUT)] = False,
     output: OutputFile = None,
@@ -124,7 +137,9 @@ def plan(
         question.settle(session)
         with session.open_library() as library:
             made = library.plan(
-                _words(text), seeds=seed or (), **question.given(session, direction=direction)
+                _words(text),
+                seeds=seed or (),
+                **question.given(session, direction=direction, any_year=any_year),
             )
     session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
 

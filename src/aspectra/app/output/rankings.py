@@ -173,6 +173,7 @@ def plan_in_words(plan: Plan) -> str:
     parts = [f"“{t[:_LONGEST_TEXT]}{'…' if len(t) > _LONGEST_TEXT else ''}”" for t in texts]
     if seeds:
         parts.append(_DIRECTION_WORDS.get(plan.search.direction, "like {}").format(", ".join(seeds)))
+        parts += ["any year"] if plan.search.years == "any" else []
     for sign, word in ((1, "same"), (-1, "different")):
         if named := aspects_asked(plan.search.probes, sign):
             parts.append(f"{word} " + ", ".join(named))

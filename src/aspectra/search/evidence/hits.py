@@ -104,6 +104,14 @@ def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
         if found[0] >= MEETS:
             return one.spelling
     return ""
+def _beside(
+    quotes: tuple[Evidence, ...] | None, of_aspects: tuple[Evidence, ...]
+) -> tuple[Evidence, ...] | None:
+    """Quotes for a question before those of its aspects, each sentence once."""
+    if quotes is None or not of_aspects:
+        return quotes
+    held = {(quote.field, quote.start) for quote in of_aspects}
+    return (*(quote for quote in quotes if (quote.field, quote.start) not in held), *of_aspects)
 
 
 def quotes_of(
@@ -127,11 +135,13 @@ def quotes_of(
     bodies = engine.papers(p.id for p in papers if whole or not p.abstract.strip())
     read = [bodies.get(p.id, p) for p in papers]
     found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read))
-    rest = [number for number, quotes in enumerate(found) if not quotes]
+    # The words of a question are answered beside its aspects; a seed is answered by those alone.
+    asked = any(p.text.strip() and p.weight > 0 and not p.aspect for p in search.probes)
+    rest = [number for number, quotes in enumerate(found) if asked or not quotes]
     if rest:
         plain = Quoter(index, search, plan.evidence).quotes(
             positions[rest], [read[number] for number in rest]
         )
         for number, quotes in zip(rest, plain, strict=True):
-            found[number] = quotes
+            found[number] = _beside(quotes, found[number] or ())
     return with_passages(index, search, papers, found)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,17 +24,28 @@ __all__ = ["Quoter"]
 # looks for in a quote. It fades for long queries, whose words are everywhere.
 _WORD_BONUS = 0.25
 _LONG_QUERY = 24
+# A sentence of background loses this much cosine, times the probability of that role: it names the query's
+# subject best, and does not say what the paper did about it. Chosen on other hits than those of
+# docs/results/quotes.md. Where a sentence speaks of the paper itself, the role is wrong.
+_BACKGROUND_COST = 0.3
+_OWN_WORK = re.compile(
+    r"\b(?:we|our|this (?:paper|work|study|article|survey|review|thesis))\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A sentence that may be quoted; its vector is found or made later."""
+    """A sentence that may be quoted; its vector is found or made later.
+
+    ``background`` is the probability that it says what was known before, 0 where no lens says.
+    """
 
     field: str
     start: int
     end: int
     text: str
     vector: Floats | None = None
+    background: float = 0.0
 
 
 class Quoter:
@@ -56,6 +68,9 @@ class Quoter:
         self._lexical = _strongest(index, positive, "lexical")
         self._chunk = next((p for p in positive if index.facts(p.view).chunks and not p.reverse), None)
         self._vectors: Floats | None = None
+        self._background: Floats | None = None
+        if "roles" in index.lens_names:
+            self._background = index.lens("roles").column("background")
         self._weights: dict[int, float] = {}
         if self._dense:
             self._view = index.vector_view(self._dense.view)
@@ -101,18 +116,21 @@ class Quoter:
         table = self._index.units("sentences")
         low, high = int(table.offsets[position]), int(table.offsets[position + 1])
         spans = [(Units.field_name(int(f)), int(a), int(b)) for f, a, b in table.spans[low:high]]
-        body = [i for i, (field, _, _) in enumerate(spans) if field != "title"]
         rows = None
         if self._dense:
             rows = self._sentences[low:high].astype(np.float32)
-        # A paper of a title alone is quoted by its title.
+        known = np.zeros(high - low) if self._background is None else self._background[low:high]
         return [
             _Candidate(
-                *spans[i],
-                field_text(paper, spans[i][0])[spans[i][1] : spans[i][2]],
+                field,
+                start,
+                end,
+                text := field_text(paper, field)[start:end],
                 None if rows is None else rows[i],
+                0.0 if _OWN_WORK.search(text) else float(np.nan_to_num(known[i])),
             )
-            for i in (body or range(len(spans)))
+            for i, (field, start, end) in enumerate(spans)
+            if field != "title"  # it is shown above the quote
         ]
 
     def _best_chunks(self, positions: Positions) -> list[tuple[int, int, int] | None]:
@@ -153,7 +171,7 @@ class Quoter:
         vectors = self._view.query.encoder.encode([held[i].text for held, i in bare]).vectors
         for (held, i), vector in zip(bare, vectors, strict=True):
             c = held[i]
-            held[i] = _Candidate(c.field, c.start, c.end, c.text, vector)
+            held[i] = replace(c, vector=vector)
 
     def _choose(self, held: list[_Candidate], paper: Paper) -> tuple[Evidence, ...]:
         if not held or not (self._dense or self._lexical):
@@ -163,6 +181,7 @@ class Quoter:
             rows = np.array([c.vector for c in held], dtype=np.float32)
             cosine = self._view.compare(rows, self._vectors).max(axis=1)
             score = cosine + _WORD_BONUS * score * min(1.0, _LONG_QUERY / (4 * max(len(self._weights), 1)))
+        score -= _BACKGROUND_COST * np.array([c.background for c in held], dtype=np.float32)
         best = sorted(range(len(held)), key=lambda i: (-float(score[i]), i))[: self._count]
         return tuple(
             Evidence(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from aspectra.search.conditions.grading import (
 from aspectra.search.plan import Plan, Search
 from aspectra.search.scoring.chain import Chain
 from aspectra.search.scoring.fusion import Scale
-from aspectra.search.scoring.scores import Fused, Scoring, score_papers
+from aspectra.search.scoring.scores import Fused, Scoring, join, score_papers
+from aspectra.search.scoring.year_order import in_year_order
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Positions, top_positions
@@ -161,10 +162,21 @@ class Engine:
         """
         graded = plan.conditions if conditions is None else conditions
         how = Scoring(search, graded, plan.compliance, self.sample, scales, asked, chain)
-        fused = score_papers(self.index, how, self.allowed(plan, within), count)
-        at = top_positions(fused.scores, count, self.index.id_order[fused.papers])
-        ids = tuple(self.index.ids[position] for position in fused.papers[at])
-        return Found(ids, tuple(float(score) for score in fused.scores[at]), fused)
+        ids: list[str] = []
+        scores: list[float] = []
+        parts: list[Fused] = []
+        for mask in in_year_order(self.index.years, search.years, self.allowed(plan, within)):
+            if parts and len(ids) >= count:
+                break
+            fused = score_papers(self.index, how, mask, count - len(ids))
+            if parts and len(fused.scores):  # all of them below the papers before
+                above = min(part.scores.min(initial=np.inf) for part in parts)
+                fused = replace(fused, scores=fused.scores - max(fused.scores.max() - above + 1.0, 0.0))
+            at = top_positions(fused.scores, count - len(ids), self.index.id_order[fused.papers])
+            ids += [self.index.ids[position] for position in fused.papers[at]]
+            scores += fused.scores[at].tolist()
+            parts.append(fused)
+        return Found(tuple(ids), tuple(scores), join(parts) if len(parts) > 1 else parts[0])
 
     def versions(self, ids: Iterable[str]) -> Mapping[str, Sequence[str]]:
         """Id -> ids of other versions of the same work, for those that have any."""

@@ -18,7 +18,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.view import Floats, Positions, top_positions
 
-__all__ = ["Fused", "Scoring", "score_exactly", "score_papers"]
+__all__ = ["Fused", "Scoring", "join", "score_exactly", "score_papers"]
 
 
 _BATCH = 40  # candidates graded at a time by conditions that read texts
@@ -127,7 +127,7 @@ def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, 
         done.append(_with_conditions(index, how, slow, fused.take(order[first : first + size]), worth))
         settled = np.concatenate((settled, done[-1].scores))
         first += size
-    return _join(done) if done else fused
+    return join(done) if done else fused
 
 
 def _with_conditions(index: Index, how: Scoring, numbers: list[int], fused: Fused, worth: float) -> Fused:
@@ -140,7 +140,7 @@ def _with_conditions(index: Index, how: Scoring, numbers: list[int], fused: Fuse
     return fused if found.passed.all() else fused.take(np.flatnonzero(found.passed))
 
 
-def _join(parts: Sequence[Fused]) -> Fused:
+def join(parts: Sequence[Fused]) -> Fused:
     """Parts of one candidate list as one."""
 
     def columns(name: str) -> list[Any]:

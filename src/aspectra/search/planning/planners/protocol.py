@@ -93,11 +93,12 @@ class Options:
     """Options of a planner, as in ``directional(direction=builds-on)``; one with more declares a subclass.
 
     Attributes:
-        direction: as in :class:`~aspectra.search.query.Query`.
+        direction, any_year: as in :class:`~aspectra.search.query.Query`.
     """
 
     name: ClassVar[str] = ""  # so that only the options are spelled
     direction: str = ""
+    any_year: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,10 @@ class Planner:
         """
         given = options or self.options()
         if type(given) is not self.options:
-            if given != type(given)(direction=given.direction):
+            usual: dict[str, Any] = {"direction": given.direction, "any_year": given.any_year}
+            if given != type(given)(**usual):
                 raise UsageError(f"the planner {self.name} has no such options", why=f"given: {given}")
-            given = self.options(direction=given.direction)
+            given = self.options(**usual)
         own = () if self.options is Options else (given,)
         if self.seeds and not query.seeds:
             raise UsageError(
@@ -172,7 +174,9 @@ class Planner:
                     why=f"the planner {self.name} searches what it finds",
                     hint=f"aspectra lens add {lens}, then aspectra index",
                 )
-        return replace(self.make(query, views, *own), planner=self.name, direction=query.direction)
+        made = self.make(query, views, *own)
+        years = "any" if query.direction and query.any_year else ""
+        return replace(made, planner=self.name, direction=query.direction, years=years)
 
 
 PLANNERS: Registry[Planner] = Registry("planner", __package__)
