@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Missing, Producer
@@ -18,6 +19,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.vectors import abstract_batches, abstract_vectors
+from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.protocol import TERMS, ViewFacts
 from aspectra.views.storage.units import Units, paper_spans
@@ -29,6 +31,8 @@ __all__ = ["FEW", "encode_terms", "lacking_terms", "term_state", "write_terms"]
 
 # So many papers without terms are encoded again unasked. Of more, so many are: to tell what all would take.
 FEW = 64
+_BLOCK = 4096  # vectors read at a time
+_FEWEST = 10  # papers that a mean counts too many: that of a handful of papers is none
 
 
 def term_state(encoder: Encoder, *, lacking: bool) -> str:
@@ -104,11 +108,29 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
         draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
 
     facts = build_terms(papers(), draft.settings.lexical, draft.folder / words)
+    for column in range(len(ASPECTS)):
+        _centre(matrix[column :: len(ASPECTS)])
     draft.views[words] = {**facts, "values": producer.version}
     offsets = np.arange(0, len(matrix) + 1, len(ASPECTS), dtype=np.int64)
     (draft.folder / TERMS).mkdir()
     Units(offsets, spans).save(draft.folder / TERMS)
     draft.describe(vectors, spec, encoder, 0, units=TERMS)
+
+
+def _centre(vectors: NDArray[np.float16]) -> None:
+    """Take the mean of unit vectors away from each, in place; rows of zeros stay.
+
+    What all methods (or problems, or outcomes) have in common tells no two apart.
+    """
+    total, count = np.zeros(vectors.shape[1], np.float32), _FEWEST
+    for start in range(0, len(vectors), _BLOCK):
+        block = vectors[start : start + _BLOCK].astype(np.float32)
+        total += block.sum(axis=0)
+        count += int(block.any(axis=1).sum())
+    for start in range(0, len(vectors), _BLOCK):
+        block = vectors[start : start + _BLOCK].astype(np.float32)
+        known = block.any(axis=1)
+        vectors[start : start + _BLOCK][known] = unit_rows(block[known] - total / np.float32(count))
 
 
 def _strongest(paper: Paper, terms: PaperTerms) -> list[tuple[int, int, int]]:

@@ -168,6 +168,11 @@ class TermView(LexicalView):
         found = self.terms_of(seed)
         return "" if found is None else found.text
 
+    def rarity_of(self, stems: Sequence[str]) -> float:
+        """Mean rarity of stems, as in :meth:`rarity`; 0 where the view knows none."""
+        known = self.rarity(self._known(stems))
+        return sum(known.values()) / max(len(known), 1)
+
     def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`; each seed's document is its counts of the aspect."""
         if probe.reverse:
