@@ -29,7 +29,7 @@ class QuestionOptions:
         Names,
         option(
             metavar="ASPECT",
-            about="Alike in background, method, result or words; 'method: TERMS' names them.",
+            about="As background, method, result or 'method: TERMS'.",
             panel=PREFERENCES,
         ),
     ] = None

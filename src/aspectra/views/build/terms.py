@@ -38,7 +38,7 @@ _FEWEST = 10  # papers that a mean counts too many: that of a handful of papers 
 def term_state(encoder: Encoder, *, lacking: bool) -> str:
     """What a generation depends on: the head, and whether its papers have terms."""
     head = head_of(encoder)
-    return "terms: none" if head is None or lacking else f"terms: {head.hash}"
+    return "terms: none" if head is None else f"terms: {head.hash}{' lacking' if lacking else ''}"
 
 
 def lacking_terms(library: Store, encoder: Encoder) -> list[Missing]:

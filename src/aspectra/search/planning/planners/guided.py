@@ -59,7 +59,8 @@ def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Se
     free words counts each sentence as much as it is about them. Where chunks of full text are encoded, free
     words are compared with them too.
     """
-    plain = directional(query, views) if query.direction else hybrid(query, views)
+    whole = replace(query, same_sentences=(), roles=())
+    plain = directional(whole, views) if query.direction else hybrid(whole, views)
     same = tuple(Aspect.parse(a) for a in query.same)
     different = tuple(Aspect.parse(a) for a in query.different)
     matchings = (cast("Matching", options.matching),) if options.matching else ASPECT_MATCHINGS
