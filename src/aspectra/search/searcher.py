@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt, ViewMismatch
+from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
@@ -25,6 +26,7 @@ from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
 from aspectra.search.planning.publication_order import in_publication_order, year_warnings
+from aspectra.search.planning.seeds import IndexSeeds, term_warnings
 from aspectra.search.query import Query
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
@@ -178,7 +180,13 @@ class Searcher:
             for facts in index.manifest["views"].values()
             if "cues" in facts
         }
-        return ViewNames(tuple(index.view_names), index.default_encoder(), tuple(index.lens_names), readings)
+        return ViewNames(
+            tuple(index.view_names),
+            index.default_encoder(),
+            tuple(index.lens_names),
+            readings,
+            IndexSeeds(index),
+        )
 
     def search(
         self,
@@ -355,6 +363,7 @@ class Searcher:
         out += lens_warnings(engine.index, plan)
         out += permission_warnings(engine.index, plan)
         out += year_warnings(plan, engine.index, ids)
+        out += term_warnings(engine.index, plan)
         probes = [probe for search in plan.searches for probe in search.probes]
         for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe

@@ -18,6 +18,7 @@ from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
 from aspectra.views.build.records import RecordColumns
+from aspectra.views.build.terms import write_terms
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
@@ -38,6 +39,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "dense": _write_dense,
         "full_texts": write_full_texts,
         "readings": write_readings,
+        "terms": write_terms,
     }
     for name, step in steps.items():
         clock = perf_counter()
@@ -55,6 +57,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "views": draft.views,
         "lenses": draft.lenses,
         "records": FACTS_VERSION,
+        "lacking_terms": draft.report.lacking_terms,
     }
 
 

@@ -98,7 +98,10 @@ class DenseView(View):
         units = np.concatenate([of for _, _, of in parts])
         weights = np.ones(len(units), np.float32)
         own = units >= 0  # vectors of another view or of a whole paper have no role
-        weights[own] = self._weights(probe, focus, units[own])
+        if probe.sentences:
+            weights[own] = np.isin(units[own], self._sentence_units(probe))
+        else:
+            weights[own] = self._weights(probe, focus, units[own])
         taken = weights > 0 if probe.matching else np.ones(len(units), np.bool_)
         return Asked(
             probe,
@@ -110,6 +113,25 @@ class DenseView(View):
             borrowed=tuple(borrowed),
             truncated=truncated,
         )
+
+    def _sentence_units(self, probe: Probe) -> Positions:
+        """The units of the sentences that a probe names.
+
+        Raises:
+            UsageError: the seed has fewer sentences.
+            ViewMismatch: the units of the view are no sentences.
+        """
+        if self.units is None or self.facts.units != "sentences":
+            raise ViewMismatch(f"{self.name} has no sentences", why=f"the probe names {probe.sentences}")
+        rows = self.units.sentence_rows(self._positions[probe.seeds[0]])
+        if beyond := [number for number in probe.sentences if not 1 <= number <= len(rows)]:
+            raise UsageError(
+                f"{probe.seeds[0]} has no sentence {beyond[0]}",
+                why=f"it has {len(rows)}",
+                hint=f"aspectra show {probe.seeds[0]} --sentences",
+            )
+        chosen: Positions = rows[np.array(probe.sentences) - 1]
+        return chosen
 
     def query_vectors(self, probe: Probe) -> Floats:
         """(m, dimensions) vectors of the probe's text and seeds, all of weight 1."""
