@@ -120,6 +120,39 @@ def test_required_and_excluded_and_unknown_papers_are_all(searcher, name, value)
     assert required | kept == everybody
 
 
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        ["require year=>=2006"],
+        ["require year=>=2006", "require venue=Birds"],
+        ["require year=>=2006 unless venue=Birds", "exclude venue=ACL*"],
+        ["require venue=Birds", "require venue=Journal of Owls", "require status=journal"],
+    ],
+)
+def test_those_that_are_left_out_for_lack_of_data_are_counted(searcher, conditions):
+    """Giving them the benefit of the doubt, by excluding the opposite, lets exactly that many more in."""
+    read = [Condition.parse(one) for one in conditions]
+    query = Query("owl", conditions=tuple(read), versions="all", limit=99, literal=True)
+    left_out = searcher.engine.left_out(searcher.plan(query, "bm25"))
+    assert left_out
+    for group, count in left_out:
+        others = [c for c in read if c not in group]
+        without = set(found_ids(searcher, others))
+        by_venue = {"venue": ("",), "status": ("", "Birds")}.get(group[0].attribute, ())
+        unknown = {
+            p.id
+            for p in PAPERS
+            if (p.venue in by_venue if by_venue else p.year is None)
+            and not (group[0].unless and p.venue == "Birds")
+        }
+        assert count == len(without & unknown)
+        assert not unknown & set(found_ids(searcher, read))
+
+
+def found_ids(searcher, conditions):
+    return ids(found(searcher, conditions=conditions))
+
+
 def unapplied(searcher, condition):
     return searcher.search("owl", "bm25", conditions=[condition], literal=True).not_applied
 

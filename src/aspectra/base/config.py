@@ -153,7 +153,7 @@ def parse_value(key: Key, value: Any, where: str, label: str = "") -> Any:
         return msgspec.convert(given, key.kind, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
         what = f"{label or key.name} must be {key.in_words}, not {value!r}"
-        choices = get_args(get_args(key.kind)[0])
+        choices = () if key.lists else get_args(get_args(key.kind)[0])
         raise UsageError(what, why=f"set in {where}", hint=did_you_mean(str(value), choices)) from error
 
 

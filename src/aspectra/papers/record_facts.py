@@ -106,9 +106,9 @@ def _fields(metadata: Mapping[str, Any]) -> dict[str, list[Any]]:
     for form in ("csl", "bibtex", "ris", "nbib"):
         held = metadata.get(form)
         inner = held.get("fields", held) if isinstance(held, dict) else held
-        pairs: Iterable[Any] = inner.items() if isinstance(inner, dict) else inner
-        if not isinstance(inner, dict | list):
-            continue
+        pairs: Iterable[Any] = inner if isinstance(inner, list) else ()
+        if isinstance(inner, dict):
+            pairs = inner.items()
         for pair in pairs:
             if isinstance(pair, list | tuple) and len(pair) == 2:
                 out.setdefault(str(pair[0]).casefold(), []).append(pair[1])

@@ -16,7 +16,7 @@ from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
 from aspectra.search.conditions.binding import bound_conditions, left_out_warnings
-from aspectra.search.conditions.grading import without_data
+from aspectra.search.conditions.grading import exemptions_without_data, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
@@ -332,7 +332,11 @@ class Searcher:
                 f"{stale} hit(s) changed since they were indexed and are not quoted: aspectra index"
             )
         unapplied = tuple(without_data(engine.index, plan.conditions))
-        warnings += [f"not applied: [{condition.spelling}]: {why}" for condition, why in unapplied]
+        warnings += [f"not applied: [{condition.label}]: {why}" for condition, why in unapplied]
+        warnings += [
+            f"nothing is exempt by {exempt.spelling} from [{condition.label}]: {why}"
+            for condition, exempt, why in exemptions_without_data(engine.index, plan.conditions)
+        ]
         warnings += left_out_warnings(engine.left_out(plan))
         seconds = perf_counter() - clock
         name = engine.index.folder.name

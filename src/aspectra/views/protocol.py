@@ -30,6 +30,7 @@ __all__ = [
 
 TERMS = "terms"  # base of the views of terms of aspects
 _WORDS = "bm25"  # the scorer of views of words
+_GRAPH = "graph"  # the scorer of the view of citations
 _LENS_VECTORS = "delta"  # the scorer of views of vector lenses, after Burrows's Delta
 _CHUNKS, _LENS = "chunks-", "lens-"
 
@@ -51,7 +52,7 @@ class ViewFacts:
     Attributes:
         base: what is scored: ``abstract``, ``sentences``, ``full``, ``chunks-250w``, ``lens-style``, or what
             a reader reads.
-        scorer: ``bm25``, ``delta``, or the encoder's name.
+        scorer: ``bm25``, ``delta``, ``graph``, or the encoder's name.
         stored: the entry in the manifest; empty where only the name is known, as in a recipe.
     """
 
@@ -134,6 +135,8 @@ class ViewFacts:
             return f"aspectra index --chunks {self.chunks}"
         if self.base == TERMS:
             return "aspectra index --terms"
+        if self.scorer == _GRAPH:
+            return "aspectra add papers with references (OpenAlex, JATS, unarXive ...), then aspectra index"
         if self.lens:
             run = "" if self.scorer == _LENS_VECTORS else f"aspectra lens run {self.lens}, then "
             return f"aspectra lens add {self.lens}, then {run}aspectra index"

@@ -29,6 +29,24 @@ def test_layers_and_origins(tmp_path):
     assert settings.library == str(tmp_path / "mine")
 
 
+def test_lists_of_venues_and_papers(tmp_path, capsys):
+    file = tmp_path / "aspectra.toml"
+    file.write_text('[venue_groups]\nml = ["NeurIPS", "ICML"]\n"c.v" = ["CVPR"]\n[paper_lists]\nhave = []\n')
+    config = Config(Settings, flags={}, environ={}, project=file, user=None)
+    assert config.settings.venue_groups == {"ml": ("NeurIPS", "ICML"), "c.v": ("CVPR",)}
+    assert config.settings.paper_lists == {"have": ()}
+    assert config.settings.venue_ranks == {}
+    environ = {"ASPECTRA_VENUE_RANKS": '{ top = ["ACL"] }'}
+    config = Config(Settings, flags={}, environ=environ, project=None, user=None)
+    assert config.settings.venue_ranks == {"top": ("ACL",)}
+    assert main(["config", "set", "venue_groups", '{ ml = ["ICML"] }', "--config", str(file)]) == 0
+    assert read_file(file, KEYS)["venue_groups"] == {"ml": ("ICML",)}
+    for wrong in ('venue_groups = "ml"\n', "[venue_groups]\nml = 3\n", "[venue_groups.ml]\na = ['b']\n"):
+        file.write_text(wrong)
+        with pytest.raises(UsageError, match="a table of lists"):
+            read_file(file, KEYS)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

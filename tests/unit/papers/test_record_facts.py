@@ -45,7 +45,10 @@ def test_publishers() -> None:
 def test_affiliations() -> None:
     works = {
         "authorships": [
-            {"institutions": [{"display_name": "Owl Labs", "type": "company", "country_code": "GB"}]},
+            {
+                "institutions": [{"display_name": "Owl Labs", "type": "company", "country_code": "GB"}],
+                "raw_affiliation_strings": ["Owl Labs Ltd., London"],
+            },
             {"institutions": [], "raw_affiliation_strings": ["Barn Institute, Oslo"]},
             "no object",
         ]
@@ -100,6 +103,11 @@ def test_origins() -> None:
     [
         ({"open_access": {"is_oa": True, "oa_status": "gold"}}, {}, "open: gold, says the record"),
         ({"open_access": {"is_oa": False, "oa_status": "closed"}}, {}, "closed: says the record"),
+        (
+            {"best_oa_location": {"is_oa": True}, "primary_location": {"is_oa": False}},
+            {},
+            "open: open access, says the record",
+        ),
         ({"isOpenAccess": True}, {}, "open: open access, says the record"),
         ({"openAccessPdf": {"url": "https://owl.org/a.pdf"}}, {}, "open: a free PDF, says the record"),
         ({"bibtex": {"fields": {"oa": "{gold}"}}}, {}, "open: gold, says the record"),

@@ -9,10 +9,11 @@ import pytest
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper, Section, field_text
+from aspectra.papers.paper import Paper, Reference, Section, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import apply_conditions, conditions_mask
+from aspectra.search.conditions.grading import apply_conditions, conditions_mask, without_data
+from aspectra.search.conditions.lists import UserLists
 from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES
@@ -27,7 +28,7 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     "audience": (["lay", "expert", "student", "practitioner"], ["", "5"]),
     "author": (["Lovelace", "same", "Ada Lovelace", "Lovelace, Ada", "Nobody Known"], ["", " ", "!!"]),
     "citations": ([">=50", ">100", "<20", "5..10", "0", "high", "low"], ["", "many", "10..5", ">= -1"]),
-    "cites": (["Attention is all you need", "owl", "10.1000/owl"], ["", " ", "!!"]),
+    "cites": (["Attention is all you need", "full", "owl", "10.1000/owl"], ["", " ", "!!"]),
     "format": (["code", "qa", "manual", "prose", "list"], ["", "5"]),
     "keyword": (["owl", "Owls", "--all", "C++", "barn owl", "老鼠", "BERT", "of"], ["", " ", "++"]),
     "kind": (["survey", "method", "dataset", "theory", "rct", "case study", "in vivo"], ["", "5", "RCT2"]),
@@ -51,7 +52,19 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
 }
 PAPERS = [
     Paper(
-        "owl", "Owls hunt", "Barn owls listen for mice. Use --all or C++.", ("Ada Lovelace",), 2019, "Birds"
+        "owl",
+        "Owls hunt",
+        "Barn owls listen for mice. Use --all or C++.",
+        ("Ada Lovelace",),
+        2019,
+        "Birds",
+        {"doi": "10.1145/owl"},
+        references=(Reference("L. Bird. The long title of it. 1990."), Reference(identifiers={"id": "full"})),
+        metadata={
+            "type": "article-journal",
+            "cited_by_count": 7,
+            "affiliations": ["Owl GmbH, Germany", "\n"],
+        },
     ),
     Paper("zh", "", "猫头鹰在夜间捕食。它们听得见老鼠的声音。", (), 2021, "Proceedings of ACL 2021"),
     Paper(
@@ -154,9 +167,40 @@ def test_require_exclude_and_unknown_cover_all_papers(attribute: Attribute, inde
             passed[relation] = apply_conditions(index, asked, everyone(index), 1.0).passed
             mask = conditions_mask(index, asked)
             assert mask is None or mask[passed[relation]].all(), value
+        if without_data(index, [Condition(attribute.name, value, "require")]):
+            assert passed["require"].all(), value
+            assert passed["exclude"].all(), value
+            continue
         unknown = np.isnan(attribute.grades(value, index, everyone(index)))
         assert (passed["require"] ^ passed["exclude"]).all(), value
         assert not (passed["require"] & unknown).any(), value
+
+
+def test_it_says_why_nothing_is_known_of_any_paper(attribute: Attribute, index: Index) -> None:
+    for value in VALUES[attribute.name][0]:
+        grades = attribute.grades(value, index, everyone(index))
+        unapplied = without_data(index, [Condition(attribute.name, value, "require")])
+        assert bool(unapplied) == bool(np.isnan(grades).all()), value
+        assert all(len(why) > 20 for _, why in unapplied)
+
+
+def test_reasons_are_short_lines(attribute: Attribute, index: Index) -> None:
+    for value in VALUES[attribute.name][0]:
+        for paper in PAPERS:
+            said = attribute.reason(value, index.library.get(paper.id), index)
+            assert isinstance(said, str)
+            assert len(said) < 400
+            assert "\n" not in said
+
+
+def test_bound_values_are_values(attribute: Attribute, index: Index) -> None:
+    lists = UserLists({"birds": ("Birds", "IR")}, {"top": ("ACL",)}, {"have": ("owl",), "mine": ("full",)})
+    for value in VALUES[attribute.name][0]:
+        for seeds in ((), ("owl", "full")):
+            bound = attribute.bound(value, seeds, index, lists)
+            attribute.check(bound)
+            assert attribute.bound(bound, seeds, index, lists) == bound
+            assert attribute.grades(bound, index, everyone(index)).shape == (len(PAPERS),)
 
 
 def test_its_words_are_of_its_values(attribute: Attribute) -> None:

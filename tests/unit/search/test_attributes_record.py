@@ -224,6 +224,15 @@ def test_citations_are_not_counted_where_few_papers_list_references(tmp_path: Pa
     assert np.flatnonzero(~np.isnan(found)).tolist() == [0, 1]
 
 
+def test_what_nobody_cites_is_not_highly_cited(tmp_path: Path) -> None:
+    papers = [
+        Paper(f"p{n}", f"Paper number {n}", references=cites("p0") if n else cites("p1")) for n in range(40)
+    ]
+    index = _index(tmp_path, papers)
+    found = ATTRIBUTES.get("citations").grades("high", index, np.arange(len(index)))
+    assert np.flatnonzero(found >= 0.5).tolist() == [0, 1]
+
+
 def test_recency_is_graded_by_age(grade: Grade) -> None:
     new, old = grade("recency", "new"), grade("recency", "old")
     assert new["preprint"] == 1
@@ -286,7 +295,7 @@ def test_lists_and_seeds_are_put_into_values(index: Index) -> None:
     def bound(spelling: str, *seeds: str) -> str:
         return bound_conditions([Condition.parse(spelling)], seeds, index, lists)[0].spelling
 
-    assert bound("require venue=ml") == "require venue=NeurIPS | ICML"
+    assert bound("require venue=ml") == bound("require venue=Ml") == "require venue=NeurIPS | ICML"
     assert bound("require venue=other") == "require venue=other"
     assert bound("prefer venue_rank=a*") == "prefer venue_rank=a*: Journal of Owls"
     assert bound("exclude known=have") == "exclude known=have: journal"

@@ -299,6 +299,20 @@ def test_a_ranking_says_what_was_not_applied_and_who_was_left_out(small, attribu
     assert "1 paper of unknown given was left out by [require given=w]" in ranking.warnings
 
 
+def test_an_exemption_of_which_nothing_is_known_is_said(small, attribute):
+    attribute.table |= {"v": [0.0, 1.0, 0.0], "special": [np.nan] * 3}
+    ranking = small.search("alpha", conditions=[Condition("given", "v", "require", "", unless())])
+    assert ranking.ids == ["second"]
+    assert any("nothing is exempt by given=special" in warning for warning in ranking.warnings)
+
+
+def test_long_values_are_cut_in_messages(attribute):
+    condition = Condition("given", "v" * 900)
+    assert len(condition.label) == 120
+    assert condition.label.endswith("…")
+    assert Condition("given", "v").label == "prefer given=v"
+
+
 def test_a_hit_says_what_exempts_it_and_why_not_does_too(small, attribute):
     attribute.table |= {"v": [0.0, 1.0, 0.0], "special": [1.0, 0.0, 0.0]}
     attribute.reason = lambda value, paper, index: f"the record of {paper.id}"

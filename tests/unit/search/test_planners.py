@@ -20,6 +20,7 @@ EVERYTHING = ViewNames(
         "sentences@fake",
         "lens-style@delta",
         "lens-stance@bm25",
+        "citations@graph",
         *(f"{reader}@fake" for reader in READERS),
     ),
     "fake",
@@ -57,7 +58,7 @@ def test_it_searches_what_it_declares(planner):
 
 def test_what_it_needs_and_does_not_get_is_named(planner):
     query = Query("owls", ("owl",))
-    missing = planner.vectors == "needed" or planner.full_text == "needed" or planner.lenses
+    missing = planner.vectors == "needed" or planner.full_text == "needed" or planner.lenses or planner.views
     if missing:
         with pytest.raises(ViewMismatch):
             planner(query, WORDS_ALONE)

@@ -119,7 +119,7 @@ def _condition_line(found: ConditionResult) -> str:
     if why := f"exempt: {found.exempt}" if found.exempt else found.reason:
         said += f" ({_short(why, 120)})"
     mark = "?" if found.grade is None and not found.exempt else "✓" if found.met else "✗"
-    return f"{mark} {safe(found.condition.spelling, one_line=True)}{said}"
+    return f"{mark} {safe(found.condition.label, one_line=True)}{said}"
 
 
 def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
@@ -179,6 +179,6 @@ def plan_in_words(plan: Plan) -> str:
     for sign, word in ((1, "same"), (-1, "different")):
         if named := aspects_asked(plan.search.probes, sign):
             parts.append(f"{word} " + ", ".join(named))
-    parts += [f"[{condition.spelling}]" for condition in plan.conditions]
+    parts += [f"[{condition.label}]" for condition in plan.conditions]
     steps = " | ".join(step if isinstance(step, str) else step.planner for step in plan.steps)
     return safe(" · ".join([*parts, steps]), one_line=True)

@@ -213,7 +213,7 @@ class Doctor(Document, frozen=True):
 class Origin(_Part, frozen=True):
     """A setting's value and the layer that set it."""
 
-    value: str | int | float | bool
+    value: str | int | float | bool | dict[str, list[str]]
     origin: str
 
 
@@ -228,7 +228,7 @@ class SettingFacts(_Part, frozen=True):
 
     about: str
     values: str
-    default: str | int | float | bool
+    default: str | int | float | bool | dict[str, list[str]]
     variable: str
 
 

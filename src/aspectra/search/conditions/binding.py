@@ -48,6 +48,6 @@ def left_out_warnings(found: Iterable[tuple[Sequence[Condition], int]]) -> list[
     for group, count in found:
         attribute = ATTRIBUTES.get(group[0].attribute)
         papers, were = (f"{count:,} papers", "were") if count > 1 else ("1 paper", "was")
-        said = " or ".join(f"[{condition.spelling}]" for condition in group)
+        said = " or ".join(f"[{condition.label}]" for condition in group)
         out.append(f"{papers} of unknown {attribute.noun or attribute.name} {were} left out by {said}")
     return out

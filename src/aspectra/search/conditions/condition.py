@@ -18,6 +18,7 @@ __all__ += ["as_names", "check_conditions", "distinct", "limits"]
 
 _LONGEST_NAME = 1000  # characters of an attribute's name
 _LONGEST_SPELLING = 200_000
+_LONGEST_LABEL = 120
 MOST_CONDITIONS = 64
 
 # The grade from which a paper meets a condition.
@@ -116,6 +117,12 @@ class Condition(Value, frozen=True):
         """
         exempt = "; ".join(e.spelling for e in self.unless)
         return f"{self.relation} {self.attribute}={self.value}" + (f" unless {exempt}" if exempt else "")
+
+    @property
+    def label(self) -> str:
+        """The spelling, cut where it is too long for a line: a value may list hundreds of papers."""
+        text = self.spelling
+        return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
 
     @classmethod
     def parse(cls, spelling: str) -> Condition:

@@ -28,7 +28,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "lead", "passes"]
-__all__ += ["unknown_papers", "without_data"]
+__all__ += ["exemptions_without_data", "unknown_papers", "without_data"]
 
 _FIELD = 100  # papers that the best one is compared with
 _SHARPNESS = 10.0
@@ -150,6 +150,14 @@ def without_data(index: Index, conditions: Sequence[Condition]) -> list[tuple[Co
     """The conditions that are not applied, since no paper has the data, each with the reason in words."""
     found = ((condition, _missing(index, condition)) for condition in conditions)
     return [(condition, why) for condition, why in found if why]
+
+
+def exemptions_without_data(
+    index: Index, conditions: Sequence[Condition]
+) -> list[tuple[Condition, Exemption, str]]:
+    """The exemptions that no paper can have, since nothing is known of any, each with the reason."""
+    found = ((c, exempt, _missing(index, exempt)) for c in conditions for exempt in c.unless)
+    return [one for one in found if one[2]]
 
 
 def _missing(index: Index, stated: _Stated) -> str:

@@ -22,6 +22,7 @@ from aspectra.views.build.terms import write_terms
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.graph import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.prompted.building import collect_prompted
@@ -92,7 +93,8 @@ def _write_abstracts(draft: Draft) -> None:
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
     build_moments(draft.folder / name, draft.reference)
-    records.write(draft.folder, draft.library, draft.full)
+    if records.write(draft.folder, draft.library, draft.full):
+        draft.views[GRAPH_VIEW] = {"kind": "graph"}
     sentences = draft.folder / "sentences"
     sentences.mkdir()
     Units(np.array(draft.offsets, np.int64), np.array(spans, np.int32).reshape(-1, 3)).save(sentences)

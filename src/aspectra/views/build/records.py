@@ -42,8 +42,8 @@ class RecordColumns:
             column.append(text)
         self._cited.append(-1 if facts.cited_by is None else facts.cited_by)
 
-    def write(self, folder: Path, library: Store, full: list[bool]) -> None:
-        """Write them into a generation.
+    def write(self, folder: Path, library: Store, full: list[bool]) -> bool:
+        """Write them into a generation; returns whether any of the papers cites another.
 
         Args:
             folder: of the generation.
@@ -54,10 +54,10 @@ class RecordColumns:
             save_coded(folder, name, texts)
         save_array(folder / "cited_by.npy", np.array(self._cited, np.int32))
         save_array(folder / "full_text.npy", np.array(full, np.bool_))
-        _write_citations(folder, library, len(full))
+        return _write_citations(folder, library, len(full))
 
 
-def _write_citations(folder: Path, library: Store, count: int) -> None:
+def _write_citations(folder: Path, library: Store, count: int) -> bool:
     """The citations between papers as rows of targets, and how many references each paper lists."""
     for relation in ("references", "cites"):
         library.checksums.check_all(relation)
@@ -77,3 +77,4 @@ def _write_citations(folder: Path, library: Store, count: int) -> None:
     save_array(folder / "references.npy", references)
     save_array(folder / "citation_rows.npy", offsets)
     save_array(folder / "citations.npy", cited.astype(np.int32))
+    return len(cited) > 0

@@ -127,6 +127,7 @@ class Planner:
         vectors: whether it searches vectors: never, where there are any, or always.
         full_text: whether it searches chunks of full texts, likewise.
         lenses: lenses whose views it needs, such as ``style``.
+        views: names of further views that it needs, such as ``citations@graph``.
         seeds: it starts from papers; words alone will not do.
         takes_lenses: it searches through the lenses that a query names.
         takes_directions: it follows the direction of a query.
@@ -139,6 +140,7 @@ class Planner:
     vectors: Need = ""
     full_text: Need = ""
     lenses: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
     seeds: bool = False
     takes_lenses: bool = False
     takes_directions: bool = False
@@ -189,6 +191,12 @@ class Planner:
                 why=f"the planner {self.name} searches chunks of them",
                 hint="add papers with full text (PDF, unarXive, JATS ...), then aspectra index",
             )
+        for name in self.views:
+            if name not in views.names:
+                raise ViewMismatch(
+                    f"the planner {self.name} needs the view {name}, and the index has none",
+                    hint=ViewFacts.of(name).remedy,
+                )
         for lens in self.lenses:
             if not any(view.startswith(f"lens-{lens}@") for view in views.names):
                 raise ViewMismatch(

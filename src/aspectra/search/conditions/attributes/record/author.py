@@ -70,10 +70,10 @@ class AuthorAttribute(Attribute):
         """(papers,) 1 with that author, 0 without, NaN where no author is known."""
         known = index.positions
         out = np.where(_authorless(index), np.float32(np.nan), np.float32(0))
-        for name in names_in(value) if value.casefold() != _SAME else ():
+        if value.casefold() == _SAME:  # a seed's authors would be named
+            return np.full(len(papers), np.nan, np.float32)
+        for name in names_in(value):
             out[[known[i] for i in index.library.ids_by_author(name) if i in known]] = 1
-        if value.casefold() == _SAME:
-            out[:] = np.nan
         return np.asarray(out[papers], np.float32)
 
 

@@ -1,0 +1,16 @@
+"""The view of the citations between papers, see :mod:`aspectra.views.graph`."""
+
+from __future__ import annotations
+
+from aspectra.views.graph import CitationView
+from aspectra.views.index.generation import Generation
+from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
+from aspectra.views.protocol import ViewFacts
+
+__all__ = ["open_citations"]
+
+
+@VIEW_KINDS.register("graph")
+def open_citations(generation: Generation, facts: ViewFacts, other: Other) -> CitationView:
+    """The view, opened."""
+    return CitationView(facts, generation.citations, lambda: generation.positions, generation.id_order)
