@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from aspectra.papers.paper import Paper
 from aspectra.views.lenses._cues import CueLens
-from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses._features import logistic
 from aspectra.views.lenses._layout import Layout, LineKind, asks
+from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 
 __all__ = ["FormatLens"]

@@ -19,7 +19,7 @@ from aspectra.views.lenses._kind_records import recorded_kinds
 from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 
-__all__ = ["IMPLIED", "KINDS", "KindLens"]
+__all__ = ["IMPLIED", "KINDS", "KindLens", "stated_as"]
 
 # How much a row of the data file counts: a title, or one phrase said of the paper, is just enough.
 _STRENGTHS: dict[str, dict[str, Any]] = {
@@ -61,9 +61,7 @@ _DESIGNS = (
     *("field study", "empirical"),
 )
 # Works that are not original research.
-_SECONDARY = (
-    *("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),
-)
+_SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
 # Kinds that only a record states.
 _STATED_ONLY = ("patent", "grey literature", "news", "blog")
 
@@ -91,11 +89,18 @@ def _cues(rows: Mapping[str, list[str]]) -> list[Cue]:
     return out
 
 
+def stated_as(kind: str, paper: Paper) -> str:
+    """The words of the record that state a kind, or one that implies it; "" where it does not."""
+    stated = recorded_kinds(paper)
+    found = (words for each, words in stated.items() if each == kind or kind in IMPLIED.get(each, ()))
+    return next(found, "")
+
+
 class KindLens(CueLens):
     """Grades of the kinds of paper, each 0 to 1 on a logistic scale.
 
-    At 0.5, roughly: a set word in the title, one phrase said of the paper, or three hints, with nothing against
-    it. What the record states has 0.98. A text that is no paper at all has low grades everywhere; a paper
+    At 0.5, roughly: a set word in the title or one phrase said of the paper, with nothing against it. What
+    the record states has 0.98. A text that is no paper at all has low grades everywhere; a paper
     without text has NaN for what its record does not state.
     """
 
@@ -116,7 +121,9 @@ class KindLens(CueLens):
         stated = recorded_kinds(paper)
         odds |= dict.fromkeys(_STATED_ONLY, _BIAS)
         odds |= dict.fromkeys(stated, _STATED)
-        spoken_of = max(odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"])
+        spoken_of = max(
+            odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"]
+        )
         subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]))
         for kind in _DESIGNS:
             if kind not in stated:
