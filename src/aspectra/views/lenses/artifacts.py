@@ -140,6 +140,7 @@ def _names_repository(sentence: str) -> bool:
     found = patterns["repository"].search(sentence)
     return (
         found is not None
+        and not patterns["code"].search(sentence)
         and not patterns["data"].search(sentence)
         and not patterns["elsewise"].search(sentence)
         and not _is_others(sentence, max(0, found.start() - len("https://")))

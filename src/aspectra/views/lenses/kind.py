@@ -62,6 +62,10 @@ _DESIGNS = (
 )
 # Works that are not original research.
 _SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
+_RESEARCH = (
+    *("method", "theory", "empirical", "experiment", "dataset", "software", "evaluation", "simulation"),
+    *("application", "trial", "cohort", "case report", "case study", "thesis", "replication"),
+)
 # Kinds that only a record states.
 _STATED_ONLY = ("patent", "grey literature", "news", "blog")
 
@@ -131,7 +135,9 @@ class KindLens(CueLens):
         for kind, wider in IMPLIED.items():
             for each in wider:
                 odds[each] = max(odds[each], odds[kind])
-        odds["primary"] = -max(odds[kind] for kind in _SECONDARY)
+        # Research that is none of these, with at least a hint that it is research.
+        hint = max(odds[kind] for kind in _RESEARCH) - _BIAS - 0.5
+        odds["primary"] = min(-max(odds[kind] for kind in _SECONDARY), hint)
         odds["quantitative"] = odds["empirical"]
         return [odds[kind] for kind in KINDS]
 
