@@ -26,6 +26,7 @@ _STRENGTHS: dict[str, dict[str, Any]] = {
     "title": {"weight": 4.2, "most": 1, "where": "title"},
     "title_hints": {"weight": 1.2, "most": 1, "where": "title"},
     "says": {"weight": 3.8, "most": 2, "own": True},
+    "does": {"weight": 3.8, "most": 2},
     "ends": {"weight": 3.8, "most": 1, "where": "end"},
     "hints": {"weight": 1.2, "most": 2},
     "many": {"weight": 0.7, "most": 6},
