@@ -27,7 +27,7 @@ _STRENGTHS: dict[str, dict[str, Any]] = {
     "title_hints": {"weight": 1.2, "most": 1, "where": "title"},
     "says": {"weight": 3.8, "most": 2, "own": True},
     "does": {"weight": 3.8, "most": 2},
-    "ends": {"weight": 3.8, "most": 1, "where": "end"},
+    "ends": {"weight": 2.4, "most": 1, "where": "end"},
     "hints": {"weight": 1.2, "most": 2},
     "many": {"weight": 0.7, "most": 6},
     "against": {"weight": -2.0, "most": 3},
@@ -55,11 +55,12 @@ IMPLIED: Mapping[str, tuple[str, ...]] = {
         ("empirical",),
     ),
 }
-# Designs of single studies, which reviews and protocols only speak of.
+# What single studies do, and reviews and protocols only speak of.
 _DESIGNS = (
     *("rct", "trial", "cohort", "case-control", "cross-sectional", "longitudinal", "qualitative", "in vivo"),
     *("in vitro", "mixed methods", "case report", "case series", "experiment", "field experiment"),
-    *("field study", "empirical"),
+    *("field study", "empirical", "simulation", "method", "application", "evaluation", "dataset", "software"),
+    "negative result",
 )
 # Works that are not original research.
 _SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
