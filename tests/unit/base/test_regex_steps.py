@@ -122,7 +122,7 @@ def made() -> list[tuple[re.Pattern[Any], str]]:
     """(pattern, mode) of those that are put together from data or arguments when they are first needed."""
     from aspectra.search.conditions.attributes.content.keyword import Term
     from aspectra.search.conditions.attributes.labels import source
-    from aspectra.views.lenses import _layout, language
+    from aspectra.views.lenses import _layout, artifacts, language
     from aspectra.views.lenses._cues import CueLens
     from aspectra.views.lenses.protocol import LENSES
     from aspectra.views.readers import _sections
@@ -131,6 +131,7 @@ def made() -> list[tuple[re.Pattern[Any], str]]:
     found = [*_held(terms), source._pattern("Journal of Made Up Things")]
     found += _held(_sections._rules())
     found += _held([*vars(language).values()])
+    found += artifacts._patterns().values()
     searched = {"code", "described", "function_words"}  # the other marks are matched at beginnings of lines
     marks = [(mark, "search" if name in searched else "match") for name, mark in _layout._marks().items()]
     lenses = [lens for lens in map(LENSES.get, LENSES) if isinstance(lens, CueLens)]

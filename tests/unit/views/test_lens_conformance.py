@@ -24,7 +24,7 @@ from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
 
 # Lenses of raw counts; all others grade from 0 to 1.
-COUNTS = {"length"}
+COUNTS = {"length", "sample"}
 
 EMPTY = [
     Paper("nothing"),
@@ -107,10 +107,10 @@ def test_what_it_says_of_itself(lens: Lens) -> None:
 
 
 def test_what_a_new_library_applies() -> None:
-    seven = ("audience", "format", "kind", "language", "length", "roles", "source")
-    assert default_lenses() == IndexSettings().lenses == IndexSettings.from_dict({}).lenses == seven
+    nine = ("artifacts", "audience", "format", "kind", "language", "length", "roles", "sample", "source")
+    assert default_lenses() == IndexSettings().lenses == IndexSettings.from_dict({}).lenses == nine
     assert "style" in optional_lenses()
-    assert sorted((*seven, *optional_lenses())) == LENSES.names()
+    assert sorted((*nine, *optional_lenses())) == LENSES.names()
 
 
 def test_a_lens_of_a_callers_module_is_not_found_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

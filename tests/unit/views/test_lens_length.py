@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.attributes.labels.length import ARTICLE_EDGE, WORDS_PER_MINUTE
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
@@ -19,7 +19,12 @@ LENGTH = ATTRIBUTES.get("length")
 
 
 def counts(paper: Paper) -> dict[str, float]:
-    return dict(zip(LENS.labels, map(float, LENS.apply([paper])[0][0]), strict=True))
+    found = dict(zip(LENS.labels, map(float, LENS.apply([paper])[0][0]), strict=True))
+    return {label: count for label, count in found.items() if label != "pages"}
+
+
+def pages(text: str = "Words.", **record) -> float:
+    return float(LENS.apply([Paper("x", "Title", text, **record)])[0][0][LENS.labels.index("pages")])
 
 
 def grades(value: str, papers: list[Paper]) -> np.ndarray:
@@ -127,8 +132,62 @@ def test_a_text_without_letters_has_no_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "short", "200 words", "<=", "<=-3 words", "<=0 words", "=5 words", "<5 words"]
+    "value", ["", "middling", "200 words", "<=", "<=-3 words", "<=0 words", "=5 words", "<5 words"]
 )
 def test_other_values_are_refused(value: str) -> None:
     with pytest.raises(UsageError, match="length"):
         LENGTH.check(value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "count"),
+    [
+        ({"pages": "123-131"}, 9),
+        ({"pages": "1187–94"}, 8),
+        ({"pages": "S1-S10"}, 10),
+        ({"pages": "e17"}, None),
+        ({"pages": "131-123"}, None),
+        ({"pages": "1-99999"}, None),
+        ({"numpages": "12"}, 12),
+        ({"pagetotal": 300}, 300),
+        ({"comments": "8 pages, 3 figures"}, 8),
+        ({"comments": 8}, None),
+        ({}, None),
+    ],
+)
+def test_pages_are_those_that_the_record_states(metadata, count) -> None:
+    found = pages(metadata=metadata)
+    assert np.isnan(found) if count is None else found == count
+
+
+def test_pages_of_a_full_text_are_its_words() -> None:
+    full = (Section("A", "word " * 4999),)
+    assert pages(sections=full) == 10
+    assert pages(sections=full, metadata={"pages": "1-4"}) == 4
+
+
+def test_short_and_long_are_pages_of_papers_and_words_of_pages() -> None:
+    papers = [
+        Paper("four", "", "Words.", venue="A", metadata={"pages": "1-4"}),
+        Paper("many", "", "Words.", venue="A", metadata={"pages": "1-40"}),
+        Paper("abstract", "", "Words.", venue="A"),
+        Paper("page", "", "Words."),
+        Paper("long page", "", "word " * 900),
+    ]
+    values = LensValues(LENS.labels, np.concatenate(LENS.apply(papers)))
+    venues = (np.array([1, 1, 1, 0, 0]), ["", "A"])
+    index = SimpleNamespace(lens=lambda _: values, coded=lambda _: venues)
+    met = {v: LENGTH.grades(v, index, np.arange(5)) for v in ("short", "long", "<=8 pages")}
+    assert [*np.nan_to_num(met["short"], nan=-1).round()] == [1, 0, -1, 1, 0]
+    assert [*np.nan_to_num(met["long"], nan=-1).round()] == [0, 1, -1, 0, 1]
+    assert [*np.nan_to_num(met["<=8 pages"], nan=-1).round()] == [1, 0, -1, -1, -1]
+    assert LENGTH.reason("<=8 pages", papers[0], index) == "4 pages (record)"
+    assert LENGTH.reason("<=8 words", papers[0], index) == LENGTH.reason("short", papers[2], index) == ""
+
+
+def test_an_index_without_pages_is_told() -> None:
+    old = LensValues(LENS.labels[:-1], np.ones((1, 4), np.float32))
+    index = SimpleNamespace(lens=lambda _: old)
+    assert LENGTH.grades("<=8 words", index, np.arange(1)).shape == (1,)
+    with pytest.raises(ViewMismatch, match="pages"):
+        LENGTH.grades("<=8 pages", index, np.arange(1))

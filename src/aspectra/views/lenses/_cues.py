@@ -41,11 +41,13 @@ _OTHERS = re.compile(
     r"against|beyond|according to|based on)\b"
 )
 _WANTED = re.compile(
-    r"\b(?:needed|warranted|required|necessary|lacking|scarce|rare|desirable|should be|showed that|were included|"
-    r"ha(?:ve|s) (?:shown|been|demonstrated|suggested|reported|found|indicated|failed))\b"
+    r"\b(?:needed|warranted|required|necessary|lacking|scarce|rare|desirable|should be|showed that|"
+    r"were included|ha(?:ve|s) (?:shown|been|demonstrated|suggested|reported|found|indicated|failed))\b"
 )
 # Words behind which the object of a verb is over.
-_OVER = re.compile(r" (?:that|which|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) ")
+_OVER = re.compile(
+    r" (?:that|which|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) "
+)
 # "A cohort study reported" is about that study.
 _ONE = re.compile(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")
 _TELLS = re.compile(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|shows|reveals|by)\b")
@@ -155,8 +157,8 @@ def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
 def _of_others(lead: LeadText, start: int, end: int) -> bool:
     """Whether the words around ``lead.text[start:end]`` say that it is not what this paper is."""
     low = max(0, start - _BEFORE)
-    for stop in _PART.finditer(lead.text, low, start):
-        low = stop.end()
+    for border in _PART.finditer(lead.text, low, start):
+        low = border.end()
     if _OTHERS.search(lead.plain, low + 1, start + 1):
         return True
     if _TELLS.match(lead.plain, end + 1) and _ONE.search(lead.plain, low + 1, start + 1):

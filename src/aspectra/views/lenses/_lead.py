@@ -55,6 +55,11 @@ class LeadText:
     tokens: Counter[str]
 
     @cached_property
+    def plain_text(self) -> str:
+        """``text``, lower-cased, with its punctuation."""
+        return _lower(self.text)
+
+    @cached_property
     def keys(self) -> frozenset[str | tuple[str, str]]:
         """The tokens, and every two in a row."""
         tokens = self.plain.split()

@@ -1,4 +1,4 @@
-"""For whom a text is written: lay people, experts, students.
+"""For whom a text is written: lay people, experts, students, practitioners.
 
 Readability first: the mean length of the words, which in alphabetic scripts tells easy from hard text as
 well as the classic formulas do and needs no syllables; then numbers with units, abbreviations and symbols,
@@ -22,16 +22,18 @@ __all__ = ["AudienceLens"]
 
 
 class AudienceLens(CueLens):
-    """Grades of ``lay``, ``expert`` and ``student``, each 0 to 1 on a logistic scale.
+    """Grades of ``lay``, ``expert``, ``student`` and ``practitioner``, each 0 to 1 on a logistic scale.
 
     ``lay`` is 0.5 at words of about 5.1 letters with nothing else to tell, ``expert`` at about 5.4, or
     earlier with quantities and abbreviations; one letter more is three units of log-odds. ``student`` needs
-    two words of the classroom. A paper without text has NaN.
+    two words of the classroom, ``practitioner`` one phrase of advice for practice. A paper without text
+    has NaN.
     """
 
     name = "audience"
-    description = "for whom a text is written: lay people, experts, students"
-    labels: tuple[str, ...] = ("lay", "expert", "student")
+    description = "for whom a text is written: lay people, experts, students, practitioners"
+    version = 3
+    labels: tuple[str, ...] = ("lay", "expert", "student", "practitioner")
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""

@@ -19,14 +19,15 @@ from aspectra.views.lenses._kind_records import recorded_kinds
 from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 
-__all__ = ["IMPLIED", "KINDS", "KindLens"]
+__all__ = ["IMPLIED", "KINDS", "KindLens", "stated_as"]
 
 # How much a row of the data file counts: a title, or one phrase said of the paper, is just enough.
 _STRENGTHS: dict[str, dict[str, Any]] = {
     "title": {"weight": 4.2, "most": 1, "where": "title"},
     "title_hints": {"weight": 1.2, "most": 1, "where": "title"},
     "says": {"weight": 3.8, "most": 2, "own": True},
-    "ends": {"weight": 3.8, "most": 1, "where": "end"},
+    "does": {"weight": 3.8, "most": 2},
+    "ends": {"weight": 2.4, "most": 1, "where": "end"},
     "hints": {"weight": 1.2, "most": 2},
     "many": {"weight": 0.7, "most": 6},
     "against": {"weight": -2.0, "most": 3},
@@ -54,15 +55,18 @@ IMPLIED: Mapping[str, tuple[str, ...]] = {
         ("empirical",),
     ),
 }
-# Designs of single studies, which reviews and protocols only speak of.
+# What single studies do, and reviews and protocols only speak of.
 _DESIGNS = (
     *("rct", "trial", "cohort", "case-control", "cross-sectional", "longitudinal", "qualitative", "in vivo"),
     *("in vitro", "mixed methods", "case report", "case series", "experiment", "field experiment"),
-    *("field study", "empirical"),
+    *("field study", "empirical", "simulation", "method", "application", "evaluation", "dataset", "software"),
+    "negative result",
 )
 # Works that are not original research.
-_SECONDARY = (
-    *("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),
+_SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
+_RESEARCH = (
+    *("method", "theory", "empirical", "experiment", "dataset", "software", "evaluation", "simulation"),
+    *("application", "trial", "cohort", "case report", "case study", "thesis", "replication"),
 )
 # Kinds that only a record states.
 _STATED_ONLY = ("patent", "grey literature", "news", "blog")
@@ -91,11 +95,18 @@ def _cues(rows: Mapping[str, list[str]]) -> list[Cue]:
     return out
 
 
+def stated_as(kind: str, paper: Paper) -> str:
+    """The words of the record that state a kind, or one that implies it; "" where it does not."""
+    stated = recorded_kinds(paper)
+    found = (words for each, words in stated.items() if each == kind or kind in IMPLIED.get(each, ()))
+    return next(found, "")
+
+
 class KindLens(CueLens):
     """Grades of the kinds of paper, each 0 to 1 on a logistic scale.
 
-    At 0.5, roughly: a set word in the title, one phrase said of the paper, or three hints, with nothing against
-    it. What the record states has 0.98. A text that is no paper at all has low grades everywhere; a paper
+    At 0.5, roughly: a set word in the title or one phrase said of the paper, with nothing against it. What
+    the record states has 0.98. A text that is no paper at all has low grades everywhere; a paper
     without text has NaN for what its record does not state.
     """
 
@@ -116,7 +127,9 @@ class KindLens(CueLens):
         stated = recorded_kinds(paper)
         odds |= dict.fromkeys(_STATED_ONLY, _BIAS)
         odds |= dict.fromkeys(stated, _STATED)
-        spoken_of = max(odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"])
+        spoken_of = max(
+            odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"]
+        )
         subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]))
         for kind in _DESIGNS:
             if kind not in stated:
@@ -124,7 +137,9 @@ class KindLens(CueLens):
         for kind, wider in IMPLIED.items():
             for each in wider:
                 odds[each] = max(odds[each], odds[kind])
-        odds["primary"] = -max(odds[kind] for kind in _SECONDARY)
+        # Research that is none of these, with at least a hint that it is research.
+        hint = max(odds[kind] for kind in _RESEARCH) - _BIAS - 0.5
+        odds["primary"] = min(-max(odds[kind] for kind in _SECONDARY), hint)
         odds["quantitative"] = odds["empirical"]
         return [odds[kind] for kind in KINDS]
 

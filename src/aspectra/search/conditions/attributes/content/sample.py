@@ -1,19 +1,43 @@
-"""Conditions on sample: how many participants a study has, as in ``>200``, ``<=50`` or ``100..500``."""
+"""Conditions on sample: how many participants a study has, as in ``>200``, ``<=50``, ``30`` or ``100..500``.
+
+The number is what the lens :mod:`aspectra.views.lenses.sample` read; papers that study no people have none.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 
 from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
+from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
 __all__: list[str] = []
 
-_VALUE = re.compile(r"(<=|>=|<|>)\s*(\d{1,9})|(\d{1,9})(?:\s*\.\.\s*(\d{1,9}))?")
+_VALUE = re.compile(r"(<=|>=|<|>)\s*+(\d{1,9})|(\d{1,9})(?:\s*+\.\.\s*+(\d{1,9}))?")
+
+
+def _bounds(value: str) -> tuple[float, float]:
+    """The smallest and largest number that meets a value.
+
+    Raises:
+        UsageError: it is neither a number, a bound nor a range, or the range is empty.
+    """
+    found = _VALUE.fullmatch(value.strip())
+    if found is None:
+        raise UsageError(f"{value!r} is no sample size", why="write >200, <=50, 100 or 100..500")
+    sign, bound, low, high = found.groups()
+    if sign:
+        one = int(bound) + {"<": -1, ">": 1}.get(sign, 0)
+        return (one, math.inf) if sign[0] == ">" else (0, one)
+    if high and int(high) < int(low):
+        raise UsageError(f"{value!r} is no sample size", why="its second number is the smaller one")
+    return int(low), int(high or low)
 
 
 class SampleAttribute(Attribute):
@@ -27,15 +51,18 @@ class SampleAttribute(Attribute):
         Raises:
             UsageError: with the forms there are, or the range is empty.
         """
-        found = _VALUE.fullmatch(value.strip())
-        if found is None:
-            raise UsageError(f"{value!r} is no sample size", why="write >200, <=50, 100 or 100..500")
-        if found[4] and int(found[4]) < int(found[3]):
-            raise UsageError(f"{value!r} is no sample size", why="its second number is the smaller one")
+        _bounds(value)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) NaN: nothing is known yet."""
-        return np.full(len(papers), np.nan, np.float32)
+        """(papers,) 1 within the bounds, 0 outside, NaN where the text tells no number."""
+        low, high = _bounds(value)
+        counts = np.asarray(index.lens("sample").column("participants")[papers], np.float32)
+        inside = ((counts >= low) & (counts <= high)).astype(np.float32)
+        return np.where(np.isnan(counts), counts, inside)
+
+    def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
+        """The sentence with the number."""
+        return LENSES.get("sample").span(paper, "participants")
 
 
 ATTRIBUTES.register("sample")(SampleAttribute())

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from aspectra.base.checking import unknown_name
+from aspectra.base.errors import ViewMismatch
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import Attribute
 from aspectra.views.index.opened import Index
@@ -41,8 +42,19 @@ class LensAttribute(Attribute):
         return {}
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 0 to 1, NaN for a paper without text."""
-        return np.asarray(index.lens(self.name).column(value)[papers], np.float32)
+        """(papers,) 0 to 1, NaN for a paper without text.
+
+        Raises:
+            ViewMismatch: the index holds values of an older lens, which had no such label.
+        """
+        lens = index.lens(self.name)
+        if value not in lens.labels:
+            raise ViewMismatch(
+                f"the index has no {self.name} {value!r}",
+                why="it was built by an older version, which knew " + ", ".join(lens.labels),
+                hint="aspectra index",
+            )
+        return np.asarray(lens.column(value)[papers], np.float32)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """What spoke most for the value, or None where it is the text as a whole."""

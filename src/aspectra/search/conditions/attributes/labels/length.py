@@ -1,4 +1,4 @@
-"""Conditions on length: ``paragraph``, ``<=paragraph``, ``>=1000 words``, ``<=1 minute``.
+"""Conditions on length: ``paragraph``, ``<=paragraph``, ``>=1000 words``, ``<=1 minute``, ``<=8 pages``.
 
 The scale is how long a person reads. A sentence is one sentence of at most 60 words; a paragraph goes up to
 some 150 words; an article begins at some 220. Between the last two nothing is sharp, so the edge is their
@@ -8,6 +8,10 @@ geometric mean, 182 words. A minute is 230 words: adults read English prose sile
 A grade is a logistic function of the logarithm of the length, so that it crosses 0.5 at the bound and still
 tells a shorter from a longer paper anywhere on the scale. Classes have wide edges (0.18 at twice the bound),
 numbers narrow ones (0.04), for who says a number means it.
+
+Pages are of the paper, not of what the library stores of it: unknown where the record does not state them and
+only an abstract is stored. ``short`` is up to 6 pages, ``long`` from 15 on; a text of no venue, as a web page
+is, is as short or long as its words.
 """
 
 from __future__ import annotations
@@ -17,16 +21,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
+from aspectra.views.lenses.length import stated_pages
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ARTICLE_EDGE", "WORDS_PER_MINUTE", "WORDS_PER_PAGE", "LengthAttribute"]
+__all__ = ["ARTICLE_EDGE", "WORDS_PER_MINUTE", "LengthAttribute"]
 
 WORDS_PER_MINUTE = 230
-WORDS_PER_PAGE = 500
+_SHORT_PAGES, _LONG_PAGES = 6, 15
 ARTICLE_EDGE = float(np.sqrt(150 * 220))  # words
 _SENTENCE_WORDS = 60  # longer than hardly any sentence: beyond it, unpunctuated text
 _SENTENCE_EDGE = float(np.sqrt(1 * 2))  # sentences
@@ -78,8 +84,6 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
     if value.unit:
         if value.unit == "minute":
             counts, bound = column("words"), value.number * WORDS_PER_MINUTE
-        elif value.unit == "page":
-            counts, bound = column("words"), value.number * WORDS_PER_PAGE
         else:
             counts, bound = column(value.unit + "s"), value.number
         if value.sign == "<=":
@@ -103,8 +107,6 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
         ("", "article"): 1 - short,
         ("<=", "article"): everything,
         (">=", "article"): 1 - short,
-        ("", "short"): short,
-        ("", "long"): 1 - short,
     }
     return np.asarray(grades[value.sign, value.group], np.float32)
 
@@ -123,8 +125,32 @@ class LengthAttribute(Attribute):
         _Value.parse(value)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 0 to 1, NaN for a paper without text."""
-        return _grades(_Value.parse(value), index.lens("length"), papers)
+        """(papers,) 0 to 1, NaN for a paper without text and where its pages are unknown.
+
+        Raises:
+            ViewMismatch: the index holds values of an older lens, which did not count pages.
+        """
+        parsed, lens = _Value.parse(value), index.lens("length")
+        paged = parsed.unit == "page" or parsed.group in ("short", "long")
+        if paged and "pages" not in lens.labels:
+            raise ViewMismatch("the index does not count pages", hint="aspectra index")
+        if parsed.group not in ("short", "long"):
+            return _grades(parsed, lens, papers)
+        bound = f"<={_SHORT_PAGES} pages" if parsed.group == "short" else f">={_LONG_PAGES} pages"
+        by_pages = _grades(_Value.parse(bound), lens, papers)
+        words = _Value("<=", "paragraph") if parsed.group == "short" else _Value(">=", "article")
+        by_words = _grades(words, lens, papers)
+        codes, names = index.coded("venues")
+        nowhere = (
+            np.array([not name for name in names])[codes[papers]] if names else np.ones(len(papers), bool)
+        )
+        return np.where(np.isnan(by_pages) & nowhere, by_words, by_pages)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The pages that the record states; "" where it states none, or they were not asked for."""
+        parsed, pages = _Value.parse(value), stated_pages(paper)
+        told = parsed.unit == "page" or parsed.group in ("short", "long")
+        return f"{pages:g} pages (record)" if told and not np.isnan(pages) else ""
 
 
 ATTRIBUTES.register("length")(LengthAttribute())

@@ -1,0 +1,150 @@
+"""What a paper makes available: its code, its data, its trained weights.
+
+Sentences that speak of availability are read, in the abstract and in the full text. One counts where the
+thing is named and offered ("the code is available at ...", "we release ... a data set"), and the words before
+it do not say that it is somebody else's ("using the code of ...").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+
+from aspectra.papers.paper import Paper
+from aspectra.papers.text.sentences import lead_field
+from aspectra.views.lenses._data import load_data
+from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
+from aspectra.views.view import Floats
+
+__all__ = ["ArtifactsLens"]
+
+_OFFERED, _ANNOUNCED, _SILENT = 0.95, 0.8, 0.05
+_AROUND = 250  # characters of a sentence read before and behind a word of availability
+_NEAR = 100  # characters between a thing and its offer
+_BEHIND = 70  # characters before a thing that may say whose it is
+_MOST_SENTENCES = 400  # of a text
+_END = re.compile(r"[.!?](?=\s[A-Z\[(])|\n")
+_THINGS = ("code", "data", "weights")
+_NO_RELEASE = frozenset({"provide", "make", "making", "share"})  # who provides something may not give it away
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """The patterns of the data file, things among them; compiled at the first use."""
+    data = load_data("artifacts")
+    parts = data.pop("things") | data
+    return {name: re.compile("|".join(some), re.IGNORECASE) for name, some in parts.items()}
+
+
+class ArtifactsLens:
+    """Grades of ``code``, ``data`` and ``weights``: 0.95 where offered, 0.8 where announced.
+
+    A paper whose stored full text offers nothing has 0.05, one with an abstract only NaN.
+    """
+
+    name = "artifacts"
+    description = "what a paper makes available: code, data, trained weights"
+    default = True
+    version = 1
+    kind: LensKind = "paper"
+    labels: tuple[str, ...] = _THINGS
+    reads: tuple[str, ...] = ("text", "sections")
+
+    def apply(self, papers: Sequence[Paper]) -> list[Floats]:
+        """(1, 3) grades of each paper, or NaN."""
+        return [self._row(paper) for paper in papers]
+
+    def _row(self, paper: Paper) -> Floats:
+        row = np.full((1, len(self.labels)), _SILENT if paper.has_full_text else np.nan, np.float32)
+        for label, grade, _ in _offers(paper):
+            at = self.labels.index(label)
+            row[0, at] = np.fmax(row[0, at], grade)
+        return row
+
+    def span(self, paper: Paper, label: str) -> TextSpan | None:
+        """The first sentence that offers it."""
+        return next((span for found, _, span in _offers(paper) if found == label), None)
+
+
+def _offers(paper: Paper) -> Iterator[tuple[str, float, TextSpan]]:
+    """(label, grade, sentence) of everything that is offered, in the order of the text."""
+    later = _patterns()["later"]
+    for name, text in _texts(paper):
+        for start, end in _sentences(text):
+            sentence = text[start:end]
+            for label in _THINGS:
+                named = label == "code" and not name.startswith("section") and _names_repository(sentence)
+                if named or _offered(sentence, label):
+                    grade = _ANNOUNCED if later.search(sentence) else _OFFERED
+                    yield label, grade, TextSpan(name, start, end)
+
+
+def _texts(paper: Paper) -> Iterator[tuple[str, str]]:
+    name, lead = lead_field(paper)
+    yield name, lead
+    for number, section in enumerate(paper.sections):
+        if f"section:{number}" != name:
+            yield f"section:{number}", section.text
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences with a word of availability."""
+    free = 0
+    for count, found in enumerate(_patterns()["trigger"].finditer(text)):
+        if found.start() < free or count > _MOST_SENTENCES:
+            continue
+        start = max(free, found.start() - _AROUND)
+        for before in _END.finditer(text, start, found.start()):
+            start = before.end()
+        stop = _END.search(text, found.end(), found.end() + _AROUND)
+        free = end = stop.end() if stop else min(len(text), found.end() + _AROUND)
+        while start < end and text[start].isspace():
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        if start < end:
+            yield start, end
+
+
+def _is_others(sentence: str, at: int) -> bool:
+    """Whether the words before a place say that what stands there is somebody else's, or missing."""
+    return _patterns()["others"].search(sentence, max(0, at - _BEHIND), at) is not None
+
+
+def _offered(sentence: str, label: str) -> bool:
+    """Whether a sentence offers the thing as the paper's own."""
+    patterns = _patterns()
+    thing = patterns[label]
+    if label != "code" and not patterns["handed"].search(sentence):
+        return False
+    offers = [m.start() for m in patterns["offer"].finditer(sentence)]
+    for found in thing.finditer(sentence):
+        near = any(found.end() <= at <= found.end() + _NEAR for at in offers)
+        if near and not _is_others(sentence, found.start()):
+            return True
+    for given in patterns["gives"].finditer(sentence):
+        first = thing.search(sentence, given.start(), given.end() + 40)
+        if first is None or patterns["others"].search(sentence, given.end(1), first.start()):
+            continue
+        if given[1].lower() not in _NO_RELEASE or any(at >= first.start() for at in offers):
+            return True
+    return False
+
+
+def _names_repository(sentence: str) -> bool:
+    """Whether a sentence names a repository of code, of which nothing else is said than that it is there."""
+    patterns = _patterns()
+    found = patterns["repository"].search(sentence)
+    return (
+        found is not None
+        and not patterns["code"].search(sentence)
+        and not patterns["data"].search(sentence)
+        and not patterns["elsewise"].search(sentence)
+        and not _is_others(sentence, max(0, found.start() - len("https://")))
+    )
+
+
+LENSES.register("artifacts")(ArtifactsLens())

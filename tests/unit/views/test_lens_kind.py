@@ -1,0 +1,159 @@
+"""What the lens of kinds tells apart: this work from others, designs from reviews, text from record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aspectra.papers.paper import Paper, field_text
+from aspectra.views.lenses._cues import cue
+from aspectra.views.lenses._kind_records import recorded_kinds
+from aspectra.views.lenses._lead import lead_text
+from aspectra.views.lenses.kind import IMPLIED, KINDS, stated_as
+from aspectra.views.lenses.protocol import LENSES
+
+LENS = LENSES.get("kind")
+
+
+def kinds(title: str, text: str = "", **record) -> set[str]:
+    (row,) = LENS.apply([Paper("x", title, text, **record)])
+    return {kind for kind, grade in zip(LENS.labels, row[0], strict=True) if grade >= 0.5}
+
+
+RCT = "Forty adults with gout were randomly assigned to cherry juice or placebo for six weeks."
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "text"),
+    [
+        ("rct", "Cherry juice in gout", RCT),
+        ("rct", "Oars", "In this randomised, double-blind, placebo-controlled trial, rowers slept."),
+        ("systematic review", "Cherries: a systematic review", "We searched MEDLINE and Embase."),
+        ("scoping review", "Orchard work: a scoping review", ""),
+        ("meta-analysis", "Cherries and gout", "We performed a meta-analysis of nine trials."),
+        ("survey", "Graph compression: an overview", "This paper surveys the field."),
+        (
+            "cohort",
+            "Gout in cooks",
+            "In this prospective cohort study 900 cooks were followed for ten years.",
+        ),
+        ("case-control", "Gout in cooks", "We did a nested case-control study among cooks."),
+        ("cross-sectional", "Gout in cooks", "A cross-sectional survey of 300 cooks was done."),
+        ("case report", "An odd knee", "A 54-year-old man came with a swollen knee."),
+        ("qualitative", "Cooks on gout", "Semi-structured interviews were held with twelve cooks."),
+        ("protocol", "Juice for gout: protocol for a randomised trial", "Patients will be recruited."),
+        ("in vitro", "A new seal", "In this in vitro study 60 extracted teeth were sealed."),
+        ("in vivo", "Juice in rats", "Rats were fed with juice."),
+        ("thesis", "On knots", "This thesis studies knots."),
+        ("book", "Knots", "This book covers all knots."),
+        ("tutorial", "Lecture notes on knots", ""),
+        ("software", "Knotty", "We present Knotty, an open-source Python package for knots."),
+        ("dataset", "Knotty", "We introduce KnotBench, a new benchmark of 300 knots."),
+        ("replication", "Do knots hold?", "We failed to replicate the original results."),
+        ("position", "Knots", "This position paper is about knots."),
+        ("simulation", "A crane", "Simulation results show that the crane holds."),
+        ("case study", "Cranes: a case study of one harbour", ""),
+        ("negative result", "Juice does not reduce gout", ""),
+        ("guideline", "Gout: clinical practice guideline", ""),
+        ("letter", "Letter to the editor: knots", ""),
+        ("editorial", "Editorial", "Words."),
+        ("field experiment", "Tax letters", "In a field experiment, households got one of two letters."),
+        ("mixed methods", "Cooks on gout", "A mixed-methods study."),
+        ("theory", "Knots", "We prove that every knot has a twin."),
+    ],
+)
+def test_what_a_paper_says_of_itself(kind, title, text):
+    assert kind in kinds(title, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "text"),
+    [
+        ("survey", "Fast graphs", "Unlike previous surveys, we propose a new method for graphs."),
+        ("rct", "Gout", "No randomised trial has been done. Further randomised trials are needed."),
+        ("rct", "Drugs for gout: a systematic review", f"We searched MEDLINE. In most trials: {RCT}"),
+        ("cohort", "Bones", "A Swedish cohort study reported more fractures. Here is an opinion."),
+        ("rct", "Faster search", "We randomly initialise the randomized algorithm and sample at random."),
+        ("cross-sectional", "Beams", "The cross-sectional area of the beam was measured."),
+        ("dataset", "Faster search", "We present a method that is the best on a benchmark dataset."),
+        ("meta-analysis", "Gout", "A recent meta-analysis is based on old trials. We propose a model."),
+        ("case study", "Faster search", "As a case study, we train a parser."),
+        ("primary", "A survey of knots", "We review the literature on knots."),
+        ("primary", "Knots", "Here are some knots to tie."),
+        ("rct", "Juice in rats", "Rats were fed and randomly assigned to juice or water."),
+    ],
+)
+def test_mentions_are_not_the_kind(kind, title, text):
+    assert kind not in kinds(title, text)
+
+
+def test_a_narrow_kind_implies_the_wider_ones():
+    assert kinds("Cherry juice in gout", RCT) >= {"rct", "trial", "experiment", "empirical", "primary"}
+    assert kinds("Knots: a meta-analysis") >= {"meta-analysis", "systematic review", "survey"}
+    assert set(IMPLIED) <= set(KINDS)
+    assert {wide for some in IMPLIED.values() for wide in some} <= set(KINDS)
+
+
+def test_reviews_and_protocols_lack_the_designs_they_speak_of():
+    plan = f"Juice for gout: study protocol for a randomised trial. {RCT}"
+    assert kinds("Juice for gout: study protocol", "Patients will be randomly assigned to juice.") == {
+        "protocol"
+    }
+    assert "protocol" in kinds(plan)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata"),
+    [
+        ("case report", {"nbib": [["PT", "Journal Article"], ["PT", "Case Reports"]]}),
+        ("rct", {"nbib": [["PT", "Randomized Controlled Trial"]]}),
+        ("survey", {"ris": {"type": "JOUR", "fields": [["M3", "Review"], ["TI", "Letter"]]}}),
+        ("thesis", {"type": "thesis"}),
+        ("thesis", {"comments": "PhD thesis, 200 pages"}),
+        ("survey", {"track": "Survey Track"}),
+        ("survey", {"publicationTypes": ["Review", "JournalArticle"]}),
+        ("patent", {"type": "patent"}),
+        ("editorial", {"article_type": "editorial"}),
+        ("protocol", {"ris": {"type": "JOUR", "fields": [["M3", "Journal article; Trial registry record"]]}}),
+    ],
+)
+def test_the_record_decides(kind, metadata):
+    paper = Paper("x", "Ropes", "Some neutral words.", metadata=metadata)
+    assert kind not in kinds("Ropes", "Some neutral words.")
+    assert kind in kinds("Ropes", "Some neutral words.", metadata=metadata)
+    assert stated_as(kind, paper)
+    assert set(recorded_kinds(paper)) <= set(KINDS)
+
+
+def test_odd_records_state_nothing():
+    for metadata in ({"type": 5}, {"type": "x" * 999}, {"nbib": "PT"}, {"nbib": [["PT"], 3]}, {"ris": []}):
+        assert recorded_kinds(Paper("x", metadata=metadata)) == {}
+    assert stated_as("trial", Paper("x", metadata={"nbib": [["PT", "Randomized Controlled Trial"]]}))
+
+
+def test_the_quote_is_the_sentence_that_decided():
+    paper = Paper("x", "Cherry juice in gout", f"Gout hurts. {RCT} It helped.")
+    span = LENS.span(paper, "trial")
+    assert span is not None
+    assert field_text(paper, span.field)[span.start : span.end] == RCT
+
+
+def test_a_phrase_with_a_gap_ends_in_its_sentence_and_near():
+    def places(written: str, text: str, **more) -> int:
+        return len(cue(1, 9, [written], **more).places(lead_text(Paper("x", "", text))))
+
+    assert places("we show .. proofs", "We show three long proofs.") == 1
+    assert places("we show .. proofs", "We show it. Proofs follow.") == 0
+    assert places("we show .. proofs", "We show " + "very " * 30 + "long proofs.") == 0
+    assert places("we show ~ proofs", "We show a machine that writes proofs.") == 0
+    assert places("we show ~ proofs", "We show a machine of proofs.") == 1
+    assert places("we {show,find} proofs", "We find proofs, and we show proofs.") == 2
+    assert (
+        places("proofs", "Unlike earlier proofs, ours is short. No proofs are needed. Proofs!", own=True) == 1
+    )
+    assert places("proofs", "Proofs come first, then words and words. At the end: proofs", where="end") == 1
+
+
+def test_kinds_of_nothing_are_unknown():
+    (row,) = LENS.apply([Paper("x")])
+    assert np.isnan(row).all()
