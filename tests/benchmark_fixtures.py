@@ -197,6 +197,33 @@ def beir(folder: Path, packed: str = "") -> Path:
     return folder
 
 
+def requests(folder: Path, packed: str = "") -> Path:
+    """Ninety papers with years, venues and keywords, some of them surveys."""
+    subjects = ("owl flight", "mouse hunting", "nest building")
+    rows = []
+    for n in range(90):
+        own = [subject for k, subject in enumerate(subjects) if n % (k + 2) == 0]
+        title = f"{'A survey of ' if n % 9 == 0 else ''}{' and '.join(own) or 'feathers'}, part {n}"
+        row = {"id": f"p{n}", "title": title, "abstract": f"We watch birds in forest {n}.", "keywords": own}
+        rows.append({**row, "year": 2000 + n % 20, "venue": ("icra", "nips", "acl")[n // 3 % 3]})
+    lines(folder / f"papers.jsonl{packed}", rows)
+    return folder
+
+
+def labelled(folder: Path, packed: str = "") -> Path:
+    """Ninety papers with headings: birds and what is done to them."""
+    rows, given = [], []
+    for n in range(90):
+        bird = ("Owls", "Eagles, Golden")[n % 2]
+        done = {"Feeding": 2 if n % 3 == 0 else 0} if n % 3 < 2 else {}
+        text = f"We study {'owls' if n % 2 == 0 else 'golden eagles'}{' and their feeding' if done else ''}."
+        rows.append({"_id": f"p{n}", "title": f"Birds {n}", "text": text})
+        given.append({"_id": f"p{n}", "background": {bird: 2}, "method": done})
+    lines(folder / f"corpus.jsonl{packed}", rows)
+    lines(folder / f"labels.jsonl{packed}", given)
+    return folder
+
+
 @dataclass(frozen=True)
 class Layout:
     """The test value of a benchmark: with it, tests/unit/lab/test_benchmark_conformance.py checks the loader.
@@ -222,4 +249,6 @@ LAYOUTS = {
     "beir": Layout("beir", beir),
     "followir": Layout("followir", followir, ("top_ranked",)),
     "instructir": Layout("instructir", instructir),
+    "requests": Layout("requests", requests),
+    "requests-labelled": Layout("requests", labelled, ("labels",)),
 }

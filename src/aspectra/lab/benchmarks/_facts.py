@@ -44,7 +44,11 @@ _KINDS = {
         r"[^.]{0,60} (?:data ?set|benchmark|corpus|corpora|testbed|resource))",
     ),
 }
-_PARTS = re.compile(r"\s*+\|\s*+")
+
+
+def _parts(value: str) -> list[str]:
+    """The alternatives of a value."""
+    return [part.strip() for part in value.split("|")]
 
 
 def plain_words(text: str) -> str:
@@ -190,7 +194,7 @@ def _year(facts: Facts, value: str, _: bool) -> Decided:
 
 
 def _venue(facts: Facts, value: str, _: bool) -> Decided:
-    names = {_SAME_VENUE.get(name, name) for name in _PARTS.split(value.lower())}
+    names = {_SAME_VENUE.get(name, name) for name in _parts(value.lower())}
     known = {venue: UNDECIDED if not venue else int(venue in names) for venue in set(facts.venues)}
     return np.array([known[venue] for venue in facts.venues], np.int8)
 
@@ -212,7 +216,7 @@ def _kind(facts: Facts, value: str, _: bool) -> Decided:
 def _words(facts: Facts, value: str, _: bool) -> Decided:
     named = np.zeros(len(facts.ids), bool)
     mentioned = named.copy()
-    for part in _PARTS.split(value):
+    for part in _parts(value):
         words = plain_words(part)
         named |= facts.holding("titles", words)
         named |= np.array([any(words in one for one in own) for own in facts.keywords], bool)

@@ -59,7 +59,7 @@ class _Drawn:
 
 @benchmark(
     "requests",
-    about="Requests in words, decided by records or labels: do the first hits meet them?",
+    about="Requests in words, typed as a user would, and met or not by records or labels.",
     files="papers.jsonl or corpus.jsonl; labels.jsonl where labels decide.",
     options=(
         Option("seed", "of the choice of values and wordings", default="1"),
