@@ -81,15 +81,6 @@ class Hit(_Part, frozen=True):
     probes: list[ProbeScore] = []
 
 
-class Fit(_Part, frozen=True):
-    """How well the best hits fit the words of the query; ``weak`` where they hardly do."""
-
-    weak: bool
-    likeness: float | None
-    words: float
-    chance: float
-
-
 class Search(Document, frozen=True):
     """``search``, ``similar``: a ranking. ``plan`` can be run again with ``--plan-file``."""
 
@@ -98,7 +89,7 @@ class Search(Document, frozen=True):
     warnings: list[str]
     seconds: float
     not_applied: list[dict[str, str]] = []
-    fit: Fit | None = None
+    fit: dict[str, bool | float | None] = {}  # how well the best hits fit the words
     steps: list[dict[str, Any]] = []
     simulated: bool = False
 
