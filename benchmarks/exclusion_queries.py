@@ -9,9 +9,10 @@ labels (X, Y) of a collection:
 - *mentions*: wanted papers whose title or abstract has the words of Y all the same. *Narrow*: neither in the
   title nor in a sentence whose predicted role is objective or method.
 
-A pair is used where at least 2 papers have both labels, at least 8 are wanted, and the words of neither label
-are among the other's. The 100 pairs of a collection in which most papers of X have Y are taken, with each X at
-most six and each Y at most three times, as far as that gives 100. The queries are split by the label of Y.
+A pair is used where at least 2 papers have both labels, at least 8 are wanted, and the words of neither
+label are among the other's. The 100 pairs of a collection in which most papers of X have Y are taken, with
+each X at most six and each Y at most three times, as far as that gives 100. The queries are split by the
+label of Y.
 """
 
 from __future__ import annotations
