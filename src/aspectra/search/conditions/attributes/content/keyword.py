@@ -28,11 +28,11 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import TextSpan
-from aspectra.views.protocol import View
+from aspectra.views.protocol import Asked, View
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
-__all__ = ["FORM_GRADE", "KeywordAttribute", "Term", "inflections"]
+__all__ = ["FORM_GRADE", "KeywordAttribute", "Term", "inflections", "occurs"]
 
 FORM_GRADE = 0.7
 _MANY = 1000  # papers in one statement
@@ -260,7 +260,7 @@ class KeywordAttribute(Attribute):
             has = np.zeros(len(index), np.bool_)
             for view in views:
                 for word in group:
-                    has |= view.score(Probe(view.name, word)).scores > 0
+                    has |= occurs(view, word)
             out &= has
         if len(views) == 1:  # full texts are in no lexical view
             out[_with_sections(index)] = True
@@ -277,6 +277,14 @@ class KeywordAttribute(Attribute):
             if span is not None and found is None:
                 found = TextSpan(field, *span)
         return found
+
+
+def occurs(view: View, word: str) -> NDArray[np.bool_]:
+    """(all papers,) whether a paper has one of the view's words, as its tokeniser writes it.
+
+    Such a word is not tokenised again: the stem of a stem may be another one (*diseas*, *disea*).
+    """
+    return view.score_many([Asked(Probe(view.name, word), words=(word,))])[0].scores > 0
 
 
 def _groups(term: Term, tokeniser: Tokeniser) -> list[set[str]]:

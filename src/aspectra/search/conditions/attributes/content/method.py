@@ -1,34 +1,14 @@
-"""Conditions on method."""
+"""Conditions on what a study uses, in free words: ``method=graph neural networks``.
+
+Graded as a subject is: which sentences name it, by the role of the sentence, told nothing more about
+labelled methods than how many do (docs/results/exclusions.md).
+"""
 
 from __future__ import annotations
 
-import numpy as np
-
-from aspectra.base.errors import UsageError
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.views.index.opened import Index
-from aspectra.views.view import Floats, Positions
+from aspectra.search.conditions.attributes.content._subject import SubjectAttribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
 __all__: list[str] = []
 
-
-class MethodAttribute(Attribute):
-    """See the module."""
-
-    name = "method"
-
-    def check(self, value: str) -> None:
-        """Refuse an empty value.
-
-        Raises:
-            UsageError: always then.
-        """
-        if not value:
-            raise UsageError("the value of method is empty")
-
-    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) NaN: nothing is known yet."""
-        return np.full(len(papers), np.nan, np.float32)
-
-
-ATTRIBUTES.register("method")(MethodAttribute())
+ATTRIBUTES.register("method")(SubjectAttribute("method"))

@@ -1,34 +1,13 @@
-"""Conditions on population."""
+"""Conditions on whom or what a study is on, in free words: ``population=mice``, ``population=older adults``.
+
+Graded as a subject is; no labelled populations were at hand to fit it on.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-
-from aspectra.base.errors import UsageError
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.views.index.opened import Index
-from aspectra.views.view import Floats, Positions
+from aspectra.search.conditions.attributes.content._subject import SubjectAttribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
 __all__: list[str] = []
 
-
-class PopulationAttribute(Attribute):
-    """See the module."""
-
-    name = "population"
-
-    def check(self, value: str) -> None:
-        """Refuse an empty value.
-
-        Raises:
-            UsageError: always then.
-        """
-        if not value:
-            raise UsageError("the value of population is empty")
-
-    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) NaN: nothing is known yet."""
-        return np.full(len(papers), np.nan, np.float32)
-
-
-ATTRIBUTES.register("population")(PopulationAttribute())
+ATTRIBUTES.register("population")(SubjectAttribute("population"))

@@ -1,34 +1,10 @@
-"""Conditions on topic."""
+"""Conditions on the subject of a paper, in free words: ``topic=driving scenes``."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from aspectra.base.errors import UsageError
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.views.index.opened import Index
-from aspectra.views.view import Floats, Positions
+from aspectra.search.conditions.attributes.content._subject import SubjectAttribute
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 
 __all__: list[str] = []
 
-
-class TopicAttribute(Attribute):
-    """See the module."""
-
-    name = "topic"
-
-    def check(self, value: str) -> None:
-        """Refuse an empty value.
-
-        Raises:
-            UsageError: always then.
-        """
-        if not value:
-            raise UsageError("the value of topic is empty")
-
-    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) NaN: nothing is known yet."""
-        return np.full(len(papers), np.nan, np.float32)
-
-
-ATTRIBUTES.register("topic")(TopicAttribute())
+ATTRIBUTES.register("topic")(SubjectAttribute("topic"))
