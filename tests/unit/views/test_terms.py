@@ -11,6 +11,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
 from aspectra.views.build.terms import FEW
+from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
@@ -204,6 +205,15 @@ def test_named_words_count_one_each(index):
     assert both["topic"] == pytest.approx(2 * named["topic"])
 
 
+def test_directions_in_a_byte_keep_their_cosines():
+    rows = np.random.default_rng(0).standard_normal((50, 384)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows[3] = 0.0
+    back = widen(narrowed(rows))
+    assert not back[3].any()
+    np.testing.assert_allclose(back @ back.T, rows @ rows.T, atol=3e-3)
+
+
 def test_several_seeds_are_averaged(index):
     one, other, both = (
         _scores(index, "terms@bm25", ("method",), seeds=seeds)["alike"]
@@ -213,10 +223,13 @@ def test_several_seeds_are_averaged(index):
 
 
 def test_vectors_are_centred_and_units_are_places_in_the_text(index):
-    view = index.vector_view("terms@token")
-    rows = np.asarray(view.vectors.whole(), np.float32)[1::3]
-    lengths = np.linalg.norm(rows, axis=1)
-    assert lengths == pytest.approx([1, 1, 1, 0], abs=1e-2)
+    words, view = index.view("terms@bm25"), index.vector_view("terms@token")
+    rows = widen(view.vectors.whole()[1::3])
+    assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1, 1, 0])
+    whole = np.stack([words.terms_of(paper).vectors[1] for paper in index.ids[:3]])
+    centred = whole - whole.sum(axis=0) / 13  # as if ten more papers named no method
+    centred /= np.linalg.norm(centred, axis=1, keepdims=True)
+    assert (rows[:3] * centred).sum(axis=1) == pytest.approx(1, abs=1e-3)
     for number, paper in enumerate(PAPERS[:3]):
         unit = view.units.unit(paper.id, 3 * number + 1)
         word = field_text(paper, unit.field)[unit.start : unit.end]

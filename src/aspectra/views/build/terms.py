@@ -19,7 +19,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.vectors import abstract_batches, abstract_vectors
-from aspectra.views.encoders.pooling import unit_rows
+from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.protocol import TERMS, ViewFacts
 from aspectra.views.storage.units import Units, paper_spans
@@ -92,7 +92,7 @@ def write_terms(draft: Draft) -> None:
 def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) -> None:
     words = ViewFacts.words_of(TERMS).name
     vectors = f"{TERMS}@{encoder.name}"
-    matrix = draft.matrix(vectors, len(draft.ids) * len(ASPECTS), encoder.dimensions, np.float16)
+    matrix = draft.matrix(vectors, len(draft.ids) * len(ASPECTS), encoder.dimensions, np.int8)
     spans = np.zeros((len(matrix), 3), np.int32)
 
     def papers() -> Iterator[PaperTerms]:
@@ -102,7 +102,7 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
                 draft.progress("collecting terms of aspects", number, len(draft.ids))
             terms = PaperTerms.of(paper, value)
             rows = slice(number * len(ASPECTS), (number + 1) * len(ASPECTS))
-            matrix[rows] = terms.vectors
+            matrix[rows] = narrowed(terms.vectors)
             spans[rows] = _strongest(paper, terms)
             yield terms
         draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
@@ -117,20 +117,20 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
     draft.describe(vectors, spec, encoder, 0, units=TERMS)
 
 
-def _centre(vectors: NDArray[np.float16]) -> None:
-    """Take the mean of unit vectors away from each, in place; rows of zeros stay.
+def _centre(vectors: NDArray[np.int8]) -> None:
+    """Take the mean of vectors at length 1 away from each, in place; rows of zeros stay.
 
     What all methods (or problems, or outcomes) have in common tells no two apart.
     """
     total, count = np.zeros(vectors.shape[1], np.float32), _FEWEST
     for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK].astype(np.float32)
+        block = widen(vectors[start : start + _BLOCK])
         total += block.sum(axis=0)
         count += int(block.any(axis=1).sum())
     for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK].astype(np.float32)
+        block = widen(vectors[start : start + _BLOCK])
         known = block.any(axis=1)
-        vectors[start : start + _BLOCK][known] = unit_rows(block[known] - total / np.float32(count))
+        vectors[start : start + _BLOCK][known] = narrowed(block[known] - total / np.float32(count))
 
 
 def _strongest(paper: Paper, terms: PaperTerms) -> list[tuple[int, int, int]]:

@@ -18,6 +18,7 @@ from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
+from aspectra.views.dense.matching import narrowed
 from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
 from aspectra.views.encoders.protocol import Encoder, Encoding, TokenEncoder, Vectors
 from aspectra.views.storage.units import paper_spans
@@ -39,13 +40,13 @@ class PaperTerms:
         text: title and abstract as they were encoded.
         spans: (start, end) of each word in it.
         chances: (words, aspects) float32 from 0 to 1, in steps of 1/255; 0 beyond what the encoder reads.
-        vectors: (aspects, dimensions) float16 at length 1; zeros where no word names the aspect.
+        vectors: (aspects, dimensions) float32 at length 1; zeros where no word names the aspect.
     """
 
     text: str
     spans: list[tuple[int, int]]
     chances: Floats
-    vectors: NDArray[np.float16]
+    vectors: Floats
 
     @classmethod
     def of(cls, paper: Paper, value: Arrays) -> PaperTerms:
@@ -61,7 +62,7 @@ class PaperTerms:
             raise LibraryCorrupt(
                 f"the stored terms of {paper.id!r} do not fit its text", hint="aspectra index --rebuild"
             )
-        return cls(text, spans, chances.astype(np.float32) / np.float32(255), vectors)
+        return cls(text, spans, chances.astype(np.float32) / np.float32(255), _widened(vectors))
 
     @property
     def words(self) -> list[str]:
@@ -70,7 +71,11 @@ class PaperTerms:
 
 
 def term_values(encoder: Encoder) -> Producer | None:
-    """Values: (words, aspects) uint8 chances times 255, (aspects, dimensions) float16. None: no head fits."""
+    """Values: (words, aspects) uint8 chances times 255, (aspects, dimensions) uint8 directions.
+
+    None where no head fits the encoder. A direction is a vector whose largest component became 127, plus 128:
+    the cosine of two moves by some 1e-3, and they take half the space of float16.
+    """
     head = head_of(encoder)
     return None if head is None else Producer("terms", f"{_VERSION}.{head.hash} {encoder.fingerprint}")
 
@@ -104,7 +109,11 @@ def _value(head: TokenHead, text: str, states: Vectors, offsets: NDArray[np.int6
     of_words = mean_of_spans(chances, offsets, words)
     vectors = unit_rows(chances.T @ states)
     vectors[chances.max(axis=0, initial=0.0) < _LEAST] = 0.0
-    return [np.rint(of_words * 255).astype(np.uint8), vectors.astype(np.float16)]
+    return [np.rint(of_words * 255).astype(np.uint8), (narrowed(vectors) + np.int16(128)).astype(np.uint8)]
+
+
+def _widened(directions: NDArray[np.uint8]) -> Floats:
+    return unit_rows(directions.astype(np.float32) - np.float32(128))
 
 
 def terms_of_paper(library: Store, version: str, paper_id: str) -> PaperTerms | None:
