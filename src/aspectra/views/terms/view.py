@@ -56,9 +56,13 @@ def stem_counts(
         for stem in stems(word):
             owners.append(numbers.setdefault(stem, len(numbers)))
             rows.append(row)
-    counts = np.zeros((len(numbers), len(ASPECTS)))
-    np.add.at(counts, np.array(owners, np.int64), terms.chances[rows])
-    return list(numbers), counts
+    return list(numbers), _sums(np.array(owners, np.int64), terms.chances[rows], len(numbers))
+
+
+def _sums(owners: NDArray[np.integer], chances: Floats, count: int) -> NDArray[np.float64]:
+    """(count, aspects) sums of the rows of chances that have the same owner."""
+    columns = [np.bincount(owners, chances[:, column], count) for column in range(len(ASPECTS))]
+    return np.stack(columns, axis=1)
 
 
 def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder: Path) -> dict[str, Any]:
@@ -69,22 +73,34 @@ def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder:
         settings: those of all views of words. The variant is always that of Lucene.
         folder: is made; has the view's name.
     """
-    stems = word_stems(Tokeniser(settings.tokens))
+    tokeniser = Tokeniser(settings.tokens)
     vocabulary: dict[str, int] = {}
-    frequency: Counter[str] = Counter()
+    known: dict[str, tuple[int, ...]] = {}  # word -> numbers of its stems
     numbers: list[NDArray[np.int32]] = []
-    counts: list[NDArray[np.float32]] = []
+    counts: list[Floats] = []
+    held: list[NDArray[np.int32]] = []  # all stems of each paper, also those that count nothing
     for paper in papers:
-        found, table = stem_counts(paper, stems)
-        frequency.update(found)
+        owners: list[int] = []
+        rows: list[int] = []
+        for row, word in enumerate(paper.words):
+            found = known.get(word)
+            if found is None:
+                stems = tokeniser.words(word)
+                found = known[word] = tuple(vocabulary.setdefault(s, len(vocabulary)) for s in stems)
+            for number in found:
+                owners.append(number)
+                rows.append(row)
+        different, place = np.unique(np.array(owners, np.int32), return_inverse=True)
+        table = _sums(place, paper.chances[rows], len(different))
         table[table < _LEAST] = 0.0
         kept = np.flatnonzero(table.any(axis=1))
-        held = [vocabulary.setdefault(found[n], len(vocabulary)) for n in kept]
-        numbers.append(np.array(held, np.int32))
+        held.append(different)
+        numbers.append(different[kept])
         counts.append(table[kept].astype(np.float32))
     total = len(numbers)
+    often = np.bincount(np.concatenate([np.zeros(0, np.int32), *held]), minlength=len(vocabulary))
     folder.mkdir(parents=True, exist_ok=True)
-    statistics = Statistics(total, 0, frequency)
+    statistics = Statistics(total, 0, dict(zip(vocabulary, often.tolist(), strict=True)))
     statistics.save(folder, vocabulary)
     data, documents, pointers = _weights(numbers, counts, statistics, vocabulary, settings)
     save_array(folder / "data.csc.index.npy", data)
