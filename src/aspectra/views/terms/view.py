@@ -107,7 +107,7 @@ def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder:
     save_array(folder / "indices.csc.index.npy", documents)
     save_array(folder / "indptr.csc.index.npy", pointers)
     save_json(folder / "vocab.index.json", vocabulary)
-    save_json(folder / "params.index.json", {"num_docs": total * len(ASPECTS)})
+    save_json(folder / "params.index.json", {"num_docs": total})
     return {"kind": "terms", "folder": folder.name, "words": len(vocabulary)}
 
 
@@ -118,10 +118,10 @@ def _weights(
     vocabulary: dict[str, int],
     settings: LexicalSettings,
 ) -> tuple[Floats, NDArray[np.int32], NDArray[np.int64]]:
-    """BM25 weights, the document of each, and (words + 1,) where each word's begin.
+    """BM25 weights, the paper of each, and (aspects * words + 1,) where those of each word begin.
 
-    Document ``3 * paper + aspect``; its length is the sum of its counts, and the mean length is that of the
-    documents of its aspect that are not empty.
+    A word is another one in each aspect: number ``aspect * words + word``. The length of a paper in an aspect
+    is the sum of its counts, and the mean length is that of the papers that name anything there.
     """
     words = np.concatenate([np.zeros(0, np.int32), *numbers])
     table = np.concatenate([np.zeros((0, len(ASPECTS)), np.float32), *counts])
@@ -136,10 +136,11 @@ def _weights(
     value = table[rows, columns].astype(np.float64)
     damped = settings.k1 * (1.0 - settings.b + settings.b * relative[papers[rows], columns])
     weight = rarity[words[rows]] * value * (settings.k1 + 1.0) / (value + damped)
-    order = np.argsort(words[rows], kind="stable")
-    pointers = np.concatenate(([0], np.cumsum(np.bincount(words[rows], minlength=len(vocabulary)))))
-    documents = (papers[rows] * len(ASPECTS) + columns).astype(np.int32)
-    return weight[order].astype(np.float32), documents[order], pointers.astype(np.int64)
+    numbered = columns * len(vocabulary) + words[rows]
+    order = np.argsort(numbered, kind="stable")
+    sizes = np.bincount(numbered, minlength=len(ASPECTS) * len(vocabulary))
+    pointers = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return weight[order].astype(np.float32), papers[rows][order], pointers
 
 
 def word_stems(tokeniser: Tokeniser) -> Callable[[str], tuple[str, ...]]:
@@ -210,7 +211,6 @@ class TermView(LexicalView):
                 if count >= _LEAST and word in self._vocabulary:
                     number = self._vocabulary[word]
                     strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
-        cells = self._weights.scores(list(strengths), list(strengths.values()))
-        by_aspect = cells.reshape(self._papers, len(ASPECTS))[:, aspect_columns(asked.probe.roles)]
-        scores: Floats = by_aspect.sum(axis=1)
-        return scores
+        columns = aspect_columns(asked.probe.roles)
+        terms = [column * len(self._vocabulary) + number for column in columns for number in strengths]
+        return self._weights.scores(terms, [*strengths.values()] * len(columns))
