@@ -16,13 +16,12 @@ from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Missing, Producer
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.vectors import abstract_batches, abstract_vectors
 from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.protocol import TERMS, ViewFacts
-from aspectra.views.storage.units import EncodedText, Units
+from aspectra.views.storage.units import Units
 from aspectra.views.terms.head import ASPECTS, head_of
 from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
 from aspectra.views.terms.view import build_terms
@@ -93,7 +92,6 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
     words = ViewFacts.words_of(TERMS).name
     vectors = f"{TERMS}@{encoder.name}"
     matrix = draft.matrix(vectors, len(draft.ids) * len(ASPECTS), encoder.dimensions, np.int8)
-    spans = np.zeros((len(matrix), 3), np.int32)
 
     def papers() -> Iterator[PaperTerms]:
         values = draft.library.derived.required(producer)
@@ -103,7 +101,6 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
             terms = PaperTerms.of(paper, value)
             rows = slice(number * len(ASPECTS), (number + 1) * len(ASPECTS))
             matrix[rows] = narrowed(terms.vectors)
-            spans[rows] = _strongest(paper, terms)
             yield terms
         draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
 
@@ -113,7 +110,8 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
     draft.views[words] = {**facts, "values": producer.version}
     offsets = np.arange(0, len(matrix) + 1, len(ASPECTS), dtype=np.int64)
     (draft.folder / TERMS).mkdir()
-    Units(offsets, spans).save(draft.folder / TERMS)
+    nowhere = (Units.field_code("abstract"), 0, 0)  # an aspect of a paper is no span of its text
+    Units(offsets, np.full((len(matrix), 3), nowhere, np.int32)).save(draft.folder / TERMS)
     draft.describe(vectors, spec, encoder, 0, units=TERMS)
 
 
@@ -131,12 +129,3 @@ def _centre(vectors: NDArray[np.int8]) -> None:
         block = widen(vectors[start : start + _BLOCK])
         known = block.any(axis=1)
         vectors[start : start + _BLOCK][known] = narrowed(block[known] - total / np.float32(count))
-
-
-def _strongest(paper: Paper, terms: PaperTerms) -> list[tuple[int, int, int]]:
-    """Per aspect (field, start, end) of the word that has the highest chance of it, in the stored text."""
-    if not terms.spans:
-        return [(Units.field_code("abstract"), 0, 0)] * len(ASPECTS)
-    held = EncodedText.of(paper)
-    places = [held.place(paper, *terms.spans[word]) for word in terms.chances.argmax(axis=0)]
-    return [(Units.field_code(field), start, end) for field, start, end in places]

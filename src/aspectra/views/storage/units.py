@@ -155,10 +155,3 @@ class EncodedText:
         title = paper.title.strip()
         joint = "" if not title or not lead else " " if title[-1] in ".?!。！？" else ". "
         return cls(title + joint + lead, title, field, len(title) + len(joint))
-
-    def place(self, paper: Paper, start: int, end: int) -> tuple[str, int, int]:
-        """(field, start, end) in the stored paper of a span that does not cross from title to lead text."""
-        if start >= self.shift:
-            return self.field, start - self.shift, end - self.shift
-        at = paper.title.find(self.title)
-        return "title", start + at, end + at

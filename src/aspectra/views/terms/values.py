@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
 from aspectra.views.encoders.protocol import Encoder, Encoding, TokenEncoder, Vectors
 from aspectra.views.storage.units import EncodedText
 from aspectra.views.terms.head import ASPECTS, TokenHead, head_of
-from aspectra.views.text.tokens import word_spans
+from aspectra.views.text.tokens import plain_words, word_spans
 from aspectra.views.view import Floats
 
 __all__ = ["PaperTerms", "encode_with_terms", "term_values", "terms_of_paper"]
@@ -38,13 +39,13 @@ class PaperTerms:
 
     Attributes:
         text: title and abstract as they were encoded.
-        spans: (start, end) of each word in it.
+        words: of it, in order.
         chances: (words, aspects) float32 from 0 to 1, in steps of 1/255; 0 beyond what the encoder reads.
         vectors: (aspects, dimensions) float32 at length 1; zeros where no word names the aspect.
     """
 
     text: str
-    spans: list[tuple[int, int]]
+    words: list[str]
     chances: Floats
     vectors: Floats
 
@@ -56,18 +57,18 @@ class PaperTerms:
             LibraryCorrupt: they do not fit each other.
         """
         text = EncodedText.of(paper).text
-        spans = word_spans(text)
+        words = plain_words(text)
         chances, vectors = value
-        if chances.shape != (len(spans), len(ASPECTS)):
+        if chances.shape != (len(words), len(ASPECTS)):
             raise LibraryCorrupt(
                 f"the stored terms of {paper.id!r} do not fit its text", hint="aspectra index --rebuild"
             )
-        return cls(text, spans, chances.astype(np.float32) / np.float32(255), _widened(vectors))
+        return cls(text, words, chances.astype(np.float32) / np.float32(255), _widened(vectors))
 
-    @property
-    def words(self) -> list[str]:
-        """The words, in order."""
-        return [self.text[start:end] for start, end in self.spans]
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """(start, end) of each word in the text."""
+        return word_spans(self.text)
 
 
 def term_values(encoder: Encoder) -> Producer | None:
