@@ -134,6 +134,7 @@ class Library:
         *,
         encoders: Sequence[str] | None = None,
         rebuild: bool = False,
+        terms: bool = False,
         progress: Progress = quiet,
         **settings: Any,
     ) -> IndexReport:
@@ -143,6 +144,7 @@ class Library:
             encoders: specifications such as ``"minilm"``; ``[]`` for words only. None keeps the library's.
                 What those given here need is permitted for good, see :mod:`aspectra.base.trust`.
             rebuild: build even if nothing changed.
+            terms: encode papers again that were encoded before terms of aspects were kept.
             progress: called with (step, done, total).
             settings: other fields of :class:`~aspectra.views.settings.IndexSettings`, such as ``chunks``; and
                 those of its BM25 (``k1``, ``b``, ``method``, ``stemmer``). They stay with the library.
@@ -162,7 +164,7 @@ class Library:
         for spec in encoders or ():
             permit_encoder(spec)  # whoever writes it here permits it; a wrong one is an error at once
         chosen = settings_of(self.store).changed(**changed) if changed else None
-        done = build_index(self.store, chosen, progress=progress, rebuild=rebuild)
+        done = build_index(self.store, chosen, progress=progress, rebuild=rebuild, terms=terms)
         if "searcher" in self.__dict__:
             self.searcher.refresh()
         return done

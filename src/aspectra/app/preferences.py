@@ -37,7 +37,10 @@ class Preferences(TypedDict, total=False):
         venues, authors, languages: any of these; ``*`` in a venue matches anything.
         direction: what the papers are to the seeds: the seeds build on them, they build on the seeds, or
             both; "" for plain likeness.
-        same, different: aspects in which papers should be like the text or the seeds, or unlike them.
+        same, different: aspects in which papers should be like the text or the seeds, or unlike them. Terms
+            may be named in place of the seeds': ``"method: gaussian splatting"``.
+        same_sentences: numbers of the one seed's sentences, from 1, whose like papers should say.
+        roles: roles that are corrected for this search: ``"3=method"``.
         conditions: as ``"avoid source=blog"``.
         instruction: the same in free words.
         literal: do not detect constraints in the text.
@@ -59,6 +62,8 @@ class Preferences(TypedDict, total=False):
     direction: Direction | Literal[""]
     same: Aspect | str | Sequence[Aspect | str]
     different: Aspect | str | Sequence[Aspect | str]
+    same_sentences: int | Sequence[int]
+    roles: str | Sequence[str]
     conditions: str | Condition | Sequence[str | Condition]
     instruction: str
     literal: bool
@@ -93,6 +98,8 @@ def make_query(text: str, seeds: tuple[str, ...], given: Mapping[str, Any]) -> Q
         Condition.parse(one) if isinstance(one, str) else one
         for one in _several(fields.pop("conditions", ()))
     ]
+    if "same_sentences" in fields:
+        fields["same_sentences"] = _several(fields["same_sentences"])
     return Query(text, seeds, conditions=(*required, *conditions), **fields)
 
 

@@ -29,6 +29,7 @@ _HEAVIEST = 1e6  # weights beyond it leave nothing of the other probes
 _LONGEST_STAGE = 1000  # characters
 
 FusionKind = Literal["standardised", "rrf"]
+Contrast = Literal["subtract", "residual"]
 
 
 class Fusion(Value, frozen=True):
@@ -42,6 +43,9 @@ class Fusion(Value, frozen=True):
         depth: ranks read per probe for ``rrf``.
         candidates: papers that costly probes score, chosen by the cheap ones, where there are more than
             ``scan_limit`` papers.
+        contrast: what becomes of likeness in the rest of the paper: ``subtract`` it by its weight, or
+            (``residual``) only what it predicts of the likeness in the aspects that are wanted: its weight
+            times the slope of the regression over the fixed sample.
     """
 
     kind: FusionKind = "standardised"
@@ -49,18 +53,26 @@ class Fusion(Value, frozen=True):
     depth: int = 1000
     candidates: int = 1000
     scan_limit: int = 20_000
+    contrast: Contrast = "subtract"
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(FusionKind):
             raise UsageError(
                 f"unknown fusion {self.kind!r}", why="known: standardised, rrf", hint='kind = "standardised"'
             )
+        if self.contrast not in get_args(Contrast):
+            raise UsageError(
+                f"unknown contrast {self.contrast!r}",
+                why="known: subtract, residual",
+                hint='contrast = "residual"',
+            )
         for name in ("k", "depth", "candidates", "scan_limit"):
             check_number(f"{name} of the fusion", getattr(self, name), 1, MOST_PAPERS)
 
     def __str__(self) -> str:
         if self.kind == "standardised":
-            return "sum of standardised scores"
+            rest = ", of the rest only what it predicts" if self.contrast == "residual" else ""
+            return f"sum of standardised scores{rest}"
         return f"reciprocal rank fusion, k = {self.k}"
 
 
@@ -73,16 +85,22 @@ class Search(Value, frozen=True):
         fusion: how their answers are combined.
         direction: what the papers are to the seeds, as in :class:`~aspectra.search.query.Query`. The probes
             do the work; evidence and messages need the word.
+        terms: what the seeds name in each aspect, strongest first, or what was named for them, as in
+            ``method: gaussian splatting, ray tracing``. For people, who may name others.
     """
 
     planner: str = "edited"
     probes: Annotated[tuple[Probe, ...], Meta(max_length=MOST_PROBES)] = ()
     fusion: Fusion = Fusion()
     direction: str = ""
+    terms: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.probes:
             raise UsageError("the search has no probes", hint='a search asks a view: view = "abstract@bm25"')
+        check_length("terms in a search", self.terms, MOST_PROBES, hint="one text for each aspect")
+        for terms in self.terms:
+            check_length("characters in the terms of an aspect", terms, LONGEST_ASPECT, hint="shorten them")
         check_length("probes in a search", self.probes, MOST_PROBES, hint="search with those that weigh most")
         for probe in self.probes:
             _check_probe(probe)
@@ -98,6 +116,7 @@ class Search(Value, frozen=True):
         lines += [f"  {_probe_line(probe)}" for probe in self.probes]
         if len(self.probes) > 1:
             lines.append(f"  fused by {self.fusion}")
+        lines += [f"  terms of {terms}" for terms in self.terms]
         return lines
 
 
@@ -224,6 +243,7 @@ def _probe_line(probe: Probe) -> str:
         for name, value, plain in (
             ("aspect", probe.aspect, ""),
             ("roles", " + ".join(probe.roles), ""),
+            ("sentences", " + ".join(map(str, probe.sentences)), ""),
             ("about", probe.focus, ""),
             ("matching", probe.matching, ""),
             ("pooling", probe.pooling, "max"),

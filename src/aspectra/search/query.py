@@ -30,6 +30,7 @@ MOST_PAPERS = 10**9  # as a limit: more than any library holds
 MOST_EVIDENCE = 100
 _MOST_ASPECTS = 8  # same and different together: each is up to four probes
 _MOST_LENSES = 16
+_MOST_SENTENCES = 100
 LONGEST_ASPECT = 2000  # characters
 
 
@@ -41,6 +42,9 @@ class Query(Value, frozen=True):
         seeds: ids of seed papers (resolved).
         same, different: aspects in which papers should be like the seeds (or the text), or unlike them; see
             :class:`~aspectra.search.planning.aspects.Aspect`.
+        same_sentences: numbers of sentences of the one seed, from 1, whose like papers should say.
+        roles: roles that somebody corrected, as ``3=method``: for this query, that sentence of the one seed
+            has that role.
         conditions: what the papers themselves should be like, each once; limits on year, venue, author and
             language are conditions too, see :func:`~aspectra.search.conditions.condition.limits`.
         instruction: what the papers should be like, in free words, or "".
@@ -64,6 +68,8 @@ class Query(Value, frozen=True):
     seeds: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     different: tuple[str, ...] = ()
+    same_sentences: tuple[int, ...] = ()
+    roles: tuple[str, ...] = ()
     conditions: Conditions = ()
     instruction: str = ""
     direction: str = ""
@@ -74,7 +80,7 @@ class Query(Value, frozen=True):
     literal: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "same", "different", "lenses"):
+        for name in ("seeds", "same", "different", "roles", "lenses"):
             force_setattr(self, name, as_names(getattr(self, name)))
         check_length("characters in the text", self.text, LONGEST_TEXT, hint="search for its abstract")
         check_length("characters in the instruction", self.instruction, LONGEST_TEXT, hint="shorten it")
@@ -83,6 +89,7 @@ class Query(Value, frozen=True):
         check_length("lenses", self.lenses, _MOST_LENSES, hint="name those that matter most")
         for aspect in (*self.same, *self.different):
             check_length("characters in an aspect", aspect, LONGEST_ASPECT, hint="say it in a few words")
+        _check_sentences(self.same_sentences, self.roles, self.seeds)
         force_setattr(self, "conditions", distinct(self.conditions))
         check_conditions(self.conditions)
         if not self.text.strip() and not self.seeds:
@@ -96,6 +103,19 @@ class Query(Value, frozen=True):
             raise UsageError(
                 f"versions is {self.versions!r}", why="it must be best or all", hint="--all-versions for all"
             )
+
+
+def _check_sentences(numbers: tuple[int, ...], roles: tuple[str, ...], seeds: tuple[str, ...]) -> None:
+    check_length("sentences", numbers, _MOST_SENTENCES, hint="name those that matter most")
+    check_length("roles", roles, _MOST_SENTENCES, hint="correct those that matter most")
+    for number in numbers:
+        check_number("the number of a sentence", number, 1, MOST_PAPERS, hint="aspectra show ID --sentences")
+    if (numbers or roles) and len(seeds) != 1:
+        raise UsageError(
+            "sentences are named of one seed paper",
+            why=f"the query has {len(seeds)} seeds" if seeds else "the query has words alone",
+            hint="aspectra similar ID --same-sentences 3,5",
+        )
 
 
 def _check_direction(direction: str, seeds: tuple[str, ...]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from aspectra.base.checking import check_length, unknown_name
 from aspectra.base.errors import UsageError
@@ -26,6 +26,7 @@ from aspectra.views.view import Matching, Metric, Pooling, Probe
 __all__ = ["ProbeRecipe", "Recipe", "SearchRecipe"]
 
 Instruction = Literal["", "ignore", "concat", "encoder", "read"]
+_LAST_ONLY: dict[str, Any] = {"direction": "", "lenses": (), "same_sentences": (), "roles": ()}
 
 
 class ProbeRecipe(Value, frozen=True):
@@ -121,7 +122,7 @@ class Recipe(Value, frozen=True):
     def plan(self, query: Query, views: ViewNames) -> Plan:
         """The recipe bound to a query.
 
-        A direction and lenses of the query are for the last search.
+        A direction, lenses and named sentences of the query are for the last search.
 
         Raises:
             UsageError, ViewMismatch: a search cannot be planned for this query, or on these views.
@@ -133,7 +134,7 @@ class Recipe(Value, frozen=True):
             if isinstance(step, str) and not _is_search(step):
                 steps.append(step)
                 continue
-            asked = query if number == last else replace(query, direction="", lenses=())
+            asked = query if number == last else replace(query, **_LAST_ONLY)
             search, understood = self._search(step, asked, views)
             steps.append(search)
         return Plan(

@@ -22,6 +22,7 @@ from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
 from aspectra.search.planning.publication_order import publication_order
+from aspectra.search.planning.seeds import IndexSeeds, term_warnings
 from aspectra.search.query import Query
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
@@ -172,7 +173,13 @@ class Searcher:
             for facts in index.manifest["views"].values()
             if "cues" in facts
         }
-        return ViewNames(tuple(index.view_names), index.default_encoder(), tuple(index.lens_names), readings)
+        return ViewNames(
+            tuple(index.view_names),
+            index.default_encoder(),
+            tuple(index.lens_names),
+            readings,
+            IndexSeeds(index),
+        )
 
     def search(
         self,
@@ -341,6 +348,7 @@ class Searcher:
             )
         out += lens_warnings(engine.index, plan)
         out += permission_warnings(engine.index, plan)
+        out += term_warnings(engine.index, plan)
         probes = [probe for search in plan.searches for probe in search.probes]
         for asked in engine.index.look_up([p for p in probes if not engine.index.facts(p.view).lexical]):
             probe = asked.probe

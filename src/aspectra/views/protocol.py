@@ -17,6 +17,7 @@ from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 __all__ = [
+    "TERMS",
     "Asked",
     "UnitView",
     "VectorView",
@@ -27,6 +28,7 @@ __all__ = [
     "lens_base",
 ]
 
+TERMS = "terms"  # base of the views of terms of aspects
 _WORDS = "bm25"  # the scorer of views of words
 _LENS_VECTORS = "delta"  # the scorer of views of vector lenses, after Burrows's Delta
 _CHUNKS, _LENS = "chunks-", "lens-"
@@ -130,6 +132,8 @@ class ViewFacts:
         """The command that makes such a view."""
         if self.chunks:
             return f"aspectra index --chunks {self.chunks}"
+        if self.base == TERMS:
+            return "aspectra index --terms"
         if self.lens:
             run = "" if self.scorer == _LENS_VECTORS else f"aspectra lens run {self.lens}, then "
             return f"aspectra lens add {self.lens}, then {run}aspectra index"
@@ -146,7 +150,8 @@ class Asked:
     Attributes:
         probe: the probe.
         words: of the text and of the seeds, in order, repeats kept; for views of words.
-        documents: per seed its documents, each as (words, weights); for reverse probes on views of words.
+        documents: per seed its documents, each as (words, weights); for reverse probes on views of words, and
+            for views of terms.
         vectors: (m, dimensions) float32 of the text and of the seeds; for views of vectors.
         weights: (m,) float32 from 0 to 1, how much each vector takes part.
         owners: (m,) int64, which of the probe's seeds each vector belongs to; -1 for the text.

@@ -52,6 +52,8 @@ class Probe(Value, frozen=True):
             transport), ``centroid`` of either side; "" compares each unit and pools.
         asking: name of the view that the query's words or vectors (those of the seeds; in reverse, of the
             candidates) are taken from, as in asking chunks with abstracts; "" for the view itself.
+        sentences: numbers of the seed's sentences that take part, from 1, whatever their roles; () for those
+            with the roles. The papers' sentences take part by their roles.
         reverse: each candidate is the query and the seed the document, see
         :mod:`aspectra.views.lexical.reverse`.
     """
@@ -68,6 +70,7 @@ class Probe(Value, frozen=True):
     focus: str = ""
     matching: Matching = ""
     asking: str = ""
+    sentences: tuple[int, ...] = ()
     reverse: bool = False
 
     def __post_init__(self) -> None:
@@ -83,6 +86,11 @@ class Probe(Value, frozen=True):
             )
         if (self.roles or self.focus) and not self.matching:
             raise UsageError("a probe with roles or a focus needs a matching", hint='matching = "maxsim"')
+        if self.sentences and (len(self.seeds) != 1 or not self.matching):
+            raise UsageError(
+                f"the probe on {self.view} names sentences, and not of one seed in a matching",
+                hint='seeds = ["ID"], matching = "maxsim"',
+            )
         if self.reverse and not self.seeds:
             raise UsageError(
                 f"the reverse probe on {self.view} has no seed", why="a text is no paper that others find"

@@ -56,21 +56,42 @@ def show(
         if as_json:
             out = {**paper.to_dict(), "links": links}
             if sentences:
-                out["sentence_spans"] = _spans(paper)
+                out["sentence_spans"] = _spans(library, paper)
             session.screen.document("paper", out)
             return
         _show(session.screen, library, paper, links, sentences=sentences, full=full)
 
 
-def _spans(paper: Paper) -> list[dict[str, object]]:
+def _spans(library: Library, paper: Paper) -> list[dict[str, object]]:
+    """The sentences of a paper, counted from 1; roles that the source does not bring are the index's."""
     from aspectra.papers.text.sentences import abstract_sentences, lead_field
 
+    known = _roles(library, paper)
     place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
     where = {} if place == "abstract" else {"field": place}
     return [
-        {"start": s.start, "end": s.end, "role": s.role, "text": lead[s.start : s.end], **where}
-        for s in abstract_sentences(paper)
+        {
+            "number": number,
+            "start": s.start,
+            "end": s.end,
+            "role": s.role or (known[number - 1] if known else ""),
+            "text": lead[s.start : s.end],
+            **where,
+        }
+        for number, s in enumerate(abstract_sentences(paper), start=1)
     ]
+
+
+def _roles(library: Library, paper: Paper) -> list[str]:
+    """The role of each sentence by the index; [] where there is none, or it knows another text."""
+    from aspectra.search.planning.seeds import IndexSeeds
+
+    if library.store.generations.current() is None:
+        return []
+    index = library.searcher.index
+    if paper.id not in index.positions or not index.unchanged(paper):
+        return []
+    return IndexSeeds(index).roles(paper.id)
 
 
 def _show(
@@ -94,12 +115,12 @@ def _show(
     screen.pairs((label, safe(value, one_line=True)) for label, value in rows if value)
     screen.line()
     if sentences:
-        spans = _spans(paper)
+        spans = _spans(library, paper)
         if not paper.abstract.strip():
             screen.line("(no abstract; the full text begins)" if spans else "(no abstract)")
         for span in spans:
             role = f" {span['role']}" if span["role"] else ""
-            screen.line(f"[{span['start']}–{span['end']}{role}] {span['text']}", indent=2)
+            screen.line(f"{span['number']} [{span['start']}–{span['end']}{role}] {span['text']}", indent=2)
     else:
         screen.line(paper.abstract or "(no abstract)")
     if full:

@@ -30,6 +30,7 @@ def index(
         str | None,
         option(metavar="HOW", about="Sentence vectors: apart (better for aspects) or late (less to encode)."),
     ] = None,
+    terms: Annotated[bool, option("--terms", about="Encode again what lacks the terms of aspects.")] = False,
     rebuild: Annotated[bool, option("--rebuild", about="Build even if nothing changed.")] = False,
     chunks: Annotated[
         list[str] | None,
@@ -72,6 +73,7 @@ def index(
             report = library.index(
                 encoders=[] if no_encoder else encoder,
                 rebuild=rebuild,
+                terms=terms,
                 progress=shown,
                 chunks=None if chunks is None else [size for size in chunks if size != "none"],
                 dense_chunks=dense_chunks,
@@ -104,4 +106,10 @@ def _tell(session: Session, report: IndexReport, seconds: float) -> None:
     for view, number in report.truncated.items():
         if number:
             screen.note(f"{view}: {count(number, 'text')} longer than the encoder reads, cut")
+    for encoder, number in report.lacking_terms.items():
+        takes = duration(report.seconds_for_terms[encoder])
+        screen.note(
+            f"{count(number, 'paper')} encoded with {encoder} have no terms of aspects: aspects are compared "
+            f"by sentences alone. Encoding them again takes about {takes}: aspectra index --terms"
+        )
     screen.next(f'aspectra search "what you look for"{session.library_words()}')

@@ -27,7 +27,19 @@ class QuestionOptions:
 
     same: Annotated[
         Names,
-        option(metavar="ASPECT", about="Alike in background, method, result or words.", panel=PREFERENCES),
+        option(
+            metavar="ASPECT",
+            about="As background, method, result or 'method: TERMS'.",
+            panel=PREFERENCES,
+        ),
+    ] = None
+    same_sentences: Annotated[
+        Names,
+        option(metavar="N,N", about="Saying the like of these sentences.", rare=True, panel=PREFERENCES),
+    ] = None
+    role: Annotated[
+        Names,
+        option(metavar="N=ROLE", about="The seed's sentence N has this role.", rare=True, panel=PREFERENCES),
     ] = None
     different: Annotated[Names, option(metavar="ASPECT", about="Unlike in this.", panel=PREFERENCES)] = None
     condition: Annotated[
@@ -100,6 +112,8 @@ class QuestionOptions:
             "recipe": self._recipe(settings.recipe),
             "same": _split(self.same),
             "different": _split(self.different),
+            "same_sentences": _numbers(self.same_sentences),
+            "roles": tuple(part for one in self.role or () for part in one.split(",")),
             "conditions": tuple(self.condition or ()),
             "instruction": self.instruction,
             "literal": self.literal,
@@ -206,5 +220,26 @@ class ResultOptions:
 
 
 def _split(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Aspects of one or several flags, separated by commas too."""
-    return tuple(part.strip() for one in given or () for part in one.split(",") if part.strip())
+    """Aspects of one or several flags, separated by commas too; all that follows a colon are its terms."""
+    out = []
+    for one in given or ():
+        before, colon, terms = one.partition(":")
+        *plain, last = before.split(",")
+        out += [*plain, f"{last}{colon}{terms}"]
+    return tuple(part.strip() for part in out if part.strip())
+
+
+def _numbers(given: Sequence[str] | None) -> tuple[int, ...]:
+    """Numbers of sentences of one or several flags, each once.
+
+    Raises:
+        UsageError: one is no number.
+    """
+    parts = [part.strip() for one in given or () for part in one.split(",") if part.strip()]
+    if wrong := [part for part in parts if not (part.isascii() and part.isdigit())]:
+        raise UsageError(
+            f"{wrong[0]!r} is no number of a sentence",
+            why="sentences are counted from 1",
+            hint="aspectra show ID --sentences, then --same-sentences 3,5",
+        )
+    return tuple(dict.fromkeys(int(part[:9]) for part in parts))

@@ -51,6 +51,8 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
     """The table of ``--format table``; ``explain`` adds what each view gave."""
     if not screen.quiet:
         screen.line(plan_in_words(ranking.plan), style="dim")
+        for terms in ranking.plan.search.terms:
+            screen.line(safe(terms, one_line=True), style="dim", indent=2)
         screen.line()
     places = len(str(len(ranking)))
     for hit in ranking:

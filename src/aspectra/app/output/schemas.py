@@ -106,8 +106,9 @@ class Links(_Part, frozen=True):
 
 
 class Span(_Part, frozen=True):
-    """A sentence (with ``--sentences``); ``field`` is absent for the abstract."""
+    """A sentence (with ``--sentences``), counted from 1; ``field`` is absent for the abstract."""
 
+    number: int
     start: int
     end: int
     role: str

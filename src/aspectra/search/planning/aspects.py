@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
-from aspectra.views.view import ROLE_GROUPS, Probe
+from aspectra.views.view import ROLE_GROUPS, ROLES, Probe
 
-__all__ = ["ASPECT_ROLES", "REST", "Aspect", "aspects_asked", "other_roles"]
+__all__ = ["ASPECT_ROLES", "REST", "Aspect", "aspects_asked", "corrected_roles", "other_roles"]
 
 # Roles of each aspect, named by their first one; the role other belongs to none.
 ASPECT_ROLES: dict[str, tuple[str, ...]] = {group[0]: group for group in ROLE_GROUPS if group[0] != "other"}
@@ -38,11 +38,13 @@ class Aspect:
         name: as in the query.
         roles: roles of the sentences that carry it, or () where it is free words.
         focus: the free words, or "".
+        terms: what somebody named in the aspect, in place of what the seeds name there, or "".
     """
 
     name: str
     roles: tuple[str, ...] = ()
     focus: str = ""
+    terms: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Aspect:
@@ -52,20 +54,60 @@ class Aspect:
         ('method',)
         >>> Aspect.parse("evaluation protocol").focus
         'evaluation protocol'
+        >>> Aspect.parse("method: gaussian splatting").terms
+        'gaussian splatting'
 
         Raises:
-            UsageError: the text is empty, or one word that is nearly the name of an aspect.
+            UsageError: the text is empty, or one word that is nearly the name of an aspect; or terms are
+                announced and none follow.
         """
         said = " ".join(text.split())
+        before, colon, terms = said.partition(":")
+        if colon and (known := _known(before.strip().casefold())):
+            if not terms.strip():
+                raise UsageError(f"no terms follow {said!r}", hint=f'--same "{known}: gaussian splatting"')
+            return cls(known, ASPECT_ROLES[known], terms=terms.strip())
         if not said:
             raise UsageError("an aspect is empty", hint="--same method, or --same 'evaluation protocol'")
         plain = said.casefold()
-        name = _NAMES.get(plain) or _NAMES.get(plain.removesuffix("s"))
+        name = _known(plain)
         if name is None and " " not in plain and difflib.get_close_matches(plain, ASPECT_ROLES, 1, _TYPO):
             raise unknown_name(f"there is no aspect {said!r}", plain, ASPECT_ROLES)
         if name is None:
             return cls(said, focus=said)
         return cls(name, ASPECT_ROLES[name])
+
+
+def _known(word: str) -> str | None:
+    return _NAMES.get(word) or _NAMES.get(word.removesuffix("s"))
+
+
+def corrected_roles(given: Iterable[str]) -> dict[int, str]:
+    """Number of a sentence -> its role, from spellings such as ``3=method``.
+
+    >>> corrected_roles(["3=method", "4 = findings"])
+    {3: 'method', 4: 'result'}
+
+    Raises:
+        UsageError: a spelling is another, a role unknown, or a sentence named twice.
+    """
+    out: dict[int, str] = {}
+    for one in given:
+        number, equals, name = (part.strip() for part in one.partition("="))
+        plain = name.casefold()
+        if not equals or not (number.isascii() and number.isdigit() and int(number)):
+            raise UsageError(
+                f"{one!r} is no role of a sentence",
+                why="it is the number of a sentence, = and a role",
+                hint="--role 3=method",
+            )
+        if int(number) in out:
+            raise UsageError(f"sentence {number} has two roles", hint=f"--role {number}={name}")
+        role = plain if plain in ROLES else _known(plain)
+        if role is None:
+            raise unknown_name(f"there is no role {name!r}", plain, ROLES)
+        out[int(number)] = role
+    return out
 
 
 def other_roles(aspects: tuple[Aspect, ...]) -> tuple[str, ...]:

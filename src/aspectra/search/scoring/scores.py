@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import apply_conditions, lead
 from aspectra.search.plan import Search
+from aspectra.search.planning.aspects import REST
 from aspectra.search.scoring.chain import Chain, run_chain
 from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
 from aspectra.views.index.opened import Index
@@ -199,6 +200,7 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
     standard: list[NDArray[np.float64] | None] = [*nothing]
     scales: list[Scale | None] = [*nothing]
     total = np.zeros(len(index))
+    drawn: dict[int, NDArray[np.float64]] = {}  # the sample's standardised scores
     everything = len(index) <= fusion.scan_limit
     quick = [n for n, probe in enumerate(probes) if index.view(probe.view).cheap or everything]
     costly = [n for n in range(len(probes)) if n not in quick]
@@ -206,8 +208,10 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
         raw[number] = scores = scored.scores
         scales[number] = found = how.scale(number, scores[how.sample], highest(scores, allowed))
         standard[number] = values = found.apply(scores)
+        drawn[number] = values[how.sample]
         total += probes[number].weight * values
     if not costly:
+        total += _contrast(how.search, standard, drawn)
         if allowed is None:
             return Fused(np.arange(len(index)), total, raw, standard, scales)
         kept = np.flatnonzero(allowed)
@@ -223,8 +227,34 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
         raw[number] = scored.scores
         scales[number] = found = how.scale(number, reference.scores, highest(scored.scores))
         standard[number] = values = found.apply(scored.scores)
+        drawn[number] = found.apply(reference.scores)
         total = total + probes[number].weight * values
-    return Fused(pool, total, raw, standard, scales)
+    return Fused(pool, total + _contrast(how.search, standard, drawn), raw, standard, scales)
+
+
+def _contrast(
+    search: Search, standard: Sequence[Any], drawn: Mapping[int, NDArray[np.float64]]
+) -> NDArray[np.float64] | float:
+    """What the fusion's contrast changes in scores from which the rest was subtracted by its weight; (n,).
+
+    Args:
+        search: whose probes on the rest of a paper have the aspect :data:`REST`.
+        standard: per probe the papers' standardised scores.
+        drawn: per probe those of the sample.
+    """
+    weights = {n: probe.weight for n, probe in enumerate(search.probes) if probe.aspect and n in drawn}
+    rest = [n for n in weights if search.probes[n].aspect == REST]
+    alike = [n for n in weights if n not in rest and weights[n] > 0]
+    if search.fusion.contrast == "subtract" or not rest or not alike:
+        return 0.0
+    wanted = np.sum([weights[n] * drawn[n] for n in alike], axis=0)
+    other = np.sum([weights[n] * drawn[n] for n in rest], axis=0)
+    whole = sum(weights[n] for n in rest)
+    spread = float(np.var(other))
+    slope = whole * float(np.cov(wanted, other, bias=True)[0, 1]) / spread if spread > 1e-12 else 0.0
+    # The weighted sum of the rest is in the scores already: what stays of it is slope times that.
+    held: NDArray[np.float64] = np.sum([weights[n] * standard[n] for n in rest], axis=0)
+    return (slope - 1.0) * held
 
 
 def _fuse_ranks(

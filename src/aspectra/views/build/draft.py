@@ -32,6 +32,8 @@ class IndexReport:
         read: full texts read for their aspects now.
         lensed: values made by lenses now, over all lenses.
         truncated: view -> texts longer than the encoder reads.
+        lacking_terms: encoder -> papers that it encoded without their terms of aspects.
+        seconds_for_terms: encoder -> what encoding those again would take, from a few that were.
         generation: folder name of the generation, "" for an empty library.
         changed: False when the generation was already up to date.
         seconds: by step.
@@ -43,6 +45,8 @@ class IndexReport:
     read: int = 0
     lensed: int = 0
     truncated: dict[str, int] = field(default_factory=dict)
+    lacking_terms: dict[str, int] = field(default_factory=dict)
+    seconds_for_terms: dict[str, float] = field(default_factory=dict)
     generation: str = ""
     changed: bool = True
     seconds: dict[str, float] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
+from aspectra.views.build.terms import write_terms
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
@@ -36,6 +37,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "dense": _write_dense,
         "full_texts": write_full_texts,
         "readings": write_readings,
+        "terms": write_terms,
     }
     for name, step in steps.items():
         clock = perf_counter()
@@ -52,6 +54,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "settings": draft.settings.to_dict(),
         "views": draft.views,
         "lenses": draft.lenses,
+        "lacking_terms": draft.report.lacking_terms,
     }
 
 

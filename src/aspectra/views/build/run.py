@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +13,9 @@ from typing import Any
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
+from aspectra.papers.library.derived import Missing
 from aspectra.papers.library.generations.folders import FORMAT
+from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
@@ -22,6 +24,7 @@ from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
+from aspectra.views.build.terms import FEW, encode_terms, lacking_terms, term_state
 from aspectra.views.build.vectors import (
     chunk_vectors,
     encode_abstracts,
@@ -49,6 +52,7 @@ def build_index(
     *,
     progress: Progress = quiet,
     rebuild: bool = False,
+    terms: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
     sample: Sequence[str] | None = None,
 ) -> IndexReport:
@@ -61,6 +65,7 @@ def build_index(
         settings: what to build; default: as last time.
         progress: called with (step, done, total).
         rebuild: make a new generation even when nothing changed.
+        terms: encode papers again that lack the terms of aspects.
         load: makes an encoder from its specification.
         sample: ids of the sample that scores are standardised against, where the library is one of several
             shards of a collection; default: a sample of the library.
@@ -73,7 +78,9 @@ def build_index(
         encoders = [(spec, load(spec)) for spec in chosen.encoders]
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
-        fixed = _fixed(library, chosen, encoders, sample)
+        lacking = {encoder.name: lacking_terms(library, encoder) for _, encoder in encoders}
+        few = {name for name, papers in lacking.items() if terms or len(papers) <= FEW}
+        fixed = _fixed(library, chosen, encoders, sample, few)
         name, manifest = _current(library)
         # A generation without full texts was followed by no collection of orphans.
         changed = manifest.get("revision") != library.revision or "fixed" not in manifest
@@ -88,6 +95,7 @@ def build_index(
         clock = perf_counter()
         for _, encoder in encoders:
             report.encoded += encode_abstracts(library, writer, encoder, chosen, progress)
+            _add_terms(library, writer, encoder, lacking[encoder.name], terms, report, chosen.batch, progress)
             if chosen.sentences_apart(encoder):
                 encode_sentences(library, writer, encoder, chosen, progress)
             encode_readings(library, writer, encoder, chosen.batch, progress)
@@ -100,7 +108,8 @@ def build_index(
         if any(library.derived.missing(chunk_vectors(e, size, chosen.citations)) for e, size in chunked):
             # Full texts take much longer than abstracts, which are made searchable first.
             bare = replace(chosen, dense_chunks=False)
-            first = Draft(library, Path(), bare, encoders, IndexReport(), progress, sample)
+            early = IndexReport(lacking_terms=report.lacking_terms)
+            first = Draft(library, Path(), bare, encoders, early, progress, sample)
             _publish(first, {"state": f"without full texts: {state}"})
             clock = perf_counter()
             for encoder, size in chunked:
@@ -117,6 +126,24 @@ def build_index(
             writer.derived.collect()
         writer.checkpoint()
         return report
+
+
+def _add_terms(
+    library: Store,
+    writer: Writer,
+    encoder: Encoder,
+    lacking: list[Missing],
+    everything: bool,
+    report: IndexReport,
+    batch: int,
+    progress: Progress,
+) -> None:
+    """Make the terms that are lacking where they are few or wanted; else of a few, to tell what all take."""
+    few = lacking if everything else lacking[:: max(1, len(lacking) // FEW)][:FEW]
+    seconds = encode_terms(library, writer, encoder, few, batch, progress) if few else 0.0
+    if rest := len(lacking) - len(few):
+        report.lacking_terms[encoder.name] = rest
+        report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
 
 
 def _current(library: Store) -> tuple[str, dict[str, Any]]:
@@ -151,12 +178,14 @@ def _fixed(
     settings: IndexSettings,
     encoders: list[tuple[str, Encoder]],
     sample: Sequence[str] | None,
+    with_terms: Collection[str],
 ) -> str:
     """Hash of everything that a generation depends on beside the papers."""
     parts = [
         str(FORMAT),
         settings.dumps(),
         *(e.fingerprint for _, e in encoders),
+        *(term_state(e, lacking=e.name not in with_terms) for _, e in encoders),
         f"sentences/{SPLITTER_VERSION}",
         lens_state(settings.applied_lenses),
         *prompted_state(library),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,11 @@ from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citation
 from aspectra.views.encoders.protocol import Encoder, Vectors
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
+from aspectra.views.terms.values import encode_with_terms, term_values
 from aspectra.views.text.chunks import ChunkSize, chunk_spans, windows
 
 __all__ = [
+    "abstract_batches",
     "abstract_vectors",
     "chunk_texts",
     "chunk_vectors",
@@ -92,6 +95,15 @@ def _batches(
     progress(label, done, len(missing))
 
 
+def abstract_batches(
+    library: Store, missing: list[Missing], size: int, label: str, progress: Progress
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], tuple[list[tuple[int, int]], ...]]]:
+    """(keys, texts, spans of their units) of papers to encode, batch by batch, with progress."""
+    for batch in _batches(missing, size, _AHEAD, label, progress):
+        keys, texts, spans = zip(*_texts(library, batch), strict=True)
+        yield keys, texts, spans
+
+
 def _texts(library: Store, batch: Sequence[Missing]) -> Iterator[tuple[str, str, list[tuple[int, int]]]]:
     """(key, text, span of each unit) of the papers of a batch that are still there."""
     keys = {one.pos: one.key for one in batch}
@@ -106,22 +118,28 @@ def encode_abstracts(
     """Encode titles and abstracts that have no vector; returns how many papers.
 
     Where sentences are not to be encoded apart, one forward pass gives the abstract's vector and, by late
-    pooling, those of its sentences. An encoder without token states encodes the sentences by themselves.
+    pooling, those of its sentences. An encoder without token states encodes the sentences by themselves. The
+    same pass gives the terms of aspects, where a token head fits the encoder.
     """
     whole, units = abstract_vectors(encoder), sentence_vectors(encoder, settings)
+    terms = term_values(encoder)
     together = not settings.sentences_apart(encoder)
     missing = library.derived.missing(whole, units) if together else library.derived.missing(whole)
     label = f"encoding abstracts with {encoder.name}"
-    for batch in _batches(missing, settings.batch, _AHEAD, label, progress):
-        keys, texts, spans = zip(*_texts(library, batch), strict=True)
+    for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
         late = together and encoder.late_pooling
-        coded = encoder.encode(texts, spans=spans) if late else encoder.encode(texts)
+        coded, found = encode_with_terms(encoder, texts, spans if late else None)
         cut = [np.array(count, "u4") for count in coded.truncated]
-        writer.derived.put(whole, zip(keys, zip(coded.vectors, cut, strict=True), strict=True))
+        values: list[tuple[Producer, Any]] = [
+            (whole, zip(keys, zip(coded.vectors, cut, strict=True), strict=True))
+        ]
+        if terms is not None:
+            values.append((terms, zip(keys, found, strict=True)))
         if together:
             pooled = coded.spans if late else _apart(encoder, texts, spans)[0]
             halves = [unit.astype(np.float16) for unit in pooled]
-            writer.derived.put(units, zip(keys, zip(halves, cut, strict=True), strict=True))
+            values.append((units, zip(keys, zip(halves, cut, strict=True), strict=True)))
+        writer.derived.put_all(values)
     return len(missing)
 
 

@@ -98,11 +98,14 @@ class DenseView(View):
         units = np.concatenate([of for _, _, of in parts])
         weights = np.ones(len(units), np.float32)
         own = units >= 0  # vectors of another view or of a whole paper have no role
-        weights[own] = self._weights(probe, focus, units[own])
+        if probe.sentences:
+            weights[own] = np.isin(units[own], self._sentence_units(probe))
+        else:
+            weights[own] = self._weights(probe, focus, units[own])
         taken = weights > 0 if probe.matching else np.ones(len(units), np.bool_)
         return Asked(
             probe,
-            vectors=np.concatenate([rows.astype(np.float32, copy=False) for rows, _, _ in parts])[taken],
+            vectors=np.concatenate([widen(rows) for rows, _, _ in parts])[taken],
             weights=weights[taken],
             owners=np.repeat([number for _, number, _ in parts], [len(of) for _, _, of in parts])[taken],
             units=units[taken],
@@ -111,12 +114,31 @@ class DenseView(View):
             truncated=truncated,
         )
 
+    def _sentence_units(self, probe: Probe) -> Positions:
+        """The units of the sentences that a probe names.
+
+        Raises:
+            UsageError: the seed has fewer sentences.
+            ViewMismatch: the units of the view are no sentences.
+        """
+        if self.units is None or self.facts.units != "sentences":
+            raise ViewMismatch(f"{self.name} has no sentences", why=f"the probe names {probe.sentences}")
+        rows = self.units.sentence_rows(self._positions[probe.seeds[0]])
+        if beyond := [number for number in probe.sentences if not 1 <= number <= len(rows)]:
+            raise UsageError(
+                f"{probe.seeds[0]} has no sentence {beyond[0]}",
+                why=f"it has {len(rows)}",
+                hint=f"aspectra show {probe.seeds[0]} --sentences",
+            )
+        chosen: Positions = rows[np.array(probe.sentences) - 1]
+        return chosen
+
     def query_vectors(self, probe: Probe) -> Floats:
         """(m, dimensions) vectors of the probe's text and seeds, all of weight 1."""
         parts = [self.query(probe.text, probe.instruction).vector[None, :]] if probe.text.strip() else []
         source = self._source(probe)
         rows = [*parts, *(source.vectors_of(seed) for seed in probe.seeds)]
-        return np.concatenate(rows).astype(np.float32, copy=False)
+        return np.concatenate([widen(part) for part in rows])
 
     def _range_of(self, paper_id: str) -> tuple[int, int]:
         """(first, end) rows of a paper."""
@@ -176,7 +198,7 @@ class DenseView(View):
                 )
             weights *= self._role_weights(probe.roles)[rows]
         if focus is not None:
-            about = self.vectors[rows].astype(np.float32) @ focus
+            about = widen(self.vectors[rows]) @ focus
             weights *= 1.0 / (1.0 + np.exp((_ABOUT - about) / _ABOUT_WIDTH))
         return weights
 

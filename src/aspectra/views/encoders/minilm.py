@@ -28,7 +28,15 @@ from aspectra.views.encoders.arguments import positive_int
 from aspectra.views.encoders.minilm_graph import BertShape, Weights
 from aspectra.views.encoders.minilm_runtime import Runtime, available_cores
 from aspectra.views.encoders.pooling import mean_of_tokens, pool_spans, unit_rows
-from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
+from aspectra.views.encoders.protocol import (
+    ENCODERS,
+    EachText,
+    EncoderFactory,
+    Encoding,
+    Kind,
+    Span,
+    Vectors,
+)
 from aspectra.views.encoders.remembering import content_hash
 
 __all__ = ["MiniLM", "find_model", "make"]
@@ -149,6 +157,22 @@ class MiniLM:
         of its two special tokens. A token belongs to a span when their ranges overlap. A text has the same
         vector, to the last bit, whatever is encoded with it. May be called from several threads.
         """
+        return self._encode(texts, spans, None, apart=kind == "query")
+
+    def encode_tokens(
+        self, texts: Sequence[str], each: EachText, *, spans: Sequence[Sequence[Span]] | None = None
+    ) -> Encoding:
+        """See :class:`aspectra.views.encoders.protocol.TokenEncoder`."""
+        return self._encode(texts, spans, each, apart=False)
+
+    def _encode(
+        self,
+        texts: Sequence[str],
+        spans: Sequence[Sequence[Span]] | None,
+        each: EachText | None,
+        *,
+        apart: bool,
+    ) -> Encoding:
         if spans is not None and len(spans) != len(texts):
             raise UsageError(f"{len(texts)} texts were given with the spans of {len(spans)}")
         vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
@@ -161,11 +185,16 @@ class MiniLM:
 
         def take(index: int, states: Vectors) -> None:
             vectors[index] = mean_of_tokens(states)
-            if spans is not None and len(spans[index]):
-                offsets = np.array(tokens[index].offsets, dtype=np.int64)
-                pooled[index] = pool_spans(states, offsets, spans[index])
+            asked = spans[index] if spans is not None else ()
+            if not len(asked) and each is None:
+                return
+            offsets = np.array(tokens[index].offsets, dtype=np.int64)
+            if len(asked):
+                pooled[index] = pool_spans(states, offsets, asked)
+            if each is not None:
+                each(index, states, offsets)
 
-        runtime.run([one.ids for one in tokens], self.max_tokens, take, apart=kind == "query")
+        runtime.run([one.ids for one in tokens], self.max_tokens, take, apart=apart)
         return Encoding(unit_rows(vectors), pooled if spans is not None else [], truncated)
 
     def _tokens(self, texts: Sequence[str]) -> tuple[Runtime, Any]:

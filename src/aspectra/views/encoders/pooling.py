@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from aspectra.views.encoders.protocol import Span, Vectors
 
-__all__ = ["mean_of_tokens", "pool_spans", "unit_rows"]
+__all__ = ["mean_of_spans", "mean_of_tokens", "pool_spans", "unit_rows"]
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
@@ -52,11 +52,24 @@ def pool_spans(states: Vectors, offsets: NDArray[np.int64], spans: Sequence[Span
     Returns:
         (spans, dimensions) float32, unit length; zeros where no token overlaps the span.
     """
-    out = np.zeros((len(spans), states.shape[1]), dtype=np.float32)
+    return unit_rows(mean_of_spans(states, offsets, np.asarray(spans, dtype=np.int64).reshape(-1, 2)))
+
+
+def mean_of_spans(states: Vectors, offsets: NDArray[np.int64], asked: NDArray[np.int64]) -> Vectors:
+    """Mean of the values of the tokens that overlap each span.
+
+    Args:
+        states: (tokens, columns) float32: states, or any other values of tokens.
+        offsets: as in :func:`pool_spans`.
+        asked: (spans, 2) start and end in characters, likewise.
+
+    Returns:
+        (spans, columns) float32; zeros where no token overlaps the span.
+    """
+    out = np.zeros((len(asked), states.shape[1]), dtype=np.float32)
     keep = np.flatnonzero(offsets[:, 1] > offsets[:, 0])
-    if not len(spans) or not len(keep):
+    if not len(asked) or not len(keep):
         return out
-    asked = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
     starts, ends = offsets[keep].T
     # Tokens come in text order, so the tokens of a span are one run [first, last).
     first = np.searchsorted(ends, asked[:, 0], side="right")
@@ -76,5 +89,5 @@ def pool_spans(states: Vectors, offsets: NDArray[np.int64], spans: Sequence[Span
     if bounds.max() >= len(states):
         states = np.concatenate([states, np.zeros((1, states.shape[1]), dtype=states.dtype)])
     sums = np.add.reduceat(states, bounds, axis=0)[::2]
-    out[some] = unit_rows(np.divide(sums, (last - first)[:, None], dtype=np.float32))
+    out[some] = np.divide(sums, (last - first)[:, None], dtype=np.float32)
     return out

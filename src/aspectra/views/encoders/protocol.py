@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,12 @@ from aspectra.views.encoders.arguments import split_argument
 
 __all__ = [
     "ENCODERS",
+    "EachText",
     "Encoder",
     "EncoderFactory",
     "Encoding",
     "Kind",
+    "TokenEncoder",
     "Vectors",
     "load_encoder",
     "needs_of",
@@ -37,6 +39,8 @@ __all__ = [
 Kind = Literal["query", "document"]
 Vectors = NDArray[np.float32]
 Span = tuple[int, int]
+# Number of a text, its token states (tokens, dimensions), and each token's (start, end) in characters.
+EachText = Callable[[int, Vectors, NDArray[np.int64]], None]
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,24 @@ class Encoder(Protocol):
 
         Raises:
             UsageError: spans asked of an encoder without token states.
+        """
+        ...
+
+
+@runtime_checkable
+class TokenEncoder(Encoder, Protocol):
+    """An encoder that hands out the states of its tokens."""
+
+    def encode_tokens(
+        self, texts: Sequence[str], each: EachText, *, spans: Sequence[Sequence[Span]] | None = None
+    ) -> Encoding:
+        """Encode texts as documents, in order, and pass each one's token states to ``each``.
+
+        Args:
+            texts: as in :meth:`encode`, which gives the same vectors for them.
+            each: called once for a text, in no particular order. The states are only valid during the call.
+                Special tokens have an empty range of characters.
+            spans: as in :meth:`encode`.
         """
         ...
 

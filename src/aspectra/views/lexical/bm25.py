@@ -116,13 +116,16 @@ class _Weights:
             data, indices, folder.whole("indptr.csc.index"), absent, count, folder.json("vocab.index.json")
         )
 
-    def scores(self, terms: Sequence[int]) -> Floats:
-        """(documents,) sum of the weights of these words."""
+    def scores(self, terms: Sequence[int], strengths: Sequence[float] | None = None) -> Floats:
+        """(documents,) sum of the weights of these words, each times its strength where those are given."""
         out = np.zeros(self.documents, np.float32)
-        for term in terms:
+        for number, term in enumerate(terms):
             some = slice(self.indptr[term], self.indptr[term + 1])
+            weights = self.data[some]
+            if strengths is not None:
+                weights = weights * np.float32(strengths[number])
             # Much faster than indexed addition; a document has one weight of a word.
-            np.add.at(out, self.indices[some], self.data[some])
+            np.add.at(out, self.indices[some], weights)
         return out if self.absent is None else out + self.absent[list(terms)].sum()
 
 

@@ -64,6 +64,12 @@ class Units:
         rows = np.repeat(starts - local[:-1], counts) + np.arange(local[-1])
         return rows, local
 
+    def sentence_rows(self, paper: int) -> Positions:
+        """Units of a paper that are sentences, in order: all but its title."""
+        low, high = int(self.offsets[paper]), int(self.offsets[paper + 1])
+        rows: Positions = np.arange(low, high)[np.asarray(self.spans[low:high])[:, 0] != _TITLE]
+        return rows
+
     @staticmethod
     def pool(values: Floats, offsets: NDArray[np.int64], how: Pooling) -> tuple[Floats, Positions]:
         """Unit scores to paper scores.

@@ -12,7 +12,7 @@ import Stemmer
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 
-__all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser"]
+__all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser", "word_spans"]
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 
@@ -72,6 +72,15 @@ def _stop_words() -> frozenset[str]:
 @lru_cache(maxsize=8)
 def _stemmer(language: str) -> Stemmer.Stemmer:
     return Stemmer.Stemmer(language, 200_000)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each word, in order; a run of Han, kana or hangul is one.
+
+    >>> word_spans("Re-ranking, 汉语词")
+    [(0, 2), (3, 10), (12, 15)]
+    """
+    return [found.span() for found in _WORD.finditer(text)]
 
 
 class Tokeniser:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import cast, get_args
 
 from aspectra.base.checking import check_choice
-from aspectra.base.errors import ViewMismatch
+from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.values import replace
 from aspectra.search.defaults import (
     ASPECT_CANDIDATES,
@@ -17,11 +17,12 @@ from aspectra.search.defaults import (
 )
 from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
+from aspectra.search.planning.planners._likeness import Likeness
 from aspectra.search.planning.planners.directional import directional
 from aspectra.search.planning.planners.hybrid import hybrid
-from aspectra.search.planning.planners.protocol import Options, ViewNames, planner, probe
+from aspectra.search.planning.planners.protocol import Options, ViewNames, planner
 from aspectra.search.query import Query
-from aspectra.views.view import Matching, Probe
+from aspectra.views.view import Matching
 
 __all__ = ["Guidance", "guided"]
 
@@ -32,56 +33,69 @@ class Guidance(Options):
 
     Attributes:
         contrast: weight of the roles that are not named, subtracted; 0 leaves them out.
+        residual: subtract only what the rest predicts, see :class:`~aspectra.search.plan.Fusion`.
         matching: how sentences are compared, see :class:`~aspectra.views.view.Probe`; "" for the default's.
+        reading: of aspects: ``terms`` (a paper shares the seed's terms), ``sentences`` (its sentences say the
+            like) or "", which decides by how sure the seed's terms are.
     """
 
     contrast: float = CONTRAST_WEIGHT
+    residual: bool = False
     matching: str = ""
+    reading: str = ""
 
     def __post_init__(self) -> None:
         check_choice(self.matching, get_args(Matching), "matching")
+        check_choice(self.reading, ("", "terms", "sentences"), "reading")
 
 
-@planner("guided", vectors="used", takes_directions=True, options=Guidance)
+@planner("guided", vectors="used", takes_directions=True, takes_sentences=True, options=Guidance)
 def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Search:
     """The default: hybrid search, and likeness in the aspects that the query names.
 
-    The hybrid's probes; for each aspect to be shared, the sentences of its roles; less the other roles.
-    Without aspects it is the hybrid; with a direction, the probes of the planner ``directional`` take the
-    hybrid's place. An aspect in free words counts each sentence as much as it is about
-    them. Where chunks of full text are encoded, free words are compared with them too.
+    The hybrid's probes; for each aspect to be shared, the terms that the seed names in it and the sentences
+    of its roles, weighted by how sure those terms are; less the other roles. Without aspects it is the
+    hybrid; with a direction, the probes of the planner ``directional`` take the hybrid's place. An aspect in
+    free words counts each sentence as much as it is about them. Where chunks of full text are encoded, free
+    words are compared with them too.
     """
-    plain = directional(query, views) if query.direction else hybrid(query, views)
-    if not query.same and not query.different:
-        return plain
+    whole = replace(query, same_sentences=(), roles=())
+    plain = directional(whole, views) if query.direction else hybrid(whole, views)
     same = tuple(Aspect.parse(a) for a in query.same)
     different = tuple(Aspect.parse(a) for a in query.different)
+    matchings = (cast("Matching", options.matching),) if options.matching else ASPECT_MATCHINGS
+    like = Likeness(query, views, matchings, options.reading)
+    if query.roles and not any(a.roles for a in (*same, *different)):
+        raise UsageError(
+            "a corrected role changes nothing",
+            why="the query names no aspect of sentences",
+            hint="--same method --role 3=method",
+        )
+    if not same and not different and not query.same_sentences:
+        return replace(plain, terms=like.said(())) if query.seeds else plain
     if "roles" not in views.lenses and any(a.roles for a in (*same, *different)):
         raise ViewMismatch(
             "the index does not know which sentence says what",
             why="it was built without the lens roles",
             hint="aspectra index",
         )
-    sentences = views.dense("sentences")
-    matchings = (cast("Matching", options.matching),) if options.matching else ASPECT_MATCHINGS
+    named = Aspect(f"sentences {', '.join(map(str, query.same_sentences))}")
     probes = list(plain.probes)
-    for aspects, weight in ((same, ASPECT_WEIGHT), (different, -DIFFERENT_WEIGHT)):
-        for aspect in aspects:
-            asked = [sentences]
-            if aspect.focus and (chunks := views.chunks()) and f"{chunks}@{views.encoder}" in views.names:
-                asked.append(f"{chunks}@{views.encoder}")
-            for view in asked:
-                probes += _about(query, view, weight / len(aspects) / len(asked), aspect, matchings)
+    wanted = len(same) + bool(query.same_sentences)
+    for aspect in same:
+        probes += like.probes(aspect, ASPECT_WEIGHT / wanted)
+    if query.same_sentences:
+        found = like.sentences(query, named, ASPECT_WEIGHT / wanted)
+        probes += [replace(one, sentences=query.same_sentences, text="") for one in found]
+    for aspect in different:
+        probes += like.probes(aspect, -DIFFERENT_WEIGHT / len(different))
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
     if same and rest and options.contrast:
-        probes += _about(query, sentences, -options.contrast, Aspect(REST, rest), matchings)
-    return Search(probes=tuple(probes), fusion=replace(plain.fusion, candidates=ASPECT_CANDIDATES))
-
-
-def _about(
-    query: Query, view: str, weight: float, aspect: Aspect, matchings: tuple[Matching, ...]
-) -> list[Probe]:
-    """Probes on the units that are about an aspect, one for each way of matching."""
-    plain = probe(query, view, weight / len(matchings))
-    named = replace(plain, aspect=aspect.name, roles=aspect.roles, focus=aspect.focus, matching="single")
-    return [replace(named, matching=matching) for matching in matchings]
+        share = sum(like.shares(a).sentences for a in same) / len(same)
+        probes += like.sentences(query, Aspect(REST, rest), -options.contrast * share)
+    fusion = replace(
+        plain.fusion,
+        candidates=ASPECT_CANDIDATES,
+        contrast="residual" if options.residual else "subtract",
+    )
+    return Search(probes=tuple(probes), fusion=fusion, terms=like.said((*same, *different)))

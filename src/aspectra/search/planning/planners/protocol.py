@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.base.registry import Registry
@@ -18,6 +18,7 @@ from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts
+from aspectra.views.terms.phrases import Offer
 from aspectra.views.text.chunks import ChunkSize
 from aspectra.views.view import Probe
 
@@ -26,6 +27,7 @@ __all__ = [
     "PLANNERS",
     "Options",
     "Planner",
+    "Seeds",
     "ViewNames",
     "planner",
     "probe",
@@ -34,6 +36,18 @@ __all__ = [
 
 DEFAULT_PLANNER = "guided"
 LENS_PLANNER = "lensed"  # for queries that name lenses
+
+
+class Seeds(Protocol):
+    """What planners may know of seed papers."""
+
+    def offers(self, seed: str) -> Mapping[str, Offer]:
+        """Aspect -> the terms that a seed names in it; {} where none are stored."""
+        ...
+
+    def sentences(self, seed: str, roles: tuple[str, ...]) -> tuple[int, ...]:
+        """Numbers of a seed's sentences with one of these roles, from 1; of all without roles."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +59,14 @@ class ViewNames:
         encoder: name of the default encoder, or "" when the library has lexical views only.
         lenses: names of the lenses that were run on every paper.
         readings: name -> cues of the prompted lenses that have views of their own.
+        seeds: what is known of seed papers; None where a plan is made without a library.
     """
 
     names: tuple[str, ...]
     encoder: str
     lenses: tuple[str, ...] = ()
     readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    seeds: Seeds | None = None
 
     def require(self, name: str) -> str:
         """``name`` itself.
@@ -113,6 +129,7 @@ class Planner:
         seeds: it starts from papers; words alone will not do.
         takes_lenses: it searches through the lenses that a query names.
         takes_directions: it follows the direction of a query.
+        takes_sentences: it compares the sentences that a query names, and follows the roles it corrects.
         options: the kind of its options; the function of a planner with a kind of its own takes them third.
     """
 
@@ -124,6 +141,7 @@ class Planner:
     seeds: bool = False
     takes_lenses: bool = False
     takes_directions: bool = False
+    takes_sentences: bool = False
     options: type[Options] = Options
 
     @property
@@ -150,10 +168,14 @@ class Planner:
                 why="the query has words alone",
                 hint=f"aspectra similar ID --planner {self.name}",
             )
-        for asked, takes in ((query.lenses, "takes_lenses"), (query.direction, "takes_directions")):
+        for asked, takes, what in (
+            (query.lenses, "takes_lenses", "lenses"),
+            (query.direction, "takes_directions", "a direction"),
+            (query.same_sentences, "takes_sentences", "sentences"),
+            (query.roles, "takes_sentences", "roles"),
+        ):
             if asked and not getattr(self, takes):
-                what = "lenses" if takes == "takes_lenses" else "a direction"
-                said = ", ".join(asked) if isinstance(asked, tuple) else asked
+                said = ", ".join(map(str, asked)) if isinstance(asked, tuple) else asked
                 raise UsageError(
                     f"the planner {self.name} does not use {what} ({said})",
                     why="its ranking would be the same without",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from aspectra.views.dense.view import DenseView
 from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
-from aspectra.views.protocol import ViewFacts
+from aspectra.views.protocol import TERMS, ViewFacts
+from aspectra.views.terms.view import aspect_weights
+from aspectra.views.view import Floats
 
 __all__ = ["open_vectors"]
 
@@ -21,6 +26,13 @@ def open_vectors(generation: Generation, facts: ViewFacts, other: Other) -> Dens
         generation.query_encoder(facts),
         generation.units_of(facts),
         sample=lambda: generation.sample,
-        role_weights=generation.role_weights if facts.units == "sentences" else None,
+        role_weights=_role_weights(generation, facts),
         other=other,
     )
+
+
+def _role_weights(generation: Generation, facts: ViewFacts) -> Callable[[tuple[str, ...]], Floats] | None:
+    """Roles -> which units have one of them; None where units have no roles."""
+    if facts.units == "sentences":
+        return generation.role_weights
+    return partial(aspect_weights, len(generation)) if facts.units == TERMS else None

@@ -1,0 +1,145 @@
+"""Probes for likeness in aspects: a paper shares the terms of a seed, or says the like in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aspectra.base.errors import UsageError
+from aspectra.base.values import replace
+from aspectra.search.defaults import NAMED, Shares, aspect_shares
+from aspectra.search.planning.aspects import ASPECT_ROLES, Aspect, corrected_roles
+from aspectra.search.planning.planners.protocol import ViewNames, probe
+from aspectra.search.query import Query
+from aspectra.views.protocol import TERMS, ViewFacts
+from aspectra.views.terms.phrases import Offer
+from aspectra.views.view import Matching, Probe
+
+__all__ = ["Likeness"]
+
+_SHOWN = 5  # terms of an aspect that a plan shows
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Makes the probes of a query's aspects.
+
+    Attributes:
+        query: what is asked.
+        views: that there are.
+        matchings: how sentences are compared, each with its share of the weight.
+        reading: ``terms`` or ``sentences`` for one alone; "" decides by what the seeds offer.
+    """
+
+    query: Query
+    views: ViewNames
+    matchings: tuple[Matching, ...]
+    reading: str = ""
+    roles: Mapping[int, str] = field(init=False)
+    offers: Mapping[str, tuple[Offer, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "roles", corrected_roles(self.query.roles))
+        seeds = self.views.seeds
+        found = [seeds.offers(seed) for seed in self.query.seeds] if seeds is not None else []
+        merged = {name: tuple(one[name] for one in found if name in one) for name in ASPECT_ROLES}
+        object.__setattr__(self, "offers", merged)
+
+    def said(self, aspects: Sequence[Aspect]) -> tuple[str, ...]:
+        """Per aspect its terms, strongest first; those of all aspects that the seeds offer, without any."""
+        named = {a.name: a.terms for a in aspects if a.terms}
+        asked = [a.name for a in aspects if a.roles] or list(ASPECT_ROLES)
+        out = []
+        for name in dict.fromkeys(asked):
+            if terms := named.get(name) or ", ".join(self._strongest(name)):
+                out.append(f"{name}: {terms}")
+        return tuple(out)
+
+    def _strongest(self, name: str) -> list[str]:
+        """The terms that the seeds name in an aspect, strongest first."""
+        phrases = [phrase for offer in self.offers[name] for phrase in offer.phrases]
+        phrases.sort(key=lambda phrase: -phrase.weight)
+        return list({phrase.text.casefold(): phrase.text for phrase in phrases}.values())[:_SHOWN]
+
+    def shares(self, aspect: Aspect) -> Shares:
+        """How much each reading of an aspect counts, together 1 or less."""
+        if not aspect.roles or ViewFacts.words_of(TERMS).name not in self.views.names:
+            return Shares(sentences=1.0)
+        if aspect.terms:
+            return NAMED
+        offers = self.offers[aspect.name]
+        if not offers:
+            return Shares(sentences=1.0)
+        if self.reading:
+            return aspect_shares(0.0 if self.reading == "sentences" else 1.0)
+        return aspect_shares(max(offer.sure for offer in offers))
+
+    def probes(self, aspect: Aspect, weight: float) -> list[Probe]:
+        """The probes of one aspect, which share its weight."""
+        shares = self.shares(aspect)
+        query = self.query
+        if aspect.terms:
+            query = replace(query, text=aspect.terms, seeds=(), same_sentences=(), roles=())
+        out = self.sentences(query, aspect, weight * shares.sentences)
+        roles, about = aspect.roles, replace(query, text=aspect.terms)
+        for view, share in (
+            (ViewFacts.words_of(TERMS).name, shares.words),
+            (f"{TERMS}@{self.views.encoder}", shares.vectors),
+        ):
+            if share and view in self.views.names:
+                found = probe(about, view, weight * share)
+                out.append(replace(found, aspect=aspect.name, roles=roles, matching="single"))
+        if aspect.terms and shares.anywhere:
+            found = probe(about, self.views.words("abstract"), weight * shares.anywhere)
+            out.append(replace(found, aspect=aspect.name))
+        return out
+
+    def sentences(self, query: Query, aspect: Aspect, weight: float) -> list[Probe]:
+        """Probes on the sentences that are about an aspect, one for each way of matching."""
+        if not weight:
+            return []
+        asked = [self.views.dense("sentences")]
+        chunks = f"{self.views.chunks()}@{self.views.encoder}"
+        if aspect.focus and chunks in self.views.names:
+            asked.append(chunks)
+        numbers = self._numbers(aspect) if query.seeds else ()
+        share = weight / len(asked) / len(self.matchings)
+        return [
+            replace(
+                probe(query, view, share),
+                aspect=aspect.name,
+                roles=aspect.roles,
+                focus=aspect.focus,
+                sentences=numbers,
+                matching=matching,
+            )
+            for view in asked
+            for matching in self.matchings
+        ]
+
+    def _numbers(self, aspect: Aspect) -> tuple[int, ...]:
+        """The seed's sentences of an aspect, where somebody corrected the role of one; else ().
+
+        Raises:
+            UsageError: none is left, or there is no sentence of a number.
+        """
+        seeds = self.views.seeds
+        if not self.roles or not aspect.roles or seeds is None:
+            return ()
+        (seed,) = self.query.seeds
+        every = seeds.sentences(seed, ())
+        if beyond := [number for number in self.roles if number not in every]:
+            raise UsageError(
+                f"{seed} has no sentence {beyond[0]}",
+                why=f"it has {len(every)}",
+                hint=f"aspectra show {seed} --sentences",
+            )
+        held = {n for n in seeds.sentences(seed, aspect.roles) if n not in self.roles}
+        held |= {n for n, role in self.roles.items() if role in aspect.roles}
+        if not held:
+            raise UsageError(
+                f"no sentence of {seed} is left for {aspect.name}",
+                why="the roles that were corrected take them away",
+                hint=f"aspectra show {seed} --sentences",
+            )
+        return tuple(sorted(held))

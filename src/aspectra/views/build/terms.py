@@ -1,0 +1,149 @@
+"""Terms of aspects in a generation: a view of words and one of vectors.
+
+New papers get theirs in the pass that makes their vectors. Papers that were encoded before there was a head,
+or with another one, lack them; making them encodes those papers again, which is done only on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.progress import Progress
+from aspectra.papers.library.derived import Missing, Producer
+from aspectra.papers.library.mutations import Writer
+from aspectra.papers.library.store import Store
+from aspectra.papers.paper import Paper
+from aspectra.views.build.draft import Draft
+from aspectra.views.build.vectors import abstract_batches, abstract_vectors
+from aspectra.views.dense.matching import narrowed, widen
+from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.protocol import TERMS, ViewFacts
+from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.terms.head import ASPECTS, head_of
+from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
+from aspectra.views.terms.view import build_terms
+
+__all__ = ["FEW", "encode_terms", "lacking_terms", "term_state", "write_terms"]
+
+# So many papers without terms are encoded again unasked. Of more, so many are: to tell what all would take.
+FEW = 64
+_BLOCK = 4096  # vectors read at a time
+_FEWEST = 10  # papers that a mean counts too many: that of a handful of papers is none
+
+
+def term_state(encoder: Encoder, *, lacking: bool) -> str:
+    """What a generation depends on: the head, and whether its papers have terms."""
+    head = head_of(encoder)
+    return "terms: none" if head is None else f"terms: {head.hash}{' lacking' if lacking else ''}"
+
+
+def lacking_terms(library: Store, encoder: Encoder) -> list[Missing]:
+    """The papers that have a vector of the encoder and no terms of its head; none without a head."""
+    producer = term_values(encoder)
+    if producer is None:
+        return []
+    waiting = {one.key for one in library.derived.missing(abstract_vectors(encoder))}
+    return [one for one in library.derived.missing(producer) if one.key not in waiting]
+
+
+def encode_terms(
+    library: Store,
+    writer: Writer,
+    encoder: Encoder,
+    lacking: list[Missing],
+    batch: int,
+    progress: Progress,
+) -> float:
+    """Encode papers again for their terms alone; returns the seconds that it took.
+
+    Their vectors stay as they are.
+
+    Args:
+        library: that holds the papers.
+        writer: of the library.
+        encoder: with a head.
+        lacking: the papers.
+        batch: papers encoded between two commits.
+        progress: called with (step, done, total).
+    """
+    producer = term_values(encoder)
+    clock = perf_counter()
+    if producer is None:
+        return 0.0
+    label = f"encoding again with {encoder.name}, for terms of aspects"
+    for keys, texts, _ in abstract_batches(library, lacking, batch, label, progress):
+        writer.derived.put(producer, zip(keys, encode_with_terms(encoder, texts)[1], strict=True))
+    return perf_counter() - clock
+
+
+def write_terms(draft: Draft) -> None:
+    """Write the views of terms, of the first encoder whose head gave every paper its terms."""
+    for spec, encoder in draft.encoders:
+        producer = term_values(encoder)
+        if producer is not None and not draft.report.lacking_terms.get(encoder.name):
+            _write_views(draft, spec, encoder, producer)
+            return
+
+
+def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) -> None:
+    words = ViewFacts.words_of(TERMS).name
+    vectors = f"{TERMS}@{encoder.name}"
+    matrix = draft.matrix(vectors, len(draft.ids) * len(ASPECTS), encoder.dimensions, np.int8)
+    spans = np.zeros((len(matrix), 3), np.int32)
+
+    def papers() -> Iterator[PaperTerms]:
+        values = draft.library.derived.required(producer)
+        for number, (paper, value) in enumerate(zip(draft.library.papers("lead"), values, strict=True)):
+            if number % 1000 == 0:
+                draft.progress("collecting terms of aspects", number, len(draft.ids))
+            terms = PaperTerms.of(paper, value)
+            rows = slice(number * len(ASPECTS), (number + 1) * len(ASPECTS))
+            matrix[rows] = narrowed(terms.vectors)
+            spans[rows] = _strongest(paper, terms)
+            yield terms
+        draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
+
+    facts = build_terms(papers(), draft.settings.lexical, draft.folder / words)
+    for column in range(len(ASPECTS)):
+        _centre(matrix[column :: len(ASPECTS)])
+    draft.views[words] = {**facts, "values": producer.version}
+    offsets = np.arange(0, len(matrix) + 1, len(ASPECTS), dtype=np.int64)
+    (draft.folder / TERMS).mkdir()
+    Units(offsets, spans).save(draft.folder / TERMS)
+    draft.describe(vectors, spec, encoder, 0, units=TERMS)
+
+
+def _centre(vectors: NDArray[np.int8]) -> None:
+    """Take the mean of vectors at length 1 away from each, in place; rows of zeros stay.
+
+    What all methods (or problems, or outcomes) have in common tells no two apart.
+    """
+    total, count = np.zeros(vectors.shape[1], np.float32), _FEWEST
+    for start in range(0, len(vectors), _BLOCK):
+        block = widen(vectors[start : start + _BLOCK])
+        total += block.sum(axis=0)
+        count += int(block.any(axis=1).sum())
+    for start in range(0, len(vectors), _BLOCK):
+        block = widen(vectors[start : start + _BLOCK])
+        known = block.any(axis=1)
+        vectors[start : start + _BLOCK][known] = narrowed(block[known] - total / np.float32(count))
+
+
+def _strongest(paper: Paper, terms: PaperTerms) -> list[tuple[int, int, int]]:
+    """Per aspect (field, start, end) of the word that has the highest chance of it, in the stored text."""
+    _, inside, units = paper_spans(paper)
+    out = []
+    for column in range(len(ASPECTS)):
+        start, end = terms.spans[int(terms.chances[:, column].argmax())] if terms.spans else (0, 0)
+        found = (n for n, (low, high) in enumerate(inside) if low <= start and end <= high)
+        unit = next(found, None)
+        if unit is None:  # between the sentences that a source brings
+            out.append((Units.field_code("abstract"), 0, 0))
+            continue
+        shift = units[unit][1] - inside[unit][0]
+        out.append((Units.field_code(units[unit][0]), start + shift, end + shift))
+    return out

@@ -1,0 +1,1 @@
+"""Terms of aspects: which words of a paper name its problem, its method, its outcome."""

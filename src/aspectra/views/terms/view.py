@@ -1,0 +1,200 @@
+"""The view of terms: BM25 on fractional counts, each occurrence of a word counted by its chance.
+
+A paper is one document for each aspect. Both sides count so: the seed's words by their chances of the aspect,
+the paper's words too. Words that a person names count 1. Rarity is that of words in whole papers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.views.lexical.bm25 import LexicalView
+from aspectra.views.lexical.collection import Statistics
+from aspectra.views.protocol import Asked, ViewFacts
+from aspectra.views.storage.arrays import StoredFolder, save_array, save_json
+from aspectra.views.terms.head import ASPECTS
+from aspectra.views.terms.values import PaperTerms
+from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.view import Floats, Probe
+
+__all__ = ["TermView", "aspect_columns", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
+
+_LEAST = 0.05  # a word that counts less in a paper is left out of it
+_ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of a sentence -> its aspect
+
+
+def aspect_columns(roles: Sequence[str]) -> list[int]:
+    """Places in :data:`~aspectra.views.terms.head.ASPECTS` of roles of sentences; all without roles.
+
+    >>> aspect_columns(("background", "objective")), aspect_columns(("method", "result"))
+    ([0], [1, 2])
+    """
+    return sorted({_ROLES[role] for role in roles if role in _ROLES}) if roles else list(range(len(ASPECTS)))
+
+
+def aspect_weights(papers: int, roles: Sequence[str]) -> Floats:
+    """(papers * aspects,) 1 for the vectors of the aspects of these roles, else 0."""
+    one = np.zeros(len(ASPECTS), np.float32)
+    one[aspect_columns(roles)] = 1.0
+    return np.tile(one, papers)
+
+
+def stem_counts(
+    terms: PaperTerms, stems: Callable[[str], Sequence[str]]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Different stems of a paper in order of their first place, and (stems, aspects) sums of chances."""
+    numbers: dict[str, int] = {}
+    owners: list[int] = []
+    rows: list[int] = []
+    for row, word in enumerate(terms.words):
+        for stem in stems(word):
+            owners.append(numbers.setdefault(stem, len(numbers)))
+            rows.append(row)
+    counts = np.zeros((len(numbers), len(ASPECTS)))
+    np.add.at(counts, np.array(owners, np.int64), terms.chances[rows])
+    return list(numbers), counts
+
+
+def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder: Path) -> dict[str, Any]:
+    """Index the terms of papers, in order, into ``folder``; returns the view's entry in the manifest.
+
+    Args:
+        papers: one of each paper.
+        settings: those of all views of words. The variant is always that of Lucene.
+        folder: is made; has the view's name.
+    """
+    stems = word_stems(Tokeniser(settings.tokens))
+    vocabulary: dict[str, int] = {}
+    frequency: Counter[str] = Counter()
+    numbers: list[NDArray[np.int32]] = []
+    counts: list[NDArray[np.float32]] = []
+    for paper in papers:
+        found, table = stem_counts(paper, stems)
+        frequency.update(found)
+        table[table < _LEAST] = 0.0
+        kept = np.flatnonzero(table.any(axis=1))
+        held = [vocabulary.setdefault(found[n], len(vocabulary)) for n in kept]
+        numbers.append(np.array(held, np.int32))
+        counts.append(table[kept].astype(np.float32))
+    total = len(numbers)
+    folder.mkdir(parents=True, exist_ok=True)
+    statistics = Statistics(total, 0, frequency)
+    statistics.save(folder, vocabulary)
+    data, documents, pointers = _weights(numbers, counts, statistics, vocabulary, settings)
+    save_array(folder / "data.csc.index.npy", data)
+    save_array(folder / "indices.csc.index.npy", documents)
+    save_array(folder / "indptr.csc.index.npy", pointers)
+    save_json(folder / "vocab.index.json", vocabulary)
+    save_json(folder / "params.index.json", {"num_docs": total * len(ASPECTS)})
+    return {"kind": "terms", "folder": folder.name, "words": len(vocabulary)}
+
+
+def _weights(
+    numbers: Sequence[NDArray[np.int32]],
+    counts: Sequence[Floats],
+    statistics: Statistics,
+    vocabulary: dict[str, int],
+    settings: LexicalSettings,
+) -> tuple[Floats, NDArray[np.int32], NDArray[np.int64]]:
+    """BM25 weights, the document of each, and (words + 1,) where each word's begin.
+
+    Document ``3 * paper + aspect``; its length is the sum of its counts, and the mean length is that of the
+    documents of its aspect that are not empty.
+    """
+    words = np.concatenate([np.zeros(0, np.int32), *numbers])
+    table = np.concatenate([np.zeros((0, len(ASPECTS)), np.float32), *counts])
+    papers = np.repeat(np.arange(len(numbers), dtype=np.int32), [len(part) for part in numbers])
+    lengths = np.zeros((len(numbers), len(ASPECTS)))
+    np.add.at(lengths, papers, table)
+    mean = lengths.sum(axis=0) / np.maximum((lengths > 0).sum(axis=0), 1)
+    relative = lengths / np.where(mean > 0, mean, 1.0)
+    of_words = np.array([statistics.frequency[word] for word in vocabulary], np.float64)
+    rarity = np.log1p((statistics.documents - of_words + 0.5) / (of_words + 0.5))
+    rows, columns = np.nonzero(table)
+    value = table[rows, columns].astype(np.float64)
+    damped = settings.k1 * (1.0 - settings.b + settings.b * relative[papers[rows], columns])
+    weight = rarity[words[rows]] * value * (settings.k1 + 1.0) / (value + damped)
+    order = np.argsort(words[rows], kind="stable")
+    pointers = np.concatenate(([0], np.cumsum(np.bincount(words[rows], minlength=len(vocabulary)))))
+    documents = (papers[rows] * len(ASPECTS) + columns).astype(np.int32)
+    return weight[order].astype(np.float32), documents[order], pointers.astype(np.int64)
+
+
+def word_stems(tokeniser: Tokeniser) -> Callable[[str], tuple[str, ...]]:
+    """Word -> its stems, remembered: a paper has the same words again and again."""
+    known: dict[str, tuple[str, ...]] = {}
+
+    def stems(word: str) -> tuple[str, ...]:
+        found = known.get(word)
+        if found is None:
+            found = known[word] = tuple(tokeniser.words(word))
+        return found
+
+    return stems
+
+
+class TermView(LexicalView):
+    """Scores of papers by the terms of the aspects whose roles a probe names; of all without roles.
+
+    Args:
+        facts: of the view.
+        folder: where :func:`build_terms` wrote.
+        positions: gives paper id -> position.
+        id_order: rank of each paper's id, for ties.
+        settings: those it was built with.
+        terms_of: seed id -> its terms, or None where none are stored.
+    """
+
+    def __init__(
+        self,
+        facts: ViewFacts,
+        folder: StoredFolder,
+        positions: Callable[[], dict[str, int]],
+        id_order: NDArray[np.int32],
+        settings: LexicalSettings,
+        terms_of: Callable[[str], PaperTerms | None],
+    ) -> None:
+        super().__init__(facts, folder, positions, id_order, settings, self._text)
+        self.terms_of = terms_of
+        self.stems = word_stems(self._tokeniser)
+
+    def _text(self, seed: str) -> str:
+        found = self.terms_of(seed)
+        return "" if found is None else found.text
+
+    def rarity_of(self, stems: Sequence[str]) -> float:
+        """Mean rarity of stems, as in :meth:`rarity`; 0 where the view knows none."""
+        known = self.rarity(self._known(stems))
+        return sum(known.values()) / max(len(known), 1)
+
+    def look_up(self, probe: Probe) -> Asked:
+        """See :class:`~aspectra.views.protocol.View`; each seed's document is its counts of the aspect."""
+        if probe.reverse:
+            self._reverse_pairs(probe)  # raises
+        self._seed_positions(probe)  # raises
+        columns = aspect_columns(probe.roles)
+        documents = []
+        for seed in probe.seeds:
+            found = self.terms_of(seed)
+            if found is not None:
+                words, counts = stem_counts(found, self.stems)
+                documents.append(((tuple(words), counts[:, columns].sum(axis=1).astype(np.float32)),))
+        return Asked(probe, words=tuple(self._tokeniser.words(probe.text)), documents=tuple(documents))
+
+    def _documents(self, asked: Asked) -> Floats:
+        strengths = {number: float(count) for number, count in Counter(self._known(asked.words)).items()}
+        for ((words, counts),) in asked.documents:
+            for word, count in zip(words, counts.tolist(), strict=True):
+                if count >= _LEAST and word in self._vocabulary:
+                    number = self._vocabulary[word]
+                    strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
+        cells = self._weights.scores(list(strengths), list(strengths.values()))
+        by_aspect = cells.reshape(self._papers, len(ASPECTS))[:, aspect_columns(asked.probe.roles)]
+        scores: Floats = by_aspect.sum(axis=1)
+        return scores
