@@ -79,6 +79,9 @@ def test_chances_are_the_softmax_of_a_linear_layer():
     turned = TokenHead(head.weights[:, ::-1], head.bias, head.labels[::-1], "x")
     np.testing.assert_allclose(turned.chances(states), head.chances(states))
     assert turned.hash != head.hash
+    # An aspect may have several classes.
+    several = TokenHead(head.weights, head.bias, ("method", "background", "method", "none"), "x")
+    np.testing.assert_allclose(several.chances(states[:1]), [[0.125, 0.375, 0.0]], rtol=1e-6)
 
 
 def test_a_head_fits_one_encoder_only(encoder):

@@ -22,7 +22,7 @@ from aspectra.views.build.vectors import abstract_batches, abstract_vectors
 from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.protocol import TERMS, ViewFacts
-from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.storage.units import EncodedText, Units
 from aspectra.views.terms.head import ASPECTS, head_of
 from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
 from aspectra.views.terms.view import build_terms
@@ -135,15 +135,8 @@ def _centre(vectors: NDArray[np.int8]) -> None:
 
 def _strongest(paper: Paper, terms: PaperTerms) -> list[tuple[int, int, int]]:
     """Per aspect (field, start, end) of the word that has the highest chance of it, in the stored text."""
-    _, inside, units = paper_spans(paper)
-    out = []
-    for column in range(len(ASPECTS)):
-        start, end = terms.spans[int(terms.chances[:, column].argmax())] if terms.spans else (0, 0)
-        found = (n for n, (low, high) in enumerate(inside) if low <= start and end <= high)
-        unit = next(found, None)
-        if unit is None:  # between the sentences that a source brings
-            out.append((Units.field_code("abstract"), 0, 0))
-            continue
-        shift = units[unit][1] - inside[unit][0]
-        out.append((Units.field_code(units[unit][0]), start + shift, end + shift))
-    return out
+    if not terms.spans:
+        return [(Units.field_code("abstract"), 0, 0)] * len(ASPECTS)
+    held = EncodedText.of(paper)
+    places = [held.place(paper, *terms.spans[word]) for word in terms.chances.argmax(axis=0)]
+    return [(Units.field_code(field), start, end) for field, start, end in places]

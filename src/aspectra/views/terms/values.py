@@ -3,7 +3,7 @@
 Made in the forward pass that gives the abstract's vector, and stored in ``library.db`` under the hash of the
 text, the encoder's fingerprint and the head's hash. Words are those of
 :func:`~aspectra.views.text.tokens.word_spans` in the text of
-:func:`~aspectra.views.storage.units.paper_spans`; their places are found in the text again, not stored.
+:class:`~aspectra.views.storage.units.EncodedText`; their places are found in the text again, not stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aspectra.papers.paper import Paper
 from aspectra.views.dense.matching import narrowed
 from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
 from aspectra.views.encoders.protocol import Encoder, Encoding, TokenEncoder, Vectors
-from aspectra.views.storage.units import paper_spans
+from aspectra.views.storage.units import EncodedText
 from aspectra.views.terms.head import ASPECTS, TokenHead, head_of
 from aspectra.views.text.tokens import word_spans
 from aspectra.views.view import Floats
@@ -55,7 +55,7 @@ class PaperTerms:
         Raises:
             LibraryCorrupt: they do not fit each other.
         """
-        text = paper_spans(paper)[0]
+        text = EncodedText.of(paper).text
         spans = word_spans(text)
         chances, vectors = value
         if chances.shape != (len(spans), len(ASPECTS)):
