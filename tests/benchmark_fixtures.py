@@ -224,6 +224,34 @@ def labelled(folder: Path, packed: str = "") -> Path:
     return folder
 
 
+def aspect_pairs(folder: Path, packed: str = "") -> Path:
+    """Two seeds, two aspects; a label of three queries and one of a single query; contrast papers."""
+    lines(
+        folder / f"corpus.jsonl{packed}",
+        [{"_id": f"p{n}", "title": f"Owl {n}", "text": f"Feeding owl {n} with mice."} for n in range(6)],
+    )
+    asked = {
+        "p0#background": ["Owls, Barn"],
+        "p0#method": ["feeding", "mice"],
+        "p1#method": ["feeding"],
+        "p2#method": ["feeding"],
+        "p3#method": ["feeding"],
+    }
+    rows = [
+        {"_id": name, "seed": name[:2], "aspect": name[3:], "labels": labels}
+        for name, labels in asked.items()
+    ]
+    lines(folder / f"queries.jsonl{packed}", rows)
+    pairs = [
+        pair
+        for name in asked
+        for pair in ((name, "p4", 2), (name, "p5", 0))
+        if (name, pair[1]) != ("p1#method", "p5")
+    ]
+    qrels(folder / f"qrels.tsv{'.gz' if packed else ''}", pairs)
+    return folder
+
+
 @dataclass(frozen=True)
 class Layout:
     """The test value of a benchmark: with it, tests/unit/lab/test_benchmark_conformance.py checks the loader.
@@ -251,4 +279,5 @@ LAYOUTS = {
     "instructir": Layout("instructir", instructir),
     "requests": Layout("requests", requests),
     "requests-labelled": Layout("requests", labelled, ("labels",)),
+    "aspect-pairs": Layout("aspect-pairs", aspect_pairs),
 }

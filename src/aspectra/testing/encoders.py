@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.encoders.protocol import Encoder, TokenEncoder, Vectors
 
 __all__ = ["TEXTS", "EncoderConformance"]
 
@@ -86,6 +87,28 @@ class EncoderConformance:
         np.testing.assert_allclose(result.vectors, encoder.encode([text, "x"]).vectors, atol=1e-2)
         with pytest.raises(UsageError):
             encoder.encode([text], spans=asked)
+
+    def test_token_states_come_with_the_same_vectors(self, encoder: Encoder) -> None:
+        if not isinstance(encoder, TokenEncoder):
+            return
+        asked = [[(0, min(4, len(text)))] for text in TEXTS]
+        seen: dict[int, tuple[int, list[tuple[int, int]]]] = {}
+
+        def each(index: int, states: Vectors, offsets: NDArray[np.int64]) -> None:
+            assert index not in seen
+            assert states.shape == (len(offsets), encoder.dimensions)
+            seen[index] = len(states), [(int(a), int(b)) for a, b in offsets]
+
+        result = encoder.encode_tokens(TEXTS, each, spans=asked)
+        plain = encoder.encode(TEXTS, spans=asked)
+        np.testing.assert_array_equal(result.vectors, plain.vectors)
+        np.testing.assert_array_equal(np.concatenate(result.spans), np.concatenate(plain.spans))
+        assert sorted(seen) == list(range(len(TEXTS)))
+        for index, text in enumerate(TEXTS):
+            real = [(a, b) for a, b in seen[index][1] if a < b]
+            assert real == sorted(real)
+            assert all(b <= len(text) for _, b in real)
+            assert bool(real) == (index not in _EMPTY)
 
     def test_threads_share_an_encoder(self, encoder: Encoder) -> None:
         texts = [f"{word} on {other}" for word in ("papers", "engine", "search") for other in "abcdefgh"]

@@ -8,11 +8,13 @@ import pytest
 
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.lab.benchmarks._modes import instruction_negatives
+from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.benchmarks.scifullbench import document_id
 from aspectra.papers.paper import Reference
 from benchmark_fixtures import (
+    aspect_pairs,
     beir,
     csfcube,
     followir,
@@ -34,6 +36,54 @@ def load(name, folder, **options):
 
 def problem(bench, part):
     return [text for text in bench.audit.problems if part in text]
+
+
+class TestAspectPairs:
+    def test_topics_have_a_seed_an_aspect_and_their_rarest_label(self, tmp_path):
+        bench = load("aspect-pairs", aspect_pairs(tmp_path / "owls"))
+        assert bench.name == "aspect-pairs/owls"
+        topics = {topic.id: topic for topic in bench.topics}
+        two = topics["p0#method"]
+        assert (two.seed, two.aspect, two.text, two.labels["label"]) == ("p0", "method", "", "method: mice")
+        assert bench.excluded["p0#method"] == {"p0"}
+        assert bench.qrels["gold"]["p0#method"] == {"p4": 2, "p5": 0}
+
+    def test_as_many_queries_of_each_label_as_wanted(self, tmp_path):
+        aspect_pairs(tmp_path)
+        per_label = {
+            most: sum(
+                t.labels["label"] == "method: feeding"
+                for t in load("aspect-pairs", tmp_path, most=most).topics
+            )
+            for most in ("1", "2", "0")
+        }
+        assert per_label == {"1": 1, "2": 2, "0": 3}
+        assert {t.aspect for t in load("aspect-pairs", tmp_path, aspect="background").topics} == {
+            "background"
+        }
+        with pytest.raises(BadInput, match="whole number"):
+            load("aspect-pairs", tmp_path, most="all")
+
+    def test_queries_with_too_little_contrast_are_left_out(self, tmp_path):
+        aspect_pairs(tmp_path)
+        kept = {topic.id for topic in load("aspect-pairs", tmp_path, contrast="1", most="0").topics}
+        assert kept == {"p0#background", "p0#method", "p2#method", "p3#method"}
+
+    def test_the_oracle_names_the_labels(self, tmp_path):
+        aspect_pairs(tmp_path)
+        topics = {t.id: t.aspect for t in load("aspect-pairs", tmp_path, named="yes").topics}
+        assert topics["p0#background"] == "background: Barn Owls"
+        assert topics["p0#method"] == "method: feeding, mice"
+
+    def test_names_of_headings(self):
+        assert plain_name("Fertilization in Vitro") == "Fertilization in Vitro"
+        assert plain_name("Stents (coated), Metal") == "Stents"
+
+    def test_a_query_without_an_aspect_is_refused(self, tmp_path):
+        aspect_pairs(tmp_path)
+        lines(tmp_path / "queries.jsonl", [{"_id": "q", "seed": "p0", "aspect": "colour", "labels": ["red"]}])
+        with pytest.raises(BadInput, match="no seed or no aspect"):
+            load("aspect-pairs", tmp_path)
 
 
 class TestCsfcube:

@@ -354,3 +354,26 @@ def test_excluded_documents_leave_ranking_and_judgements() -> None:
         excluded={"q": {"self"}},
     )
     assert set(done.means.values()) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("run", "value"),
+    [
+        ({"a": 3.0, "b": 2.0, "x": 1.0, "y": 0.5}, 1.0),
+        ({"x": 3.0, "y": 2.0, "a": 1.0, "b": 0.5}, 0.0),
+        ({"a": 9.0, "other": 3.0, "x": 2.0, "b": 1.0, "y": 0.5}, 0.75),
+        ({"a": 1.0}, 0.75),
+        ({"x": 1.0}, 0.25),
+    ],
+    ids=["all above", "all below", "unjudged between", "three unranked, equal", "irrelevant alone"],
+)
+def test_auc_counts_pairs(run, value: float) -> None:
+    judgements = {"q": {"a": 2, "b": 1, "x": 0, "y": 0}}
+    assert evaluate(["AUC"], judgements, {"q": run})["AUC"].mean == pytest.approx(value)
+
+
+def test_auc_needs_documents_of_both_kinds() -> None:
+    judgements = {"q": {"a": 1}, "r": {"a": 1, "x": 0}}
+    found = evaluate(["AUC"], judgements, {"q": {"a": 1.0}, "r": {"a": 1.0}})["AUC"]
+    assert found.values == {"r": 1.0}
+    assert found.undefined == ("q",)

@@ -9,9 +9,10 @@ from test_aspects import PAPERS, SEED
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.search.defaults import NAMED
+from aspectra.search.defaults import NAMED, Shares
 from aspectra.search.plan import Plan
 from aspectra.search.planning.aspects import REST, Aspect, corrected_roles
+from aspectra.search.planning.planners import _likeness
 from aspectra.search.planning.seeds import IndexSeeds
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
@@ -91,6 +92,14 @@ def test_the_aspect_decides_which_paper_is_nearest(searcher):
         step = f"guided(reading={reading})"
         assert searcher.similar("seed", same=["method"], recipe=step).ids[0] == "same-method"
         assert searcher.similar("seed", same=["background"], recipe=step).ids[0] == "same-topic"
+
+
+def test_an_aspect_compared_by_terms_alone_is_quoted_by_its_sentences(searcher, monkeypatch):
+    monkeypatch.setattr(_likeness, "aspect_shares", lambda sure: Shares(words=0.3, vectors=0.5))
+    ranking = searcher.similar("seed", same=["method"])
+    assert "sentences@token" not in views(ranking.plan)
+    assert ranking[0].evidence[0].aspect == "method"
+    assert ranking[0].evidence[0].quote == "We train a convolutional network on spectrograms."
 
 
 # What the person decides.

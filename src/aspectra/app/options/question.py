@@ -29,7 +29,7 @@ class QuestionOptions:
         Names,
         option(
             metavar="ASPECT",
-            about="As background, method, result or 'method: TERMS'.",
+            about="Background, method, result, words or 'method: TERMS'.",
             panel=PREFERENCES,
         ),
     ] = None

@@ -16,13 +16,12 @@ from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Missing, Producer
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
-from aspectra.papers.paper import Paper
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.vectors import abstract_batches, abstract_vectors
-from aspectra.views.encoders.pooling import unit_rows
+from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.protocol import TERMS, ViewFacts
-from aspectra.views.storage.units import Units, paper_spans
+from aspectra.views.storage.units import Units
 from aspectra.views.terms.head import ASPECTS, head_of
 from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
 from aspectra.views.terms.view import build_terms
@@ -92,8 +91,7 @@ def write_terms(draft: Draft) -> None:
 def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) -> None:
     words = ViewFacts.words_of(TERMS).name
     vectors = f"{TERMS}@{encoder.name}"
-    matrix = draft.matrix(vectors, len(draft.ids) * len(ASPECTS), encoder.dimensions, np.float16)
-    spans = np.zeros((len(matrix), 3), np.int32)
+    matrix = draft.matrix(vectors, len(draft.ids) * len(ASPECTS), encoder.dimensions, np.int8)
 
     def papers() -> Iterator[PaperTerms]:
         values = draft.library.derived.required(producer)
@@ -102,8 +100,7 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
                 draft.progress("collecting terms of aspects", number, len(draft.ids))
             terms = PaperTerms.of(paper, value)
             rows = slice(number * len(ASPECTS), (number + 1) * len(ASPECTS))
-            matrix[rows] = terms.vectors
-            spans[rows] = _strongest(paper, terms)
+            matrix[rows] = narrowed(terms.vectors)
             yield terms
         draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
 
@@ -113,37 +110,22 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
     draft.views[words] = {**facts, "values": producer.version}
     offsets = np.arange(0, len(matrix) + 1, len(ASPECTS), dtype=np.int64)
     (draft.folder / TERMS).mkdir()
-    Units(offsets, spans).save(draft.folder / TERMS)
+    nowhere = (Units.field_code("abstract"), 0, 0)  # an aspect of a paper is no span of its text
+    Units(offsets, np.full((len(matrix), 3), nowhere, np.int32)).save(draft.folder / TERMS)
     draft.describe(vectors, spec, encoder, 0, units=TERMS)
 
 
-def _centre(vectors: NDArray[np.float16]) -> None:
-    """Take the mean of unit vectors away from each, in place; rows of zeros stay.
+def _centre(vectors: NDArray[np.int8]) -> None:
+    """Take the mean of vectors at length 1 away from each, in place; rows of zeros stay.
 
     What all methods (or problems, or outcomes) have in common tells no two apart.
     """
     total, count = np.zeros(vectors.shape[1], np.float32), _FEWEST
     for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK].astype(np.float32)
+        block = widen(vectors[start : start + _BLOCK])
         total += block.sum(axis=0)
         count += int(block.any(axis=1).sum())
     for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK].astype(np.float32)
+        block = widen(vectors[start : start + _BLOCK])
         known = block.any(axis=1)
-        vectors[start : start + _BLOCK][known] = unit_rows(block[known] - total / np.float32(count))
-
-
-def _strongest(paper: Paper, terms: PaperTerms) -> list[tuple[int, int, int]]:
-    """Per aspect (field, start, end) of the word that has the highest chance of it, in the stored text."""
-    _, inside, units = paper_spans(paper)
-    out = []
-    for column in range(len(ASPECTS)):
-        start, end = terms.spans[int(terms.chances[:, column].argmax())] if terms.spans else (0, 0)
-        found = (n for n, (low, high) in enumerate(inside) if low <= start and end <= high)
-        unit = next(found, None)
-        if unit is None:  # between the sentences that a source brings
-            out.append((Units.field_code("abstract"), 0, 0))
-            continue
-        shift = units[unit][1] - inside[unit][0]
-        out.append((Units.field_code(units[unit][0]), start + shift, end + shift))
-    return out
+        vectors[start : start + _BLOCK][known] = narrowed(block[known] - total / np.float32(count))

@@ -17,18 +17,20 @@ scale stays that of the similarity, and a sentence that probably has another rol
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
+from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.view import Floats, Metric, Positions
 
 __all__ = [
     "Matches",
     "check_groups",
     "max_sim",
+    "narrowed",
     "similarities",
     "single_match",
     "widen",
@@ -102,8 +104,19 @@ def _widen(half: NDArray[np.float16], into: NDArray[np.int32]) -> Floats:
     return values
 
 
-def widen(rows: NDArray[np.floating]) -> Floats:
-    """Rows as float32, whatever they are stored as; much quicker than numpy for finite float16."""
+def narrowed(rows: Floats) -> NDArray[np.int8]:
+    """Rows as int8, their largest component as 127: their directions, which :func:`widen` gives back."""
+    most = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    return np.rint(rows * (127 / np.where(most > 0, most, 1.0))).astype(np.int8)
+
+
+def widen(rows: NDArray[Any]) -> Floats:
+    """Rows as float32, whatever they are stored as; directions in int8 at length 1.
+
+    Much quicker than numpy for finite float16.
+    """
+    if rows.dtype == np.int8:
+        return unit_rows(rows.astype(np.float32))
     if rows.dtype != np.float16:
         return rows.astype(np.float32, copy=False)
     return _widen(rows, np.empty(rows.shape, dtype=np.int32))
@@ -129,7 +142,7 @@ def similarities(query: Floats, rows: NDArray[np.floating], metric: Metric = "co
     for start in range(0, count, _BLOCK):
         part = rows[start : start + _BLOCK]
         end = start + len(part)
-        block = _widen(part, buffer) if part.dtype == np.float16 else part.astype(np.float32, copy=False)
+        block = _widen(part, buffer) if part.dtype == np.float16 else widen(part)
         for first in range(0, len(query), step):  # the block stays in cache
             np.matmul(query[first : first + step], block.T, out=out[first : first + step, start:end])
         if metric == "l2":

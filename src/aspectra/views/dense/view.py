@@ -105,7 +105,7 @@ class DenseView(View):
         taken = weights > 0 if probe.matching else np.ones(len(units), np.bool_)
         return Asked(
             probe,
-            vectors=np.concatenate([rows.astype(np.float32, copy=False) for rows, _, _ in parts])[taken],
+            vectors=np.concatenate([widen(rows) for rows, _, _ in parts])[taken],
             weights=weights[taken],
             owners=np.repeat([number for _, number, _ in parts], [len(of) for _, _, of in parts])[taken],
             units=units[taken],
@@ -138,7 +138,7 @@ class DenseView(View):
         parts = [self.query(probe.text, probe.instruction).vector[None, :]] if probe.text.strip() else []
         source = self._source(probe)
         rows = [*parts, *(source.vectors_of(seed) for seed in probe.seeds)]
-        return np.concatenate(rows).astype(np.float32, copy=False)
+        return np.concatenate([widen(part) for part in rows])
 
     def _range_of(self, paper_id: str) -> tuple[int, int]:
         """(first, end) rows of a paper."""
@@ -198,7 +198,7 @@ class DenseView(View):
                 )
             weights *= self._role_weights(probe.roles)[rows]
         if focus is not None:
-            about = self.vectors[rows].astype(np.float32) @ focus
+            about = widen(self.vectors[rows]) @ focus
             weights *= 1.0 / (1.0 + np.exp((_ABOUT - about) / _ABOUT_WIDTH))
         return weights
 

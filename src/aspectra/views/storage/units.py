@@ -13,7 +13,7 @@ from aspectra.papers.text.sentences import abstract_sentences, lead_field
 from aspectra.views.storage.arrays import StoredArray, StoredFolder, save_array
 from aspectra.views.view import Floats, Pooling, Positions
 
-__all__ = ["Units", "paper_spans"]
+__all__ = ["EncodedText", "Units", "paper_spans"]
 
 _TITLE = -2
 _ABSTRACT = -1  # sections count from 0
@@ -119,16 +119,39 @@ def paper_spans(paper: Paper) -> tuple[str, list[tuple[int, int]], list[tuple[st
         The text (title, then the lead text); the character span in it of each unit; and each unit as
         (field, start, end) in the stored text: the title first, then each sentence.
     """
-    field, lead = lead_field(paper)
-    title = paper.title.strip()
-    joint = "" if not title or not lead else " " if title[-1] in ".?!。！？" else ". "
-    at = paper.title.find(title)
-    shift = len(title) + len(joint)
+    held = EncodedText.of(paper)
+    title = held.title
     spans, units = [], []
     if title:
+        at = paper.title.find(title)
         spans.append((0, len(title)))
         units.append(("title", at, at + len(title)))
     for sentence in abstract_sentences(paper):
-        spans.append((sentence.start + shift, sentence.end + shift))
-        units.append((field, sentence.start, sentence.end))
-    return title + joint + lead, spans, units
+        spans.append((sentence.start + held.shift, sentence.end + held.shift))
+        units.append((held.field, sentence.start, sentence.end))
+    return held.text, spans, units
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """What the abstract views encode of a paper: its title, then the lead text.
+
+    Attributes:
+        text: both.
+        title: without outer white space.
+        field: where the lead text stands in the paper.
+        shift: where it begins in the text.
+    """
+
+    text: str
+    title: str
+    field: str
+    shift: int
+
+    @classmethod
+    def of(cls, paper: Paper) -> EncodedText:
+        """Of a paper."""
+        field, lead = lead_field(paper)
+        title = paper.title.strip()
+        joint = "" if not title or not lead else " " if title[-1] in ".?!。！？" else ". "
+        return cls(title + joint + lead, title, field, len(title) + len(joint))

@@ -31,7 +31,8 @@ class TokenHead:
     Attributes:
         weights: (dimensions, classes) float32.
         bias: (classes,) float32.
-        labels: name of each class; those of :data:`ASPECTS` are among them.
+        labels: name of each class; those of :data:`ASPECTS` are among them, each once or several times: an
+            aspect may have one class for each kind of text that the head was trained on.
         encoder: fingerprint of the encoder whose states these are.
     """
 
@@ -66,7 +67,12 @@ class TokenHead:
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
-        return np.asarray(logits[:, [self.labels.index(aspect) for aspect in ASPECTS]], dtype=np.float32)
+        return np.asarray(logits @ self._classes, dtype=np.float32)
+
+    @cached_property
+    def _classes(self) -> Floats:
+        """(classes, aspects) 1 where a class is one of an aspect."""
+        return np.array([[label == aspect for aspect in ASPECTS] for label in self.labels], np.float32)
 
 
 @lru_cache(maxsize=1)

@@ -3,13 +3,14 @@
 Made in the forward pass that gives the abstract's vector, and stored in ``library.db`` under the hash of the
 text, the encoder's fingerprint and the head's hash. Words are those of
 :func:`~aspectra.views.text.tokens.word_spans` in the text of
-:func:`~aspectra.views.storage.units.paper_spans`; their places are found in the text again, not stored.
+:class:`~aspectra.views.storage.units.EncodedText`; their places are found in the text again, not stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,12 @@ from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.derived import Arrays, Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
+from aspectra.views.dense.matching import narrowed
 from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
 from aspectra.views.encoders.protocol import Encoder, Encoding, TokenEncoder, Vectors
-from aspectra.views.storage.units import paper_spans
+from aspectra.views.storage.units import EncodedText
 from aspectra.views.terms.head import ASPECTS, TokenHead, head_of
-from aspectra.views.text.tokens import word_spans
+from aspectra.views.text.tokens import plain_words, word_spans
 from aspectra.views.view import Floats
 
 __all__ = ["PaperTerms", "encode_with_terms", "term_values", "terms_of_paper"]
@@ -37,15 +39,15 @@ class PaperTerms:
 
     Attributes:
         text: title and abstract as they were encoded.
-        spans: (start, end) of each word in it.
+        words: of it, in order.
         chances: (words, aspects) float32 from 0 to 1, in steps of 1/255; 0 beyond what the encoder reads.
-        vectors: (aspects, dimensions) float16 at length 1; zeros where no word names the aspect.
+        vectors: (aspects, dimensions) float32 at length 1; zeros where no word names the aspect.
     """
 
     text: str
-    spans: list[tuple[int, int]]
+    words: list[str]
     chances: Floats
-    vectors: NDArray[np.float16]
+    vectors: Floats
 
     @classmethod
     def of(cls, paper: Paper, value: Arrays) -> PaperTerms:
@@ -54,23 +56,27 @@ class PaperTerms:
         Raises:
             LibraryCorrupt: they do not fit each other.
         """
-        text = paper_spans(paper)[0]
-        spans = word_spans(text)
+        text = EncodedText.of(paper).text
+        words = plain_words(text)
         chances, vectors = value
-        if chances.shape != (len(spans), len(ASPECTS)):
+        if chances.shape != (len(words), len(ASPECTS)):
             raise LibraryCorrupt(
                 f"the stored terms of {paper.id!r} do not fit its text", hint="aspectra index --rebuild"
             )
-        return cls(text, spans, chances.astype(np.float32) / np.float32(255), vectors)
+        return cls(text, words, chances.astype(np.float32) / np.float32(255), _widened(vectors))
 
-    @property
-    def words(self) -> list[str]:
-        """The words, in order."""
-        return [self.text[start:end] for start, end in self.spans]
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """(start, end) of each word in the text."""
+        return word_spans(self.text)
 
 
 def term_values(encoder: Encoder) -> Producer | None:
-    """Values: (words, aspects) uint8 chances times 255, (aspects, dimensions) float16. None: no head fits."""
+    """Values: (words, aspects) uint8 chances times 255, (aspects, dimensions) uint8 directions.
+
+    None where no head fits the encoder. A direction is a vector whose largest component became 127, plus 128:
+    the cosine of two moves by some 1e-3, and they take half the space of float16.
+    """
     head = head_of(encoder)
     return None if head is None else Producer("terms", f"{_VERSION}.{head.hash} {encoder.fingerprint}")
 
@@ -104,7 +110,11 @@ def _value(head: TokenHead, text: str, states: Vectors, offsets: NDArray[np.int6
     of_words = mean_of_spans(chances, offsets, words)
     vectors = unit_rows(chances.T @ states)
     vectors[chances.max(axis=0, initial=0.0) < _LEAST] = 0.0
-    return [np.rint(of_words * 255).astype(np.uint8), vectors.astype(np.float16)]
+    return [np.rint(of_words * 255).astype(np.uint8), (narrowed(vectors) + np.int16(128)).astype(np.uint8)]
+
+
+def _widened(directions: NDArray[np.uint8]) -> Floats:
+    return unit_rows(directions.astype(np.float32) - np.float32(128))
 
 
 def terms_of_paper(library: Store, version: str, paper_id: str) -> PaperTerms | None:

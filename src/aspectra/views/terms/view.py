@@ -56,9 +56,13 @@ def stem_counts(
         for stem in stems(word):
             owners.append(numbers.setdefault(stem, len(numbers)))
             rows.append(row)
-    counts = np.zeros((len(numbers), len(ASPECTS)))
-    np.add.at(counts, np.array(owners, np.int64), terms.chances[rows])
-    return list(numbers), counts
+    return list(numbers), _sums(np.array(owners, np.int64), terms.chances[rows], len(numbers))
+
+
+def _sums(owners: NDArray[np.integer], chances: Floats, count: int) -> NDArray[np.float64]:
+    """(count, aspects) sums of the rows of chances that have the same owner."""
+    columns = [np.bincount(owners, chances[:, column], count) for column in range(len(ASPECTS))]
+    return np.stack(columns, axis=1)
 
 
 def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder: Path) -> dict[str, Any]:
@@ -69,29 +73,41 @@ def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder:
         settings: those of all views of words. The variant is always that of Lucene.
         folder: is made; has the view's name.
     """
-    stems = word_stems(Tokeniser(settings.tokens))
+    tokeniser = Tokeniser(settings.tokens)
     vocabulary: dict[str, int] = {}
-    frequency: Counter[str] = Counter()
+    known: dict[str, tuple[int, ...]] = {}  # word -> numbers of its stems
     numbers: list[NDArray[np.int32]] = []
-    counts: list[NDArray[np.float32]] = []
+    counts: list[Floats] = []
+    held: list[NDArray[np.int32]] = []  # all stems of each paper, also those that count nothing
     for paper in papers:
-        found, table = stem_counts(paper, stems)
-        frequency.update(found)
+        owners: list[int] = []
+        rows: list[int] = []
+        for row, word in enumerate(paper.words):
+            found = known.get(word)
+            if found is None:
+                stems = tokeniser.words(word)
+                found = known[word] = tuple(vocabulary.setdefault(s, len(vocabulary)) for s in stems)
+            for number in found:
+                owners.append(number)
+                rows.append(row)
+        different, place = np.unique(np.array(owners, np.int32), return_inverse=True)
+        table = _sums(place, paper.chances[rows], len(different))
         table[table < _LEAST] = 0.0
         kept = np.flatnonzero(table.any(axis=1))
-        held = [vocabulary.setdefault(found[n], len(vocabulary)) for n in kept]
-        numbers.append(np.array(held, np.int32))
+        held.append(different)
+        numbers.append(different[kept])
         counts.append(table[kept].astype(np.float32))
     total = len(numbers)
+    often = np.bincount(np.concatenate([np.zeros(0, np.int32), *held]), minlength=len(vocabulary))
     folder.mkdir(parents=True, exist_ok=True)
-    statistics = Statistics(total, 0, frequency)
+    statistics = Statistics(total, 0, dict(zip(vocabulary, often.tolist(), strict=True)))
     statistics.save(folder, vocabulary)
     data, documents, pointers = _weights(numbers, counts, statistics, vocabulary, settings)
     save_array(folder / "data.csc.index.npy", data)
     save_array(folder / "indices.csc.index.npy", documents)
     save_array(folder / "indptr.csc.index.npy", pointers)
     save_json(folder / "vocab.index.json", vocabulary)
-    save_json(folder / "params.index.json", {"num_docs": total * len(ASPECTS)})
+    save_json(folder / "params.index.json", {"num_docs": total})
     return {"kind": "terms", "folder": folder.name, "words": len(vocabulary)}
 
 
@@ -102,10 +118,10 @@ def _weights(
     vocabulary: dict[str, int],
     settings: LexicalSettings,
 ) -> tuple[Floats, NDArray[np.int32], NDArray[np.int64]]:
-    """BM25 weights, the document of each, and (words + 1,) where each word's begin.
+    """BM25 weights, the paper of each, and (aspects * words + 1,) where those of each word begin.
 
-    Document ``3 * paper + aspect``; its length is the sum of its counts, and the mean length is that of the
-    documents of its aspect that are not empty.
+    A word is another one in each aspect: number ``aspect * words + word``. The length of a paper in an aspect
+    is the sum of its counts, and the mean length is that of the papers that name anything there.
     """
     words = np.concatenate([np.zeros(0, np.int32), *numbers])
     table = np.concatenate([np.zeros((0, len(ASPECTS)), np.float32), *counts])
@@ -120,10 +136,11 @@ def _weights(
     value = table[rows, columns].astype(np.float64)
     damped = settings.k1 * (1.0 - settings.b + settings.b * relative[papers[rows], columns])
     weight = rarity[words[rows]] * value * (settings.k1 + 1.0) / (value + damped)
-    order = np.argsort(words[rows], kind="stable")
-    pointers = np.concatenate(([0], np.cumsum(np.bincount(words[rows], minlength=len(vocabulary)))))
-    documents = (papers[rows] * len(ASPECTS) + columns).astype(np.int32)
-    return weight[order].astype(np.float32), documents[order], pointers.astype(np.int64)
+    numbered = columns * len(vocabulary) + words[rows]
+    order = np.argsort(numbered, kind="stable")
+    sizes = np.bincount(numbered, minlength=len(ASPECTS) * len(vocabulary))
+    pointers = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return weight[order].astype(np.float32), papers[rows][order], pointers
 
 
 def word_stems(tokeniser: Tokeniser) -> Callable[[str], tuple[str, ...]]:
@@ -194,7 +211,6 @@ class TermView(LexicalView):
                 if count >= _LEAST and word in self._vocabulary:
                     number = self._vocabulary[word]
                     strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
-        cells = self._weights.scores(list(strengths), list(strengths.values()))
-        by_aspect = cells.reshape(self._papers, len(ASPECTS))[:, aspect_columns(asked.probe.roles)]
-        scores: Floats = by_aspect.sum(axis=1)
-        return scores
+        columns = aspect_columns(asked.probe.roles)
+        terms = [column * len(self._vocabulary) + number for column in columns for number in strengths]
+        return self._weights.scores(terms, [*strengths.values()] * len(columns))

@@ -12,7 +12,7 @@ import Stemmer
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 
-__all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser", "word_spans"]
+__all__ = ["METHODS", "LexicalSettings", "TokenSettings", "Tokeniser", "plain_words", "word_spans"]
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 
@@ -74,8 +74,17 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
     return Stemmer.Stemmer(language, 200_000)
 
 
+def plain_words(text: str) -> list[str]:
+    """The words of a text as they stand there, in order; a run of Han, kana or hangul is one.
+
+    >>> plain_words("Re-ranking, 汉语词")
+    ['Re', 'ranking', '汉语词']
+    """
+    return _WORD.findall(text)
+
+
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each word, in order; a run of Han, kana or hangul is one.
+    """(start, end) of each of :func:`plain_words`.
 
     >>> word_spans("Re-ranking, 汉语词")
     [(0, 2), (3, 10), (12, 15)]
