@@ -21,13 +21,18 @@ from fake_encoder import FakeEncoder
 
 # Attribute -> values that mean something, and values that mean nothing.
 VALUES: dict[str, tuple[list[str], list[str]]] = {
-    "audience": (["lay", "expert", "student"], ["", "5"]),
+    "artifacts": (["code", "data", "weights"], ["", "5", "coffee"]),
+    "audience": (["lay", "expert", "student", "practitioner"], ["", "5"]),
     "author": (["Lovelace", "Ada Lovelace", "Lovelace, Ada", "Nobody Known"], ["", " ", "!!"]),
     "format": (["code", "qa", "manual", "prose", "list"], ["", "5"]),
     "keyword": (["owl", "Owls", "--all", "C++", "barn owl", "老鼠", "BERT", "of"], ["", " ", "++"]),
-    "kind": (["survey", "method", "dataset", "theory", "evaluation", "position"], ["", "5"]),
+    "kind": (["survey", "method", "dataset", "theory", "rct", "case study", "in vivo"], ["", "5", "RCT2"]),
     "language": (["en", "zh", "zh-Hant", "pt-BR", "sw"], ["", "E", "Chinese language", "12"]),
-    "length": (["sentence", "paragraph", "article", "<=200 words", ">=1 minute"], ["", "5", "<=long"]),
+    "length": (
+        ["sentence", "paragraph", "article", "<=200 words", ">=1 minute", "<=8 pages", "short", "long"],
+        ["", "5", "<=long"],
+    ),
+    "sample": ([">200", "<=50", "100", "100..500"], ["", "many", "500..100", ">", "-5"]),
     "source": (["blog", "forum", "news", "scholarly", "name:Owl Weekly"], ["", "5"]),
     "venue": (["Birds", "ACL", "*ir*", "Nowhere"], ["", " ", "!!"]),
     "year": ([">=2020", "<=2019", "2018..2021", "2021"], ["", "recent", "2021..2019", ">=21"]),

@@ -1,6 +1,8 @@
-"""Conditions on sample."""
+"""Conditions on sample: how many participants a study has, as in ``>200``, ``<=50`` or ``100..500``."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from aspectra.views.view import Floats, Positions
 
 __all__: list[str] = []
 
+_VALUE = re.compile(r"(<=|>=|<|>)\s*(\d{1,9})|(\d{1,9})(?:\s*\.\.\s*(\d{1,9}))?")
+
 
 class SampleAttribute(Attribute):
     """See the module."""
@@ -18,13 +22,16 @@ class SampleAttribute(Attribute):
     name = "sample"
 
     def check(self, value: str) -> None:
-        """Refuse an empty value.
+        """Refuse what is neither a number, a bound nor a range.
 
         Raises:
-            UsageError: always then.
+            UsageError: with the forms there are, or the range is empty.
         """
-        if not value:
-            raise UsageError("the value of sample is empty")
+        found = _VALUE.fullmatch(value.strip())
+        if found is None:
+            raise UsageError(f"{value!r} is no sample size", why="write >200, <=50, 100 or 100..500")
+        if found[4] and int(found[4]) < int(found[3]):
+            raise UsageError(f"{value!r} is no sample size", why="its second number is the smaller one")
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) NaN: nothing is known yet."""

@@ -23,19 +23,20 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["ARTICLE_EDGE", "WORDS_PER_MINUTE", "LengthAttribute"]
+__all__ = ["ARTICLE_EDGE", "WORDS_PER_MINUTE", "WORDS_PER_PAGE", "LengthAttribute"]
 
 WORDS_PER_MINUTE = 230
+WORDS_PER_PAGE = 500
 ARTICLE_EDGE = float(np.sqrt(150 * 220))  # words
 _SENTENCE_WORDS = 60  # longer than hardly any sentence: beyond it, unpunctuated text
 _SENTENCE_EDGE = float(np.sqrt(1 * 2))  # sentences
 _CLASS_SOFTNESS = 2 / 3  # octaves of length for one unit of log-odds
 _NUMBER_SOFTNESS = 0.3
 
-_CLASSES = ("sentence", "paragraph", "article")
+_CLASSES = ("sentence", "paragraph", "article", "short", "long")
 _BOUND = re.compile(
     r"(<=|>=)\s*(?:(sentence|paragraph|article)|"
-    r"(\d+(?:\.\d+)?)\s*(word|character|sentence|paragraph|minute)s?)"
+    r"(\d+(?:\.\d+)?)\s*(word|character|sentence|paragraph|minute|page)s?)"
 )
 
 
@@ -57,8 +58,8 @@ class _Value:
         if found is None or (found[3] and not 0 < float(found[3]) < 1e12):
             raise UsageError(
                 f"{value!r} is no length",
-                why="known: sentence, paragraph, article, <=paragraph, >=paragraph, and <= or >= with a "
-                "number of words, characters, sentences, paragraphs or minutes, as in: <=200 words",
+                why="known: sentence, paragraph, article, short, long, <=paragraph, >=paragraph, and <= or "
+                ">= with a number of words, characters, sentences, paragraphs, minutes or pages: <=8 pages",
             )
         return cls(found[1], found[2] or "", float(found[3] or 0), found[4] or "")
 
@@ -77,6 +78,8 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
     if value.unit:
         if value.unit == "minute":
             counts, bound = column("words"), value.number * WORDS_PER_MINUTE
+        elif value.unit == "page":
+            counts, bound = column("words"), value.number * WORDS_PER_PAGE
         else:
             counts, bound = column(value.unit + "s"), value.number
         if value.sign == "<=":
@@ -100,6 +103,8 @@ def _grades(value: _Value, lens: LensValues, papers: Positions) -> Floats:
         ("", "article"): 1 - short,
         ("<=", "article"): everything,
         (">=", "article"): 1 - short,
+        ("", "short"): short,
+        ("", "long"): 1 - short,
     }
     return np.asarray(grades[value.sign, value.group], np.float32)
 
