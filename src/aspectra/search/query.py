@@ -17,6 +17,7 @@ __all__ = [
     "MOST_PAPERS",
     "MOST_SEEDS",
     "Query",
+    "Unread",
     "Versions",
 ]
 
@@ -31,6 +32,18 @@ MOST_EVIDENCE = 100
 _MOST_ASPECTS = 8  # same and different together: each is up to four probes
 _MOST_LENSES = 16
 LONGEST_ASPECT = 2000  # characters
+
+
+class Unread(Value, frozen=True):
+    """Words of a query that ask something of papers and are not applied.
+
+    Attributes:
+        words: as typed.
+        why: the reason, in a few words.
+    """
+
+    words: str
+    why: str = ""
 
 
 class Query(Value, frozen=True):

@@ -1,0 +1,253 @@
+"""What a limiter says: the sign of a piece, the values in it, and the words that no table has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from aspectra.search.instructions.lexicon import Mark, word_sets
+from aspectra.search.instructions.pieces import Piece, is_rule
+
+__all__ = ["FACTS", "FREE", "Request", "Sign", "free_requests", "phrases", "requests_of", "sign_of", "valid"]
+
+# Facts of the record: hard where they are stated plainly.
+FACTS = frozenset("year venue author affiliation publisher cites".split())
+# Attributes that free words can be.
+FREE = frozenset("topic method population reports keyword".split())
+_WEB = frozenset("source format length audience".split())
+_WORDS = word_sets("meaning")
+_OR, _AND, _INTO, _IN = _WORDS["or"], _WORDS["and"], _WORDS["into"], _WORDS["in"]
+_METHOD = _WORDS["method"]
+_AFTER = _WORDS["after"]
+_FEW = 3  # words on either side of an "and" that joins two denials
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One value that papers should have, or not.
+
+    Attributes:
+        attribute, value: as in a condition; ``aspect`` for an aspect.
+        relation: ``require``, ``exclude``, ``prefer``, ``avoid``; ``same`` or ``different`` for an aspect.
+        start, end: the words that it was read from.
+        hard: whether it is a fact of the record or a number, and so hard where it is stated plainly.
+        opposite: what a denied bound leaves, or "".
+        unless: (attribute, value) of what is exempt.
+    """
+
+    attribute: str
+    value: str
+    relation: str
+    start: int
+    end: int
+    hard: bool = False
+    opposite: str = ""
+    unless: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How a piece means what it says.
+
+    Attributes:
+        rules: the marks that say so.
+        place: ``lead``, ``post`` (behind what it rules) or "" where it has none of its own.
+    """
+
+    rules: tuple[Mark, ...] = ()
+    place: str = ""
+
+    @property
+    def cats(self) -> frozenset[str]:
+        """Their categories."""
+        return frozenset(mark.cat for mark in self.rules)
+
+    @property
+    def negative(self) -> bool:
+        """Whether an odd number of them denies."""
+        return sum(mark.cat == "neg" for mark in self.rules) % 2 == 1
+
+    @property
+    def strong(self) -> bool:
+        """Whether what they say filters: a hard word or a strong denial, and no softener."""
+        return self.relation(hard=False) in ("require", "exclude")
+
+    def relation(self, *, hard: bool) -> str:
+        """The relation of a value; ``hard``: of one that is hard where it is stated plainly."""
+        denials = [mark.sub for mark in self.rules if mark.cat == "neg"]
+        soft = any(mark.cat == "soft" or "soft" in mark.flags for mark in self.rules)
+        if len(denials) % 2:
+            if soft or ("avoid" in denials and "strong" not in denials):
+                return "avoid"
+            return "exclude" if "strong" in denials or hard or "hard" in self.cats else "avoid"
+        if soft:
+            return "prefer"
+        return "require" if hard or denials or "hard" in self.cats else "prefer"
+
+
+def sign_of(piece: Piece) -> Sign:
+    """The sign of a piece: rules before its content, or else behind all of it."""
+    rules = [m for m in piece.marks if is_rule(m) and m.cat != "wish"]
+    if not rules:
+        return Sign()
+    first = piece.marks.index(rules[0])
+    if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
+        return Sign(tuple(rules), "lead")
+    last = piece.marks.index(rules[-1])
+    if not any(m.free or m.carries for m in piece.marks[last + 1 :]):
+        behind: list[Mark] = []
+        for mark in reversed(piece.marks):
+            if is_rule(mark):
+                behind.append(mark)
+            elif mark.free or mark.carries:
+                break
+        return Sign(tuple(behind), "post")
+    return Sign()
+
+
+def _modifies(piece: Piece, at: int) -> bool:
+    """Whether a value stands before a word of no table that it belongs to: *German tweets*."""
+    mark = piece.marks[at]
+    if at + 1 >= len(piece.marks):
+        return False
+    after = piece.marks[at + 1]
+    near = after.start - mark.end <= 1 and not re.match("[\u3400-\u9fff]", after.low)
+    return after.free and near and mark.cat == "value" and not mark.low.startswith(("with ", "that "))
+
+
+def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
+    """Whether a mark that carries a value means it here.
+
+    Args:
+        piece: the piece.
+        at: number of the mark.
+        signed: whether the piece has a sign.
+        company: whether something else says that documents are meant.
+    """
+    mark = piece.marks[at]
+    if mark.tied and not (at and "prefix" in piece.marks[at - 1].flags):
+        return False
+    if at + 1 < len(piece.marks) and piece.marks[at + 1].tied and piece.marks[at + 1].free:
+        return False
+    if _modifies(piece, at):
+        return False
+    if "adj" in mark.flags and not (mark.flags & {"sure", "of"}):
+        behind = [m for m in piece.marks[at + 1 :] if m.cat not in ("func", "polite")]
+        if behind and (behind[0].free or behind[0].cat == "cue"):
+            return False
+        if piece.marks[at + 1 :] and not behind and piece.marks[at + 1].low in _INTO:
+            return False
+    if "bare" in mark.flags:
+        return signed
+    if not mark.sure:
+        return signed or company
+    return True
+
+
+def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Request]:
+    """The requests of a piece that tables and recognisers read, under its sign."""
+    out: list[Request] = []
+    for at, mark in enumerate(piece.marks):
+        if not mark.carries or not valid(piece, at, signed=bool(sign.rules), company=company):
+            continue
+        if mark.attribute == "aspect":
+            same = (mark.sub == "same") != sign.negative
+            out.append(Request("aspect", mark.values[0], "same" if same else "different", mark.start, mark.end))
+            continue
+        number = mark.cat == "bound" and "vague" not in mark.flags
+        hard = mark.attribute in FACTS or number
+        relation = sign.relation(hard=hard)
+        values = mark.values
+        if mark.opposite and sign.negative:
+            values = (mark.opposite,)
+            relation = "prefer" if relation == "avoid" else "require"
+            if "vague" in mark.flags:
+                relation = "prefer"
+        out += [Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values]
+    return out
+
+
+def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
+    """(first, last) marks of each run of words that no table has; inner marks of any kind belong to it."""
+    taken = {request.start for request in used}
+    out: list[tuple[int, int]] = []
+    start = last = -1
+    for at, mark in enumerate(piece.marks):
+        part = mark.free or (mark.carries and mark.start not in taken)
+        if (mark.carries and mark.start in taken) or is_rule(mark) or mark.low in _OR:
+            if start >= 0:
+                out.append((start, last + 1))
+            start = -1
+        elif part:
+            start, last = (at, at) if start < 0 else (start, at)
+    if start >= 0:
+        out.append((start, last + 1))
+    return [(a, b) for a, b in out if any(m.free or m.carries for m in piece.marks[a:b])]
+
+
+def _attribute(piece: Piece, first: int, sign: Sign) -> str:
+    """What free words are about, by the words before them."""
+    for mark in reversed(piece.marks[:first]):
+        if mark.cat == "cue":
+            return mark.sub
+        if mark.cat == "lead":
+            return "topic"
+        if mark.low in _METHOD:
+            return "method"
+        if mark.low in _IN:
+            return "population"
+    if any(mark.low in _METHOD for mark in sign.rules):
+        return "method"
+    return "topic"
+
+
+def _joined(piece: Piece, first: int, last: int, sign: Sign) -> Iterator[tuple[int, int]]:
+    """Parts of a phrase that are denied one by one: *surveys and position statements*."""
+    if sign.negative:
+        for at in range(first + 1, last - 1):
+            if piece.marks[at].low in _AND and at - first <= _FEW and last - at - 1 <= _FEW:
+                yield first, at
+                yield at + 1, last
+                return
+    yield first, last
+
+
+def free_requests(text: str, piece: Piece, used: Sequence[Request], sign: Sign) -> list[Request]:
+    """Requests in words that no table has, of a piece with a sign."""
+    relation = sign.relation(hard=False)
+    out: list[Request] = []
+    for first, last in phrases(piece, used):
+        for a, b in _joined(piece, first, last, sign):
+            start, end = piece.marks[a].start, piece.marks[b - 1].end
+            value = text[start:end].strip(" \"'“”‘’«»„")
+            attribute = "keyword" if b - a == 1 and piece.marks[a].cat == "quote" else _attribute(piece, first, sign)
+            if value:
+                out.append(Request(attribute, value, relation, start, end))
+    return out
+
+
+def soften(request: Request) -> Request:
+    """The same request as a preference."""
+    soft = {"require": "prefer", "exclude": "avoid"}
+    return replace(request, relation=soft.get(request.relation, request.relation))
+
+
+def is_event(piece: Piece) -> bool:
+    """Whether a piece gives a time by an event: *published after the GDPR*."""
+    content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]
+    return bool(content) and content[0].low in _AFTER and not piece.carries
+
+
+def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
+    """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
+    if not sign.negative or sign.place != "lead":
+        return False
+    kinds = [r for r in used if r.attribute not in _WEB and not r.opposite]
+    if not kinds:
+        return False
+    if any(r.attribute in ("year", "citations", "sample") for r in used):
+        return True
+    behind = [m for m in piece.marks if m.start >= kinds[0].end]
+    joined = any(m.low in _WORDS["qualifies"] for m in behind)
+    return joined and bool([p for p in phrases(piece, used) if piece.marks[p[0]].start > kinds[0].start])

@@ -1,0 +1,203 @@
+"""Pieces in the light of each other: lists, exceptions, corrections, permission, contradictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aspectra.search.instructions.lexicon import Mark, word_sets
+from aspectra.search.instructions.meaning import FREE, Request, Sign, free_requests, phrases, requests_of, soften
+from aspectra.search.instructions.pieces import Piece
+
+__all__ = ["Read", "contradicting", "correct", "exempt", "is_header", "permit"]
+
+_WORDS = word_sets("settling")
+_AGE = _WORDS["age"]
+_IF = _WORDS["if"]
+_NUMBER = re.compile(r"\d{4}")
+_INTERVAL = re.compile(r"(>=|<=)?(\d{4})(?:\.\.(\d{4}))?")
+# Values of one attribute that no paper has together.
+_APART = (("status", "preprint", "peer-reviewed"), ("status", "preprint", "journal"), ("length", "short", "long"))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a piece came to.
+
+    Attributes:
+        piece: it.
+        role: ``request``, ``subject``, ``unread``, ``chatter``, ``permission``, ``exception`` or ``fix``.
+        sign: its sign.
+        requests: what was read.
+        subject: (start, end) of what is searched for, or None.
+        why: where it was not read, the reason.
+        lost: (start, end, why) of parts that were not read beside those that were.
+    """
+
+    piece: Piece
+    role: str
+    sign: Sign = Sign()
+    requests: tuple[Request, ...] = ()
+    subject: tuple[int, int] | None = None
+    why: str = ""
+    lost: tuple[tuple[int, int, str], ...] = ()
+
+
+def _host(reads: Sequence[Read], at: int, *, across: bool) -> int:
+    """Number of the read that an exception belongs to, or -1: the nearest with requests before it.
+
+    Args:
+        reads: all.
+        at: number of the exception.
+        across: whether it may stand in the sentence before.
+    """
+    sentence = reads[at].piece.sentence
+    for n in range(at - 1, -1, -1):
+        there = reads[n].piece.sentence
+        if there < sentence - across:
+            return -1
+        if any(r.attribute != "aspect" for r in reads[n].requests):
+            return n
+    return -1
+
+
+def _chatter(read: Read) -> Read:
+    return replace(read, role="chatter", requests=(), lost=(), subject=None)
+
+
+def _plainly(read: Read) -> Piece:
+    """The piece without its rules."""
+    marks = tuple(m for m in read.piece.marks if m.cat not in ("except", "perm", "neg", "hard", "soft", "fix", "but"))
+    return replace(read.piece, marks=marks or read.piece.marks[-1:])
+
+
+def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> None:
+    """Bind an exception to its condition: as ``unless``, or the condition softens and the words are unread."""
+    read = reads[at]
+    host = _host(reads, at, across=across)
+    if host < 0:
+        return
+    piece = _plainly(read)
+    values = requests_of(piece, Sign(), company=True)
+    words = phrases(piece, values)
+    open_host = [r for r in reads[host].requests if r.attribute in FREE]
+    if words and not values and open_host:
+        values = [replace(r, attribute=open_host[0].attribute) for r in free_requests(text, piece, (), Sign())]
+        words = []
+    pairs = tuple((r.attribute, r.value) for r in values if r.attribute != "aspect")
+    narrower = any(
+        r.attribute == v and r.value == w for r in reads[host].requests for v, w in pairs if r.relation in ("exclude", "avoid")
+    )
+    if pairs and not words and not narrower:
+        kept = tuple(replace(r, unless=(*r.unless, *pairs)) for r in reads[host].requests)
+        reads[host] = replace(reads[host], requests=kept)
+        reads[at] = _chatter(read)
+        return
+    reads[host] = replace(reads[host], requests=tuple(soften(r) for r in reads[host].requests))
+    reads[at] = replace(read, role="unread", requests=(), subject=None, why="an exception that was not read in full")
+
+
+def _bare(words: str) -> str:
+    return re.sub(r"(?:ies|es|s|e|y)$", "", words)
+
+
+def permit(text: str, reads: list[Read], at: int) -> None:
+    """Settle a permission: it undoes a denial of the same, is an exception to what stands before, or nothing."""
+    read = reads[at]
+    piece = _plainly(read)
+    values = requests_of(piece, Sign(), company=True)
+    near = at > 0 and (
+        read.piece.sentence == reads[at - 1].piece.sentence or reads[at - 1].role == "fix" or at == 1 or read.sign.place == "post"
+    )
+    host = _host(reads, at, across=True) if near else -1
+    fixed = at > 0 and (reads[at - 1].role == "fix" or any(m.cat == "fix" for m in read.piece.marks))
+    if host < 0:
+        reads[at] = _chatter(read)
+        return
+    said = {(r.attribute, r.value): _bare(text[r.start : r.end].lower()) for r in reads[host].requests}
+    undone = [
+        v for v in values if said.get((v.attribute, v.value)) == _bare(text[v.start : v.end].lower())
+    ]
+    same_attribute = any(v.attribute == r.attribute for v in values for r in reads[host].requests)
+    if undone or (fixed and values):
+        reads[host], reads[at] = _chatter(reads[host]), _chatter(read)
+        return
+    lows = {m.low for m in read.piece.marks} | {w for m in read.piece.marks for w in m.low.split()}
+    aged = bool(lows & _AGE) and any(r.attribute == "year" for r in reads[host].requests)
+    if any(r.relation in ("require", "exclude") for r in reads[host].requests) and (
+        same_attribute or aged or (lows & _IF and values)
+    ):
+        exempt(text, reads, at, across=True)
+        return
+    reads[at] = _chatter(read)
+
+
+def correct(reads: list[Read], at: int) -> None:
+    """Take back what stands before a correction, where something stands behind it."""
+    after = next((n for n in range(at, len(reads)) if reads[n].requests), -1)
+    before = _host(reads, at, across=True)
+    if before < 0 or after < 0:
+        return
+    new = reads[after].requests
+    taken = {r.attribute for r in new}
+    old = reads[before].requests
+    kept = [r for r in old if r.attribute not in taken]
+    if len(kept) == len(old) and not (FREE & taken and any(r.attribute in FREE for r in old)):
+        return
+    changed: list[Request] = []
+    for request in new:
+        model = next((r for r in old if r.attribute == "year" == request.attribute and r.value[0] in "<>"), None)
+        if model and _NUMBER.fullmatch(request.value):
+            changed.append(replace(model, value=model.value[:2] + request.value, start=request.start, end=request.end))
+        else:
+            changed.append(request)
+    reads[after] = replace(reads[after], requests=tuple(changed))
+    reads[before] = replace(reads[before], requests=tuple(kept))
+    if not kept:
+        subject = reads[before].subject
+        reads[before] = replace(reads[before], role="subject" if subject else "chatter", lost=())
+
+
+def _years(request: Request) -> tuple[int, int] | None:
+    found = _INTERVAL.fullmatch(request.value)
+    if found is None:
+        return None
+    low = int(found[2])
+    high = int(found[3] or low)
+    return {">=": (low, 9999), "<=": (0, low)}.get(found[1] or "", (low, high))
+
+
+def contradicting(requests: Sequence[Request]) -> list[Request]:
+    """Requests that no paper can meet together."""
+    out: list[Request] = []
+    wanted = [r for r in requests if r.relation in ("require", "prefer")]
+    for n, a in enumerate(requests):
+        for b in requests[n + 1 :]:
+            if a.attribute == b.attribute != "aspect" and a.value == b.value and not (a.unless or b.unless):
+                positive = {r.relation in ("require", "prefer") for r in (a, b)}
+                if len(positive) == 2:
+                    out += [a, b]
+            pair = (a.attribute, *sorted((a.value, b.value)))
+            if a.attribute == b.attribute and a in wanted and b in wanted and "require" in (a.relation, b.relation):
+                if pair in [(x, *sorted((y, z))) for x, y, z in _APART]:
+                    out += [a, b]
+                if a.attribute == "year" and (i := _years(a)) and (j := _years(b)):
+                    sides = {a.value[0] in "<>", b.value[0] in "<>"}
+                    if sides != {False} and max(i[0], j[0]) > min(i[1], j[1]):
+                        out += [a, b]
+    lengths = [r for r in wanted if r.attribute == "length"]
+    short = [r for r in lengths if r.value in ("short", "sentence", "<=paragraph")]
+    for request in lengths:
+        pages = re.fullmatch(r">=(\d+) (pages|words)", request.value)
+        if short and pages and int(pages[1]) * (500 if pages[2] == "pages" else 1) > 5000:
+            out += [request, *short]
+    return list(dict.fromkeys(out))
+
+
+def is_header(marks: Sequence[Mark]) -> str:
+    """``require`` or ``exclude`` where a piece is a heading of criteria, or ""."""
+    words = " ".join(m.low for m in marks).split()
+    if not 0 < len(words) <= 3 or not set(words) <= _WORDS["header"]:
+        return ""
+    return "exclude" if set(words) & _WORDS["out"] else "require" if set(words) & _WORDS["inside"] else ""
