@@ -60,6 +60,12 @@ def read_aspect(
             end = start + noun[0]
             aspect = text[tokens[start].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
             return AspectWish(aspect, same, not paired, end)
+        for ahead in (1, 2):  # "the same clinical question"
+            inner = tokens[start : start + ahead]
+            if start + ahead < len(tokens) and all(t.kind == "word" and not main.knows(t.low, context) for t in inner):
+                noun = _find(context, tokens, start + ahead, "aspect")
+                if noun and noun[2] != "free":
+                    return AspectWish(noun[2], same, not paired, start + ahead + noun[0])
         if paired:
             return None
         end = start

@@ -18,7 +18,7 @@ from aspectra.search.instructions.meaning import (
     requests_of,
     sign_of,
 )
-from aspectra.search.instructions.pieces import Piece
+from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.settling import Read, correct, exempt, is_header, permit
 from aspectra.search.instructions.subjects import subject_of
 
@@ -43,7 +43,7 @@ def _pseudo(cat: str, sub: str = "") -> Sign:
 
 def _amount(piece: Piece) -> bool:
     """Whether free words are about an amount: *more than one GPU*."""
-    return any(_DIGIT.search(m.low) for m in piece.marks if m.free) or any(m.low in _WORDS["amount"] for m in piece.marks)
+    return any(_DIGIT.search(m.low) for m in piece.marks if m.free) or any(m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m))
 
 
 def _tastes(piece: Piece) -> tuple[tuple[int, int, str], ...]:
@@ -108,6 +108,8 @@ def _unsigned_question(text: str, piece: Piece, number: int, alone: bool) -> Rea
         return Read(piece, "unread", why=_TASTE)
     if number and is_event(piece) and not piece.carries and first_free.low not in _WORDS["during"] and len(marks) < _LIST:
         return Read(piece, "unread", why=_EVENT)
+    if first_free.low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
+        return Read(piece, "unread", why=_TASTE)
     if not piece.free:
         values = requests_of(piece, Sign(), company=company)
         left = [m for m in marks if m.carries and m.start not in {r.start for r in values}]
@@ -136,7 +138,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     cued = any(m.cat in ("lead", "cue") for m in piece.marks)
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
-        lost = () if cued else tuple((piece.marks[a].start, piece.marks[b - 1].end, _UNKNOWN) for a, b in free)
+        lost = () if cued or values[0].attribute == "audience" else tuple((piece.marks[a].start, piece.marks[b - 1].end, _UNKNOWN) for a, b in free)
         if any(r.attribute == "aspect" for r in values):
             more, lost = [], ()
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *_tastes(piece)))
@@ -226,6 +228,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if number and "except" in sign.cats:
             reads.append(Read(piece, "exception", sign))
             continue
+        if sign.place == "inner" and not (number and reads[-1].requests and piece.carries):
+            sign = Sign()
         if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
             reads.append(Read(piece, "permission", sign))
             continue

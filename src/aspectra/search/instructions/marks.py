@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
@@ -87,6 +88,11 @@ def _asked(marks: list[Mark]) -> str:
     return last.cat if last else ""
 
 
+def _ends(low: str, at: int) -> bool:
+    """Whether a word may end at a place of a text."""
+    return at == len(low) or not low[at].isalnum() or bool(_HAN.match(low[at]) or _HAN.match(low[at - 1]))
+
+
 def _skip(tokens: list[Token], number: int, end: int) -> int:
     while number < len(tokens) and tokens[number].start < end:
         number += 1
@@ -123,7 +129,7 @@ def marks_of(text: str) -> list[Mark]:
                 at = _skip(tokens, at, name[0])
                 continue
             bound = read_bound(low, start)
-            if bound and bound[0] > reach and (bound[0] == len(low) or not low[bound[0]].isalnum()):
+            if bound and bound[0] > reach and _ends(low, bound[0]):
                 out.append(_of_bound(bound[1], start, bound[0], low[start : bound[0]]))
                 at = _skip(tokens, at, bound[0])
                 continue
@@ -157,4 +163,9 @@ def marks_of(text: str) -> list[Mark]:
         category = "quote" if token.kind == "quote" else "word"
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
-    return out
+    return [
+        replace(mark, cat="word")
+        if "prefix" in mark.flags and mark.cat == "neg" and (out[n + 1 : n + 2] or [mark])[0].free
+        else mark
+        for n, mark in enumerate(out)
+    ]

@@ -17,7 +17,10 @@ FACTS = frozenset("year venue author affiliation publisher cites".split())
 FREE = frozenset("topic method population reports keyword".split())
 _WEB = frozenset("source format length audience".split())
 _WORDS = word_sets("meaning")
-_OR, _AND, _INTO, _IN = _WORDS["or"], _WORDS["and"], _WORDS["into"], _WORDS["in"]
+_OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
+_STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
+# Attributes whose values are as often subjects.
+_SUBJECTS = frozenset("language kind format source artifacts access citations audience".split())
 _METHOD = _WORDS["method"]
 _AFTER = _WORDS["after"]
 _FEW = 3  # words on either side of an "and" that joins two denials
@@ -52,7 +55,7 @@ class Sign:
 
     Attributes:
         rules: the marks that say so.
-        place: ``lead``, ``post`` (behind what it rules) or "" where it has none of its own.
+        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), or "" where it has none.
     """
 
     rules: tuple[Mark, ...] = ()
@@ -103,7 +106,8 @@ def sign_of(piece: Piece) -> Sign:
             elif mark.free or mark.carries:
                 break
         return Sign(tuple(behind), "post")
-    return Sign()
+    allowed = tuple(m for m in rules if m.cat == "perm")
+    return Sign(allowed, "inner") if allowed else Sign()
 
 
 def _modifies(piece: Piece, at: int) -> bool:
@@ -132,11 +136,19 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
         return False
     if _modifies(piece, at):
         return False
-    if "adj" in mark.flags and not (mark.flags & {"sure", "of"}):
-        behind = [m for m in piece.marks[at + 1 :] if m.cat not in ("func", "polite")]
-        if behind and (behind[0].free or behind[0].cat == "cue"):
+    if "adj" in mark.flags and not (mark.flags & {"sure", "of"}) and at + 1 < len(piece.marks):
+        after = piece.marks[at + 1]
+        if after.cat in ("word", "quote", "change", "cue") or (after.cat == "func" and after.low not in _STOPS):
             return False
-        if piece.marks[at + 1 :] and not behind and piece.marks[at + 1].low in _INTO:
+        if after.cat == "value" and not valid(piece, at + 1, signed=signed, company=company):
+            return False
+    if at:
+        before = piece.marks[at - 1]
+        if not mark.sure and before.free and mark.start - before.end <= 1:
+            return False
+        if before.cat == "lead" and before.low in _ABOUT and mark.attribute in _SUBJECTS:
+            return False
+        if (before.cat == "cue" or before.low in _WITH) and mark.attribute == "kind":
             return False
     if "bare" in mark.flags:
         return signed

@@ -110,9 +110,15 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return ""
     if before.low in _AND and any(m.low in _AND for m in marks[at - 1 : at]) and is_rule(mark):
         return ""  # cut before the "and"
+    if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
+        return "inline"
     if mark.low in _RELATIVE and before.cat in ("doc", "value") and not last:
         return "inline" if marks[at + 1].cat in ("neg", "hard", "soft") and not last else ""
     if mark.cat == "except" and not last:
+        return "inline"
+    if mark.cat == "taste" and mark.low.startswith(("not ", "funded", "sponsored")) and (before.free or before.carries):
+        return "inline"
+    if mark.low.startswith("with ") and mark.carries and before.cat == "bound":
         return "inline"
     if mark.cat == "neg":
         return "inline" if _cuts_denial(marks, at, question=question) else ""

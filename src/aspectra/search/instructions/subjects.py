@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ _WORDS = word_sets("subjects")
 _OF, _THAT, _IN, _FOR, _WITH = _WORDS["of"], _WORDS["that"], _WORDS["in"], _WORDS["for"], _WORDS["with"]
 _HEADS = frozenset("kind status source format length artifacts".split())
 _ADJECTIVES = frozenset("recency citations access status venue_rank".split())
+_LATELY = 1975  # years before it are history more often than limits
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
 
@@ -127,12 +129,13 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
         at = end - 1
         mark = marks[at]
         before = marks[at - 1]
-        if mark.cat == "polite" or (mark.cat == "func" and picked and mark.low in _WORDS["between"]):
+        if mark.cat == "polite" or (mark.cat == "func" and (picked or mark.low in _WORDS["and"]) and mark.low in _WORDS["between"]):
             end = at
         elif mark.tied:
             break
         elif mark.cat == "bound" and not changes and mark.attribute != "population":
-            if not (mark.opposite and (mark.low.startswith(_WORDS_SINCE) or framed)) and not (framed and mark.sure):
+            lately = mark.attribute != "year" or any(int(y) >= _LATELY for y in re.findall(r"\d{4}", mark.values[0]))
+            if not (mark.opposite and (framed or lately)) and not (framed and mark.sure):
                 break
             picked, end = [at, *picked], at
         elif mark.attribute == "artifacts" and mark.sure and (mark.low.startswith("with") or before.low in _WITH or han):
@@ -156,9 +159,6 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     while picked and end > first + 1 and marks[end - 1].cat == "func" and marks[end - 1].low in _WORDS["between"]:
         end -= 1
     return picked, end
-
-
-_WORDS_SINCE = ("since", "seit", "depuis", "desde", "ab ", "post", "published", "publi", "erschienen", "from the", "in the", "over the", "within", "不", "近", "最近", "20", "19")
 
 
 def _told(mark: Mark) -> bool:
