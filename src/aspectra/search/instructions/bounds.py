@@ -9,7 +9,7 @@ from datetime import date
 from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
 from aspectra.search.instructions.lexicon import joined_lines, table
 
-__all__ = ["Bound", "read_bound"]
+__all__ = ["Bound", "number_of", "read_bound"]
 
 _PLURAL = {"page": "pages"}
 _EARLIEST = 1500  # year
@@ -129,6 +129,15 @@ def _number(text: str) -> int:
     head, big = found.groups() if found else (text, None)
     count = int(head) if head.isdecimal() else _SMALL.get(head, 1)
     return count * _BIG.get(big or "", 1)
+
+
+def number_of(words: str) -> int | None:
+    """The number that words say, alone; None where they say none.
+
+    >>> number_of("two hundred"), number_of("owls")
+    (200, None)
+    """
+    return _number(words) if re.fullmatch(_NUMBER, words.strip()) else None
 
 
 def _unit(text: str) -> str:

@@ -166,6 +166,8 @@ def _first_is_subject(piece: Piece, sign: Sign, values: Sequence[Request], other
 def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign | None:
     """The sign of the list that a piece without one belongs to: *no surveys, theses or books*."""
     read = reads[at]
+    if any(m.cat == "fix" for m in read.piece.marks) or (at and reads[at - 1].role == "fix"):
+        return None
     if read.sign.rules or at == 0 or read.piece.joint not in ("comma", "and") or len(read.piece.marks) > _LIST:
         return None
     before = reads[at - 1]
@@ -225,7 +227,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(m.cat == "fix" for m in piece.marks) and number:
             reads.append(Read(piece, "fix"))
             continue
-        if number and "except" in sign.cats:
+        excepted = bool(number) and reads[-1].role == "exception" and not any(r.carries or r.free for r in pieces[number - 1 : number])
+        if number and ("except" in sign.cats or excepted or _besides(reads, sign)):
             reads.append(Read(piece, "exception", sign))
             continue
         if sign.place == "inner" and not (number and reads[-1].requests and piece.carries):
@@ -247,6 +250,12 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         else:
             reads.append(_unsigned_instruction(text, piece))
     return _settled(text, reads, question=question) if not long or not question else reads
+
+
+def _besides(reads: Sequence[Read], sign: Sign) -> bool:
+    """Whether *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
+    before = reads[-1]
+    return before.sign.negative and before.role == "request" and any(m.low in _WORDS["besides"] for m in sign.rules)
 
 
 def _denial(mark: Mark) -> Mark:
@@ -276,8 +285,8 @@ def _settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     for at in range(len(reads) - 1, 0, -1):
         _reach_back(text, reads, at, question=question)
     for at in range(len(reads)):
-        if at and (reads[at].role == "fix" or (reads[at].requests and any(m.cat == "fix" for m in reads[at].piece.marks[:2]))):
-            correct(reads, at)
+        if at and any(m.cat == "fix" for m in reads[at].piece.marks[:2]):
+            correct(text, reads, at)
     for at in range(len(reads)):
         if reads[at].role == "exception":
             exempt(text, reads, at)

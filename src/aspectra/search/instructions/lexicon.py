@@ -47,7 +47,7 @@ def table(name: str) -> dict[str, dict[str, str]]:
 
 def word_sets(module: str) -> dict[str, frozenset[str]]:
     """The sets of words of one module, by name, from ``words/sets.toml``."""
-    return {name: frozenset(words.split()) for name, words in table("sets")[module].items()}
+    return {name: frozenset(w.replace("_", " ") for w in words.split()) for name, words in table("sets")[module].items()}
 
 
 def joined_lines(name: str) -> dict[str, str]:

@@ -25,6 +25,7 @@ _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = re.compile("[\u3400-\u9fff]")
+_MOST_WORDS = 400  # that tell the language of a text
 _FOREIGN_SHARE = 0.15  # of the words of a text: function words of a language, for it to be in that language
 
 
@@ -35,8 +36,12 @@ def _telling(language: str) -> frozenset[str]:
 
 def _languages(low: str) -> tuple[str, ...]:
     """Languages whose tables read a text, those it is written in first."""
-    found = _WORD.findall(low)[:400]
+    found = _WORD.findall(low)[:_MOST_WORDS]
+    english = _vocabulary(("en",))[0]
     counts = {name: sum(word in _telling(name) for word in found) for name in _FOREIGN}
+    unknown = [word for word in found if len(word) > 3 and not english.knows(word)]
+    for name in _FOREIGN if unknown else ():
+        counts[name] += sum(word in _vocabulary((name,))[0].words and word not in _telling(name) for word in unknown)
     most = max(_FOREIGN, key=lambda name: counts[name])
     foreign = (most,) if counts[most] > max(0.5, _FOREIGN_SHARE * len(found)) else ()
     return (*foreign, "en", *(("zh",) if _HAN.search(low) else ()))
@@ -88,6 +93,12 @@ def _asked(marks: list[Mark]) -> str:
     return last.cat if last else ""
 
 
+def _is_acronym(text: str, token: Token) -> bool:
+    """Whether a word of capitals stands in a text that is not all capitals: *US*, *WHO*."""
+    word = text[token.start : token.end]
+    return len(word) > 1 and word.isupper() and any(c.islower() for c in text)
+
+
 def _ends(low: str, at: int) -> bool:
     """Whether a word may end at a place of a text."""
     return at == len(low) or not low[at].isalnum() or bool(_HAN.match(low[at]) or _HAN.match(low[at - 1]))
@@ -133,7 +144,8 @@ def marks_of(text: str) -> list[Mark]:
                 out.append(_of_bound(bound[1], start, bound[0], low[start : bound[0]]))
                 at = _skip(tokens, at, bound[0])
                 continue
-            if aspect := read_aspect(text, tokens, at, context, main):
+            aspect = read_aspect(text, tokens, at, context, main)
+            if aspect and tokens[aspect.end - 1].end >= reach:
                 end = tokens[aspect.end - 1].end
                 sub = "same" if aspect.same else "different"
                 out.append(
@@ -154,7 +166,8 @@ def marks_of(text: str) -> list[Mark]:
                 at, earlier = last, True
                 continue
         prefixed = bool(out) and "prefix" in out[-1].flags
-        if longest and (not token.tied or prefixed):
+        shouted = longest and longest[0] == 1 and longest[1].category == "func" and _is_acronym(text, token)
+        if longest and not shouted and (not token.tied or prefixed):
             end = tokens[at + longest[0] - 1].end
             words = " ".join(t.low for t in tokens[at : at + longest[0]])
             out.append(_of_entry(longest[1], start, end, words, token.tied))
@@ -165,7 +178,7 @@ def marks_of(text: str) -> list[Mark]:
         at += 1
     return [
         replace(mark, cat="word")
-        if "prefix" in mark.flags and mark.cat == "neg" and (out[n + 1 : n + 2] or [mark])[0].free
+        if "prefix" in mark.flags and mark.cat == "neg" and not (out[n + 1 : n + 2] or [mark])[0].carries
         else mark
         for n, mark in enumerate(out)
     ]

@@ -86,6 +86,9 @@ _PUBLISHER = re.compile(
     rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
     rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
 )
+_ISSUED = re.compile(
+    rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
+)
 _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?\s+(?:University|Institute|College|Labs?|Hospital)|(?:{_NAMES['affiliation']}))(?![\w-])"
@@ -148,6 +151,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         if match := pattern.match(text, at):
             sure = attribute == "affiliation" or match.start("names") > match.start()
             return match.end(), Name(attribute, _several(match["names"]), sure=sure)
+    if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
+        return match.end(), Name("publisher", (match["name"],))
     if match := _KNOWN_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):

@@ -70,22 +70,17 @@ def is_rule(mark: Mark) -> bool:
     return mark.cat in SIGNS or mark.cat == "wish"
 
 
-def _key(mark: Mark) -> str:
-    return mark.low.replace(" ", "_")
-
-
 def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     """Whether a denial inside a run begins a piece of its own."""
     before, mark = marks[at - 1], marks[at]
     after = marks[at + 1] if at + 1 < len(marks) else None
-    key = _key(mark)
     if mark.tied or after is None or (after.tied and after.free):
         return False
     if before.low in _AND or before.cat in ("but", "polite", "fix"):
         return True
-    if key in _PREPOSITION:
+    if mark.low in _PREPOSITION:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
-    if is_rule(before) or key in _VERBAL:
+    if is_rule(before) or mark.low in _VERBAL:
         return False
     content = before.free or before.carries or before.cat == "doc"
     if mark.sub == "not":
@@ -101,7 +96,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "but"
     if mark.cat == "fix" and not mark.tied and (" " in mark.low or before.cat == "polite"):
         return "comma"
-    if mark.low in _THAN and any(_key(m) in _COMPARING for m in marks[:at]) and not last:
+    if mark.low in _THAN and any(m.low in _COMPARING for m in marks[:at]) and not last:
         return "than"
     if mark.low in _AND and not last and not mark.tied:
         after = marks[at + 1]
@@ -123,7 +118,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     if mark.cat == "neg":
         return "inline" if _cuts_denial(marks, at, question=question) else ""
     content = before.free or before.carries or before.cat == "doc"
-    if mark.cat == "soft" and content and not last and _key(mark) in _FORWARD:
+    if mark.cat == "soft" and content and not last and mark.low in _FORWARD:
         return "inline"
     if mark.cat == "hard" and content and not last and mark.low in _WORDS["only"] and marks[at + 1].carries:
         return "inline"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
+from aspectra.search.instructions.bounds import number_of
 from aspectra.search.instructions.lexicon import Mark, word_sets
 from aspectra.search.instructions.meaning import FREE, Request, Sign, free_requests, phrases, requests_of, soften
 from aspectra.search.instructions.pieces import Piece
@@ -14,7 +16,9 @@ __all__ = ["Read", "contradicting", "correct", "exempt", "is_header", "permit"]
 
 _WORDS = word_sets("settling")
 _AGE = _WORDS["age"]
-_IF = _WORDS["if"]
+_IF, _TOO = _WORDS["if"], _WORDS["too"]
+_NO_YEAR = 1000  # a smaller number counts years back from now
+_FEW_WORDS, _LONG_WORD = 3, 4  # of a correction that is a number: "to 2018"
 _NUMBER = re.compile(r"\d{4}")
 _INTERVAL = re.compile(r"(>=|<=)?(\d{4})(?:\.\.(\d{4}))?")
 # Values of one attribute that no paper has together.
@@ -64,6 +68,11 @@ def _host(reads: Sequence[Read], at: int, *, across: bool) -> int:
 
 def _chatter(read: Read) -> Read:
     return replace(read, role="chatter", requests=(), lost=(), subject=None)
+
+
+def _taken_back(read: Read) -> Read:
+    """A piece whose requests were taken back; its subject stays."""
+    return replace(read, role="subject" if read.subject else "chatter", requests=(), lost=())
 
 
 def _plainly(read: Read) -> Piece:
@@ -120,24 +129,60 @@ def permit(text: str, reads: list[Read], at: int) -> None:
         v for v in values if said.get((v.attribute, v.value)) == _bare(text[v.start : v.end].lower())
     ]
     same_attribute = any(v.attribute == r.attribute for v in values for r in reads[host].requests)
-    if undone or (fixed and values):
+    lows = {m.low for m in read.piece.marks} | {w for m in read.piece.marks for w in m.low.split()}
+    counted = bool(lows & _TOO) and all(r.relation == "require" for r in reads[host].requests)
+    if undone or (fixed and values and not counted):
         reads[host], reads[at] = _chatter(reads[host]), _chatter(read)
         return
-    lows = {m.low for m in read.piece.marks} | {w for m in read.piece.marks for w in m.low.split()}
     aged = bool(lows & _AGE) and any(r.attribute == "year" for r in reads[host].requests)
     if any(r.relation in ("require", "exclude") for r in reads[host].requests) and (
-        same_attribute or aged or (lows & _IF and values)
+        same_attribute or aged or (lows & _IF and values) or (counted and values)
     ):
         exempt(text, reads, at, across=True)
         return
     reads[at] = _chatter(read)
 
 
-def correct(reads: list[Read], at: int) -> None:
+def _renumbered(request: Request, number: int) -> Request | None:
+    """A numeric request with another number: *since 2015, no, 2018*; None where it has none."""
+    found = list(re.finditer(r"\d+", request.value))
+    if not found:
+        return None
+    if request.attribute == "year" and number < _NO_YEAR:
+        number = date.today().year - number
+    return replace(request, value=request.value[: found[-1].start()] + str(number) + request.value[found[-1].end() :])
+
+
+def _number_in(piece: Piece) -> int | None:
+    """The number that a correction consists of, or None where it says more."""
+    words = [m for m in piece.marks if m.cat not in ("fix", "polite", "but", "func")]
+    said = " ".join(m.low for m in words)
+    found = re.findall(r"\d+", said)
+    if len(found) == 1 and len(words) <= _FEW_WORDS and not any(len(m.low) > _LONG_WORD and m.free for m in words):
+        return int(found[0])
+    return number_of(said) if not found else None
+
+
+def correct(text: str, reads: list[Read], at: int) -> None:
     """Take back what stands before a correction, where something stands behind it."""
     after = next((n for n in range(at, len(reads)) if reads[n].requests), -1)
     before = _host(reads, at, across=True)
-    if before < 0 or after < 0:
+    if before < 0:
+        return
+    if any(m.sub == "undo" for m in reads[at].piece.marks) and after < 0:
+        reads[before], reads[at] = _taken_back(reads[before]), _chatter(reads[at])
+        return
+    place = at if reads[at].role != "fix" else min(at + 1, len(reads) - 1)
+    number = _number_in(reads[place].piece)
+    if number is not None:
+        numeric = [r for r in reads[before].requests if _renumbered(r, number)]
+        bare = all(r.attribute == "year" and _NUMBER.fullmatch(r.value) for r in reads[place].requests)
+        if numeric and (bare or not reads[place].requests):
+            new = tuple((_renumbered(r, number) or r) if r is numeric[-1] else r for r in reads[before].requests)
+            reads[before] = replace(reads[before], requests=new)
+            reads[place] = _chatter(reads[place])
+            return
+    if after < 0:
         return
     new = reads[after].requests
     taken = {r.attribute for r in new}
@@ -145,18 +190,7 @@ def correct(reads: list[Read], at: int) -> None:
     kept = [r for r in old if r.attribute not in taken]
     if len(kept) == len(old) and not (FREE & taken and any(r.attribute in FREE for r in old)):
         return
-    changed: list[Request] = []
-    for request in new:
-        model = next((r for r in old if r.attribute == "year" == request.attribute and r.value[0] in "<>"), None)
-        if model and _NUMBER.fullmatch(request.value):
-            changed.append(replace(model, value=model.value[:2] + request.value, start=request.start, end=request.end))
-        else:
-            changed.append(request)
-    reads[after] = replace(reads[after], requests=tuple(changed))
-    reads[before] = replace(reads[before], requests=tuple(kept))
-    if not kept:
-        subject = reads[before].subject
-        reads[before] = replace(reads[before], role="subject" if subject else "chatter", lost=())
+    reads[before] = replace(reads[before], requests=tuple(kept)) if kept else _taken_back(reads[before])
 
 
 def _years(request: Request) -> tuple[int, int] | None:

@@ -73,11 +73,13 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
                 return pending, at + 1, True
             break
+        if mark.low == "的" and pending and at + 1 < len(marks):
+            return pending, at + 1, True
         if mark.cat == "open":
             asked = True
         elif mark.low in _THAT and head == at - 1 and pending and (asked or "adj" in marks[pending[0]].flags):
             return pending, at + 1, True
-        elif mark.carries:
+        elif mark.carries and mark.attribute != "aspect":
             pending.append(at)
             if _is_head(mark):
                 head = at
@@ -129,13 +131,14 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
         at = end - 1
         mark = marks[at]
         before = marks[at - 1]
-        if mark.cat == "polite" or (mark.cat == "func" and (picked or mark.low in _WORDS["and"]) and mark.low in _WORDS["between"]):
+        if mark.cat == "polite" or (han and mark.cat == "open") or (mark.cat == "func" and (picked or mark.low in _WORDS["and"]) and mark.low in _WORDS["between"]):
             end = at
         elif mark.tied:
             break
         elif mark.cat == "bound" and not changes and mark.attribute != "population":
             lately = mark.attribute != "year" or any(int(y) >= _LATELY for y in re.findall(r"\d{4}", mark.values[0]))
-            if not (mark.opposite and (framed or lately)) and not (framed and mark.sure):
+            span = ".." in mark.values[0] and mark.sure
+            if not ((mark.opposite or span) and (framed or lately)) and not (framed and mark.sure):
                 break
             picked, end = [at, *picked], at
         elif mark.attribute == "artifacts" and mark.sure and (mark.low.startswith("with") or before.low in _WITH or han):
