@@ -238,7 +238,7 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
                 how, number = match["how"] or match["how2"], match["number"] or match["number2"]
                 value = _beyond(how.strip(), _number(number), whole=attribute == "citations")
             return match.end(), Bound(attribute, value[:1], value[1])
-    if (match := _AGED.match(low, at)) and (match["who"] or match["aged"] or match["old"]):
+    if (match := _AGED.match(low, at)) and (match["who"] or match["aged"] or re.search("old|age", match["old"] or "")):
         words = match.group() if match["who"] is None else low[match.end("who") : match.end()]
         return match.end(), Bound("population", (words.strip(),), needs="" if match["who"] else "company")
     return None

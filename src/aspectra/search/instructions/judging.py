@@ -95,10 +95,10 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
     return None
 
 
-def _unsigned_question(text: str, piece: Piece, number: int, alone: bool) -> Read:
+def _unsigned_question(text: str, piece: Piece, number: int, alone: bool, *, compared: bool) -> Read:
     """A piece without a sign, of a question."""
     marks = piece.marks
-    company = any(m.cat in ("doc", "open") or m.low in _WORDS["frames"] for m in marks)
+    company = compared or any(m.cat in ("doc", "open") or m.low in _WORDS["frames"] for m in marks)
     first_free = next((m for m in marks if m.cat not in ("func", "polite", "but")), marks[0])
     if number and not piece.carries and (
         first_free.cat == "demand" or (any(m.cat == "demand" for m in marks) and not piece.free)
@@ -246,7 +246,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if sign.rules:
             reads.append(_signed(text, piece, sign, others=others, question=question))
         elif question:
-            reads.append(_unsigned_question(text, piece, number, len(pieces) == 1))
+            compared = number + 1 < len(pieces) and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
+            reads.append(_unsigned_question(text, piece, number, len(pieces) == 1, compared=compared and bool(number)))
         else:
             reads.append(_unsigned_instruction(text, piece))
     return _settled(text, reads, question=question) if not long or not question else reads

@@ -55,7 +55,7 @@ def _vocabulary(languages: tuple[str, ...]) -> tuple[Lexicon, Lexicon]:
     lists = [sections(language) for language in languages]
     for language, words in zip(languages, lists, strict=True):
         main.read(words["values"])
-        for name in sorted(ATTRIBUTES):
+        for name in sorted(ATTRIBUTES, key=lambda name: (name != "kind", name)):
             main.read(_LINE.sub(f"{name} ", ATTRIBUTES.get(name).words(language)))
         main.read(words["grammar"])
         context.read(words["context"])

@@ -57,6 +57,7 @@ _AUTHOR_AS = re.compile(
     rf"(?:with\s+)?(?P<people>{_CAP}(?:\s+{_CAP}){{0,2}})\s+(?:as\s+(?:an?\s+|the\s+|first\s+|last\s+|lead\s+|co-?)*author"
     rf"|(?:is|as)\s+(?:an?\s+|the\s+|first\s+)*(?:co-?)?author|among\s+the\s+authors|wrote|(?:co-?)?authored)\b"
 )
+_SHOWN = r"(?:published|appearing|appeared|presented|accepted|erschienen|publiés?|publicados?)"
 _RUN = (
     rf"(?:The\s+|the\s+)?{_CAP}(?:\s+(?:(?:of|on|in|and|for|the|&|de|der|für)\s+(?:the\s+)?(?={_CAP}))*{_CAP})*"
 )
@@ -72,11 +73,11 @@ _IN_VENUE = re.compile(
 _ACRONYM_AT = re.compile(r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)")
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = re.compile(
-    rf"(?:(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
+    rf"(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
 )
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = re.compile(
-    rf"(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
+    rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
 )
 _SITE = re.compile(
     rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?![\w-])",
@@ -96,7 +97,7 @@ _SITED = re.compile(
 )
 _FROM_PLACE = re.compile(rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)")
 _CITES = re.compile(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|(?:builds?|building|built)\s+on|extend(?:s|ing)?)\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?)"
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|(?:builds?|building|built)\s+on|extend(?:s|ing)?)\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
 )
 # What a name may end in; the plain ones are no part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]

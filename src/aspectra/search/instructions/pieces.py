@@ -16,6 +16,7 @@ from aspectra.search.instructions.tokens import DELIMITERS
 __all__ = ["Piece", "divide", "is_rule"]
 
 _WORDS = word_sets("pieces")
+_SEVERAL = 2
 _AND = _WORDS["and"]
 _RELATIVE = _WORDS["relative"]
 _COMPARING = _WORDS["comparing"]  # rather ... than
@@ -78,6 +79,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return False
     if before.low in _AND or before.cat in ("but", "polite", "fix"):
         return True
+    if question and mark.low in _WORDS["modifies"] and sum(m.free for m in marks[:at]) < _SEVERAL:
+        return any(m.cat == "doc" for m in marks[:at])  # one word has no such thing: "learning without forgetting"
     if mark.low in _PREPOSITION:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
     if is_rule(before) or mark.low in _VERBAL:

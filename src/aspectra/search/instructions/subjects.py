@@ -16,7 +16,9 @@ _WORDS = word_sets("subjects")
 _OF, _THAT, _IN, _FOR, _WITH = _WORDS["of"], _WORDS["that"], _WORDS["in"], _WORDS["for"], _WORDS["with"]
 _HEADS = frozenset("kind status source format length artifacts".split())
 _ADJECTIVES = frozenset("recency citations access status venue_rank".split())
-_LATELY = 1975  # years before it are history more often than limits
+# Years before these are history more often than limits: with "since", and with "after" or "before".
+_LATELY, _NOW_ISH = 1990, 2010
+_POINTS = ("after", "before", "nach", "vor", "avant", "après", "antes", "después")
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
 
@@ -38,7 +40,7 @@ class Subject:
 
 def _is_head(mark: Mark) -> bool:
     """Whether a mark names documents."""
-    if mark.cat == "doc":
+    if mark.cat == "doc" or (mark.cat == "value" and mark.low.split()[-1] in _WORDS["docs"]):
         return True
     if mark.cat == "name":
         return mark.attribute == "venue" and mark.sure
@@ -135,16 +137,19 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
             end = at
         elif mark.tied:
             break
-        elif mark.cat == "bound" and not changes and mark.attribute != "population":
-            lately = mark.attribute != "year" or any(int(y) >= _LATELY for y in re.findall(r"\d{4}", mark.values[0]))
+        elif mark.cat == "bound" and not changes and mark.attribute != "population" and not mark.low.isdigit():
+            since = mark.attribute != "year" or ".." in mark.values[0] or not mark.low.startswith(_POINTS)
+            lately = mark.attribute != "year" or any(int(y) >= (_LATELY if since else _NOW_ISH) for y in re.findall(r"\d{4}", mark.values[0]))
             span = ".." in mark.values[0] and mark.sure
             if not ((mark.opposite or span) and (framed or lately)) and not (framed and mark.sure):
                 break
             picked, end = [at, *picked], at
+        elif mark.attribute == "year" and end == len(marks) and _trails(mark, before, framed):
+            picked, end = [at, *picked], at
         elif mark.attribute == "artifacts" and mark.sure and (mark.low.startswith("with") or before.low in _WITH or han):
             picked, end = [at, *picked], at
-        elif mark.attribute == "language" and before.low in _IN and at - 2 > first and _told(marks[at - 2]):
-            picked, end = [at, *picked], at - 1 - (marks[at - 2].low in _WORDS["written"])
+        elif mark.attribute == "language" and (told := _languages(marks, at, first)):
+            picked, end = [*told, *picked], told[0] - 1 - (marks[told[0] - 2].low in _WORDS["written"])
         elif mark.cat == "name" and mark.sure and mark.attribute in ("venue", "affiliation", "author", "publisher"):
             if " " not in mark.low or (mark.attribute == "venue" and not framed and mark.low.startswith("of ")):
                 break
@@ -162,6 +167,22 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     while picked and end > first + 1 and marks[end - 1].cat == "func" and marks[end - 1].low in _WORDS["between"]:
         end -= 1
     return picked, end
+
+
+def _trails(mark: Mark, before: Mark, framed: bool) -> bool:
+    """Whether a bare year at the end is a limit: *hypertension guidelines 2023*, not *ImageNet 2012*."""
+    bare = mark.low.isdigit() and (framed or before.carries or before.cat == "doc" or "of" in before.flags)
+    return bare and int(mark.values[0]) >= _LATELY
+
+
+def _languages(marks: Sequence[Mark], at: int, first: int) -> list[int]:
+    """Numbers of the languages that a piece ends in after *written in* or *papers in*."""
+    out = [at]
+    at -= 1
+    while at > first and (marks[at].attribute == "language" or marks[at].low in _WORDS["or"]):
+        out = [at, *out] if marks[at].carries else out
+        at -= 1
+    return out if marks[at].low in _IN and at - 1 > first and _told(marks[at - 1]) else []
 
 
 def _told(mark: Mark) -> bool:
