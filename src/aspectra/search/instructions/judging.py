@@ -64,7 +64,8 @@ def _signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool
     if combined(piece, values, sign) and (others or not question):
         return Read(piece, "unread", sign, why=_COMBINED)
     if question and not others and (led := _led(piece, values, sign)):
-        return Read(piece, "request", sign, tuple(values), subject=led)
+        kept = tuple(r for r in values if r.end <= led[0])
+        return Read(piece, "request", sign, kept, subject=led)
     free = free_requests(text, piece, values, sign)
     if free and any(m.cat == "taste" for m in piece.marks) and not values:
         return Read(piece, "unread", sign, why=_TASTE)
@@ -83,22 +84,26 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
     """Where the subject stands in a limiter that leads to it: *only surveys on X*; not under a plain denial of
     papers on it."""
     for at, mark in enumerate(piece.marks):
-        if mark.cat == "lead" or (mark.low in _WORDS["of"] and at and "of" in piece.marks[at - 1].flags):
+        if at and (mark.cat == "lead" or (mark.low in _WORDS["of"] and "of" in piece.marks[at - 1].flags)):
             behind = piece.marks[at + 1 :]
+            while behind and is_rule(behind[-1]):
+                behind = behind[:-1]
             headed = any(r.end <= mark.start for r in values) or (
                 not sign.negative and any(m.cat == "doc" for m in piece.marks[:at])
             )
-            inside = any(r.start >= mark.start for r in values)
-            if headed and not inside and any(m.free for m in behind) and not any(m.free for m in piece.marks[:at]):
+            plain = all(m.cat in ("func", "polite", "bound", "name") or m.attribute == "language" for m in behind)
+            if headed and not plain and not any(m.free or is_rule(m) for m in [*piece.marks[:at][-1:], *behind[:1]][:1]):
                 return behind[0].start, behind[-1].end
             return None
     return None
 
 
-def _unsigned_question(text: str, piece: Piece, number: int, alone: bool, *, compared: bool) -> Read:
+def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
     """A piece without a sign, of a question."""
     marks = piece.marks
-    company = compared or any(m.cat in ("doc", "open") or m.low in _WORDS["frames"] for m in marks)
+    if marks[0].cat == "lead" and marks[1:]:
+        return Read(piece, "subject", subject=(marks[1].start, piece.end))
+    company = company or any(m.cat in ("doc", "open") or m.low in _WORDS["frames"] for m in marks)
     first_free = next((m for m in marks if m.cat not in ("func", "polite", "but")), marks[0])
     if number and not piece.carries and (
         first_free.cat == "demand" or (any(m.cat == "demand" for m in marks) and not piece.free)
@@ -111,9 +116,13 @@ def _unsigned_question(text: str, piece: Piece, number: int, alone: bool, *, com
     if first_free.low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
         return Read(piece, "unread", why=_TASTE)
     if not piece.free:
+        found = subject_of(piece)
+        if not number and found.requests and found.start > piece.start:
+            return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
         values = requests_of(piece, Sign(), company=company)
         left = [m for m in marks if m.carries and m.start not in {r.start for r in values}]
-        if values and not left and (not alone or company):
+        set_off = not alone or company or all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low
+        if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=_tastes(piece) if number else ())
         if not piece.carries and all(m.cat in ("func", "polite", "open", "but", "fix") for m in marks) and (
             number or any(m.cat in ("open", "polite") for m in marks)
@@ -142,7 +151,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         if any(r.attribute == "aspect" for r in values):
             more, lost = [], ()
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *_tastes(piece)))
-    if not content:
+    if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < _LIST):
         return Read(piece, "chatter")
     if cued and free and content[0].cat in ("lead", "cue"):
         return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
@@ -156,6 +165,9 @@ def _holds_subject(piece: Piece, sign: Sign) -> bool:
 
 def _first_is_subject(piece: Piece, sign: Sign, values: Sequence[Request], others: bool) -> bool:
     """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
+    if not others and piece.free and all(r.attribute in ("population", "audience", "language") for r in values):
+        if values and sign.cats == {"hard"} and not any(m.cat in ("doc", "lead") for m in piece.marks):
+            return True
     if values or not piece.free:
         return False
     if others and sign.negative and sign.strong:
@@ -166,7 +178,10 @@ def _first_is_subject(piece: Piece, sign: Sign, values: Sequence[Request], other
 def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign | None:
     """The sign of the list that a piece without one belongs to: *no surveys, theses or books*."""
     read = reads[at]
-    if any(m.cat == "fix" for m in read.piece.marks) or (at and reads[at - 1].role == "fix"):
+    first = read.piece.marks[0].cat
+    if first in ("but", "lead", "wish", "open") or any(m.cat in ("fix", "wish") for m in read.piece.marks):
+        return None
+    if at and reads[at - 1].role == "fix":
         return None
     if read.sign.rules or at == 0 or read.piece.joint not in ("comma", "and") or len(read.piece.marks) > _LIST:
         return None
@@ -203,6 +218,7 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     reads: list[Read] = []
     signs = [sign_of(piece) for piece in pieces]
     holders = [_holds_subject(p, s) for p, s in zip(pieces, signs, strict=True)]
+    aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
     heading = ""
     heading_at = -1
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
@@ -238,6 +254,9 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             continue
         if "except" in sign.cats:
             sign = replace(sign, rules=tuple(_denial(m) for m in sign.rules))
+        if sign.rules and question and piece.marks[0].low in _WORDS["asks"] and piece.free and len(piece.marks) > 3:
+            reads.append(Read(piece, "subject", subject=(piece.start, piece.end)))
+            continue
         if sign.rules and question and not any(r.role == "subject" for r in reads):
             values = requests_of(piece, sign, company=True)
             if _first_is_subject(piece, sign, values, others):
@@ -247,7 +266,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             reads.append(_signed(text, piece, sign, others=others, question=question))
         elif question:
             compared = number + 1 < len(pieces) and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
-            reads.append(_unsigned_question(text, piece, number, len(pieces) == 1, compared=compared and bool(number)))
+            company = (compared and bool(number)) or follows == "colon" or aspects
+            reads.append(_unsigned_question(piece, number, alone=len(pieces) == 1, company=company))
         else:
             reads.append(_unsigned_instruction(text, piece))
     return _settled(text, reads, question=question) if not long or not question else reads
@@ -297,6 +317,13 @@ def _settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
         if read.role == "exception":  # nothing to be exempt from: a denial
             sign = replace(read.sign, rules=tuple(_denial(m) for m in read.sign.rules))
             reads[at] = _signed(text, read.piece, sign, others=True, question=question)
+    if any(read.requests for read in reads) and question:
+        for at, read in enumerate(reads):
+            if read.role == "subject" and not read.requests and not read.piece.free and (
+                at == 0 or any(m.cat in ("doc", "open") for m in read.piece.marks)
+            ):
+                values = requests_of(read.piece, Sign(), company=True)
+                reads[at] = replace(read, role="request" if values else "chatter", requests=tuple(values), subject=None)
     return reads
 
 

@@ -10,7 +10,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions import terms
 from aspectra.search.instructions.aspects import read_aspect
 from aspectra.search.instructions.bounds import Bound, read_bound
-from aspectra.search.instructions.lexicon import Entry, Lexicon, Mark, sections
+from aspectra.search.instructions.lexicon import Entry, Lexicon, Mark, sections, word_sets
 from aspectra.search.instructions.names import Name, read_name
 from aspectra.search.instructions.spelling import corrected
 from aspectra.search.instructions.tokens import DELIMITERS, Token, fold, tokenise
@@ -25,6 +25,8 @@ _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 _WORD = re.compile(r"[^\W\d_]+")
 _HAN = re.compile("[\u3400-\u9fff]")
+_WORDS = word_sets("marks")
+_REACH = 10  # marks between a verb and its "out"
 _MOST_WORDS = 400  # that tell the language of a text
 _FOREIGN_SHARE = 0.15  # of the words of a text: function words of a language, for it to be in that language
 
@@ -104,6 +106,18 @@ def _ends(low: str, at: int) -> bool:
     return at == len(low) or not low[at].isalnum() or bool(_HAN.match(low[at]) or _HAN.match(low[at - 1]))
 
 
+def _phrasal(marks: list[Mark]) -> None:
+    """*Leave blogs out*, *keep surveys away*: the verb denies."""
+    for at, mark in enumerate(marks):
+        if mark.low in _WORDS["takes"] and mark.cat == "func":
+            for behind in marks[at + 1 : at + _REACH]:
+                if behind.cat in DELIMITERS:
+                    break
+                if behind.low in _WORDS["out"]:
+                    marks[at] = replace(mark, cat="neg", sub="strong")
+                    break
+
+
 def _skip(tokens: list[Token], number: int, end: int) -> int:
     while number < len(tokens) and tokens[number].start < end:
         number += 1
@@ -176,6 +190,7 @@ def marks_of(text: str) -> list[Mark]:
         category = "quote" if token.kind == "quote" else "word"
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
+    _phrasal(out)
     return [
         replace(mark, cat="word")
         if "prefix" in mark.flags and mark.cat == "neg" and not (out[n + 1 : n + 2] or [mark])[0].carries

@@ -84,7 +84,7 @@ _SITE = re.compile(
     re.ASCII,
 )
 _PUBLISHER = re.compile(
-    rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
+    rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
     rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
 )
 _ISSUED = re.compile(
@@ -93,7 +93,7 @@ _ISSUED = re.compile(
 _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?\s+(?:University|Institute|College|Labs?|Hospital)|(?:{_NAMES['affiliation']}))(?![\w-])"
-    rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)"
+    rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
 _FROM_PLACE = re.compile(rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)")
 _CITES = re.compile(
@@ -157,7 +157,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if match := _KNOWN_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):
-        return match.end(), Name("venue", _several(match["names"]), sure=False)
+        return match.end(), Name("venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group())))
     if match := _FROM_PLACE.match(text, at):
         return match.end(), Name("population", (match["name"],), sure=False)
     if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):

@@ -79,8 +79,10 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return False
     if before.low in _AND or before.cat in ("but", "polite", "fix"):
         return True
+    if any(m.cat == "neg" for m in marks[:at]) and not any(m.carries or m.free for m in marks[:at]):
+        return False  # two denials in one: "nothing without code"
     if question and mark.low in _WORDS["modifies"] and sum(m.free for m in marks[:at]) < _SEVERAL:
-        return any(m.cat == "doc" for m in marks[:at])  # one word has no such thing: "learning without forgetting"
+        return any(m.cat == "doc" or m.carries for m in marks[:at])  # one word has no such thing: "learning without forgetting"
     if mark.low in _PREPOSITION:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
     if is_rule(before) or mark.low in _VERBAL:
@@ -103,6 +105,8 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "than"
     if mark.low in _AND and not last and not mark.tied:
         after = marks[at + 1]
+        if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
+            return "and"
         if (is_rule(after) and after.low not in _AND) or after.cat in ("demand", "aspect", "open", "taste"):
             return "and"
         return ""
@@ -110,8 +114,12 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return ""  # cut before the "and"
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
-    if mark.low in _RELATIVE and before.cat in ("doc", "value") and not last:
-        return "inline" if marks[at + 1].cat in ("neg", "hard", "soft") and not last else ""
+    if mark.low in _RELATIVE and not last and (before.cat == "value" or any(m.cat == "doc" for m in marks[:at])):
+        doubly = marks[at + 1].cat == "neg" and any(m.cat == "neg" for m in marks[:at])
+        doubly = doubly and not any(m.carries or m.free for m in marks[:at])
+        return "inline" if marks[at + 1].cat in ("neg", "hard", "soft", "term") and not doubly else ""
+    if mark.cat == "term" and question and (before.free or before.cat == "doc") and any(m.free for m in marks[:at]):
+        return "inline"
     if mark.cat == "except" and not last:
         return "inline"
     if mark.cat == "taste" and mark.low.startswith(("not ", "funded", "sponsored")) and (before.free or before.carries):

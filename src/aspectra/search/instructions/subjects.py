@@ -42,8 +42,13 @@ def _is_head(mark: Mark) -> bool:
     """Whether a mark names documents."""
     if mark.cat == "doc" or (mark.cat == "value" and mark.low.split()[-1] in _WORDS["docs"]):
         return True
+    if mark.cat == "bound":
+        return mark.attribute == "length"
     if mark.cat == "name":
-        return mark.attribute == "venue" and mark.sure
+        owned = mark.attribute == "author" and mark.low.split()[-1] in _WORDS["docs"]
+        return owned or (mark.attribute == "venue" and mark.sure)
+    if mark.attribute == "recency" and mark.low.startswith("state"):
+        return True
     return mark.cat == "value" and mark.attribute in _HEADS and ("adj" not in mark.flags or "of" in mark.flags)
 
 
@@ -68,10 +73,14 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
         mark = marks[at]
         if mark.tied or (at + 1 < len(marks) and marks[at + 1].tied and marks[at + 1].free):
             break
-        leads = mark.cat == "lead" or (
-            mark.low in _OF and at and ("of" in marks[at - 1].flags and marks[at - 1].sure or _plain_of(marks, at))
-        )
+        leads = mark.cat == "lead" or (at > 0 and _leads(marks, at, head, pending))
         if leads:
+            ahead = at + 1
+            while ahead < len(marks) and (marks[ahead].cat == "func" or marks[ahead].attribute in ("audience", "language", "year")):
+                ahead += 1
+            if head >= 0 and ahead > at + 1 and ahead < len(marks) and marks[ahead].cat == "lead" and marks[ahead - 1].carries:
+                at += 1
+                continue
             if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
                 return pending, at + 1, True
             break
@@ -101,10 +110,21 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
     return [], 0, asked or head >= 0
 
 
+def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
+    """Whether *of* or *in* leads from a word for documents to the subject."""
+    before = marks[at - 1]
+    if marks[at].low in _OF:
+        kind = before.sure and ("of" in before.flags or (before.carries and _is_head(before)))
+        return kind or _plain_of(marks, at)
+    if marks[at].low not in _WORDS["into"] or not pending or at + 1 == len(marks) or marks[at + 1].carries:
+        return False
+    return head == at - 1
+
+
 def _plain_of(marks: Sequence[Mark], at: int) -> bool:
     """*A survey of X*: a word that is often a subject, with an article before it."""
     before = marks[at - 1]
-    return "of" in before.flags and (at < 2 or marks[at - 2].cat in ("func", "value", "open"))
+    return "of" in before.flags and (at < 2 or marks[at - 2].cat in ("func", "value", "open", "taste"))
 
 
 def _counts(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
@@ -156,8 +176,8 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
             picked, end = [at, *picked], at
         elif mark.cat == "name" and mark.attribute in ("author", "venue") and (before.cat == "doc" or (framed and mark.attribute == "venue")):
             picked, end = [at, *picked], at
-        elif mark.attribute == "audience" and before.low in _FOR and (marks[at - 2].low in _WORDS["told"] or marks[0].low in _WORDS["told"]):
-            picked, end = [at, *picked], at - 1 - (marks[at - 2].low in _WORDS["told"])
+        elif mark.attribute == "audience" and before.low in _FOR and (mark.values == ("lay",) or marks[at - 2].low in _WORDS["told"] or marks[0].low in _WORDS["told"]):
+            picked, end = [at, *picked], at - 1 - (at - 2 > first and marks[at - 2].low in _WORDS["told"])
         elif han and mark.cat == "doc" and len(marks) - end < 4 and _chinese(marks, at, first):
             end = at
         elif han and mark.attribute in ("kind", "language", "recency", "status", "citations", "access", "venue_rank"):
