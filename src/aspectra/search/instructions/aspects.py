@@ -62,7 +62,10 @@ def read_aspect(
             return AspectWish(aspect, same, not paired, end)
         for ahead in (1, 2):  # "the same clinical question"
             inner = tokens[start : start + ahead]
-            if start + ahead < len(tokens) and all(t.kind == "word" and not main.knows(t.low, context) for t in inner):
+            if start + ahead < len(tokens) and all(
+                t.kind == "word" and all(e.category == "func" for _, e in main.matches(tokens, start + n))
+                for n, t in enumerate(inner)
+            ):
                 noun = _find(context, tokens, start + ahead, "aspect")
                 if noun and noun[2] != "free":
                     return AspectWish(noun[2], same, not paired, start + ahead + noun[0])

@@ -90,7 +90,7 @@ _ONE = re.compile(
     rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
-    rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0)'?s(?!\w)"
+    rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
     rf"|(?P<from>from\s+|von\s+|de\s+)(?P<yf>{_YEAR})(?=\s*+(?:$|[,.;:!?)]|only\b|please\b))"
     rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+)"
 )
@@ -268,6 +268,7 @@ def _one(match: re.Match[str], low: str) -> Bound:
     needs = "" if done else "company"
     if got["decade"]:
         decade = int(got["decade"])
+        decade += 1900 if decade < _EARLIEST else 0
         return Bound("year", (f"{decade}..{decade + 9}",), needs=needs)
     return Bound("year", (got["year"],), needs=needs)
 

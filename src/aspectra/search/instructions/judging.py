@@ -26,6 +26,8 @@ __all__ = ["read_pieces"]
 
 _WORDS = word_sets("judging")
 _AND = _WORDS["and"]
+_PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
+_NAMES = 3  # names in a row that make a list of people
 _DIGIT = re.compile(r"\d")
 _LIST = 8  # marks of an item of a list
 _UNKNOWN = "not recognised"
@@ -73,6 +75,10 @@ def _signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool
         return Read(piece, "unread", sign, why=_AMOUNT)
     if values and free and any(r.attribute == "aspect" for r in values):
         free = []
+    flipped = [r for r in values if r.opposite and sign.negative]
+    if flipped and (over := [r for r in free if r.start > flipped[-1].end]):
+        lost = tuple((r.start, r.end, _UNSURE) for r in over)
+        return Read(piece, "request", sign, tuple(values), lost=lost)
     if not values and not free:
         if any(m.cat == "taste" for m in piece.marks):
             return Read(piece, "unread", sign, why=_TASTE)
@@ -113,7 +119,7 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
         return Read(piece, "unread", why=_TASTE)
     if number and is_event(piece) and not piece.carries and first_free.low not in _WORDS["during"] and len(marks) < _LIST:
         return Read(piece, "unread", why=_EVENT)
-    if first_free.low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
+    if marks[0].low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
         return Read(piece, "unread", why=_TASTE)
     if not piece.free:
         found = subject_of(piece)
@@ -144,7 +150,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
     if any(m.cat == "taste" for m in piece.marks) and not values:
         return Read(piece, "unread", why=_TASTE)
-    cued = any(m.cat in ("lead", "cue") for m in piece.marks)
+    cued = any(m.cat in ("lead", "cue") for m in piece.marks) or piece.marks[0].low in _WORDS["place"]
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
         lost = () if cued or values[0].attribute == "audience" else tuple((piece.marks[a].start, piece.marks[b - 1].end, _UNKNOWN) for a, b in free)
@@ -153,7 +159,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *_tastes(piece)))
     if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < _LIST):
         return Read(piece, "chatter")
-    if cued and free and content[0].cat in ("lead", "cue"):
+    if cued and free and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]):
         return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
     return Read(piece, "unread", why=_UNKNOWN)
 
@@ -301,7 +307,8 @@ def _settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
         if sign := _inherits(reads, at, subject_before=subject or not question):
             reads[at] = _signed(text, read.piece, sign, others=True, question=question)
             if reads[at - 1].requests[-1].attribute == "author" and all(r.attribute == "topic" for r in reads[at].requests):
-                reads[at] = replace(reads[at], requests=tuple(replace(r, attribute="author") for r in reads[at].requests))
+                reads[at] = _as_authors(reads[at])
+            _name_list(text, reads, at)
         subject = subject or reads[at].subject is not None
     for at in range(len(reads) - 1, 0, -1):
         _reach_back(text, reads, at, question=question)
@@ -327,13 +334,30 @@ def _settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     return reads
 
 
+def _as_authors(read: Read) -> Read:
+    hard = read.sign.relation(hard=True)
+    return replace(read, requests=tuple(replace(r, attribute="author", relation=hard) for r in read.requests))
+
+
+def _name_list(text: str, reads: list[Read], at: int) -> None:
+    """*Not Hinton, LeCun or Bengio*: two or more names in a list that no table has are people."""
+    first = at
+    while reads[first].piece.joint == "comma" and first and reads[first - 1].sign.rules == reads[at].sign.rules:
+        first -= 1
+    requests = [r for read in reads[first : at + 1] for r in read.requests]
+    if len(requests) >= _NAMES and all(r.attribute == "topic" and _PERSON.fullmatch(r.value) for r in requests):
+        for n in range(first, at + 1):
+            reads[n] = _as_authors(reads[n])
+
+
 def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> None:
     """A limiter behind a list reaches its items before (*A, B or C only*); one without content says how the
     piece before was meant (*blogs, leave those out*)."""
     read, before = reads[at], reads[at - 1]
     if before.sign.rules and before.sign.place == "lead" or before.piece.sentence != read.piece.sentence:
         return
-    if read.role == "chatter" and read.sign.rules and before.role == "request" and not before.sign.rules:
+    named = before.role == "request" or (before.role == "subject" and before.piece.carries and not before.piece.free)
+    if read.role == "chatter" and read.sign.rules and named and not before.sign.rules:
         if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
             reads[at - 1] = _signed(text, before.piece, read.sign, others=True, question=question)
         return

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aspectra.search.instructions.lexicon import Mark, word_sets
+from aspectra.search.instructions.names import is_place
 from aspectra.search.instructions.pieces import Piece, is_rule
 
 __all__ = ["FACTS", "FREE", "Request", "Sign", "free_requests", "phrases", "requests_of", "sign_of", "valid"]
@@ -18,6 +19,7 @@ FREE = frozenset("topic method population reports keyword".split())
 _WEB = frozenset("source format length audience".split())
 _WORDS = word_sets("meaning")
 _OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
+_ARTICLES = _WORDS["articles"]
 _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 # Attributes whose values are as often subjects.
 _SUBJECTS = frozenset("language kind format source artifacts access citations audience".split())
@@ -138,7 +140,9 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
         return False
     if "adj" in mark.flags and not (mark.flags & {"sure", "of"}) and at + 1 < len(piece.marks):
         after = piece.marks[at + 1]
-        if after.cat in ("word", "quote", "change", "cue") or (after.cat == "func" and after.low not in _STOPS):
+        if after.cat in ("word", "quote", "change", "cue") or (
+            after.cat == "func" and after.low not in _STOPS and mark.attribute != "kind"
+        ):
             return False
         if after.cat == "value" and not valid(piece, at + 1, signed=signed, company=company):
             return False
@@ -148,7 +152,10 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             return False
         if before.cat == "lead" and before.low in _ABOUT and mark.attribute in _SUBJECTS:
             return False
-        if (before.cat == "cue" or before.low in _WITH) and mark.attribute == "kind":
+        behind = [m for m in piece.marks[:at] if not m.carries and m.low not in _ARTICLES][-1:]
+        if mark.attribute in ("kind", "population") and not mark.sure and behind and behind[0].low in _WITH:
+            return False
+        if mark.attribute == "kind" and before.low in _WITH:
             return False
     if "bare" in mark.flags:
         return signed
@@ -177,6 +184,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             if "vague" in mark.flags:
                 relation = "prefer"
         out += [Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values]
+    had = [r for r in out if (r.attribute, r.value) == ("known", "have")]
+    if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith"
+        return [replace(r, relation="exclude") for r in out if r not in had]
     return out
 
 
@@ -233,6 +243,9 @@ def free_requests(text: str, piece: Piece, used: Sequence[Request], sign: Sign) 
         for a, b in _joined(piece, first, last, sign):
             start, end = piece.marks[a].start, piece.marks[b - 1].end
             value = text[start:end].strip(" \"'“”‘’«»„")
+            if is_place(value):
+                out.append(Request("population", value, relation, start, end))
+                continue
             attribute = "keyword" if b - a == 1 and piece.marks[a].cat == "quote" else _attribute(piece, first, sign)
             if value:
                 out.append(Request(attribute, value, relation, start, end))
@@ -255,7 +268,7 @@ def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
     """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
     if not sign.negative or sign.place != "lead":
         return False
-    kinds = [r for r in used if r.attribute not in _WEB and not r.opposite]
+    kinds = [r for r in used if r.attribute not in _WEB | FACTS and not r.opposite]
     if not kinds:
         return False
     if any(r.attribute in ("year", "citations", "sample") for r in used):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aspectra.search.instructions.lexicon import joined_lines, table
 
-__all__ = ["Name", "read_name"]
+__all__ = ["Name", "is_place", "read_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = re.compile(
     rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
 )
+_COMMON_LIST = re.compile(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])")
 _SITE = re.compile(
     rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?![\w-])",
     re.ASCII,
@@ -95,6 +96,7 @@ _SITED = re.compile(
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?\s+(?:University|Institute|College|Labs?|Hospital)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
+_A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
 _FROM_PLACE = re.compile(rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)")
 _CITES = re.compile(
     rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|(?:builds?|building|built)\s+on|extend(?:s|ing)?)\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
@@ -135,6 +137,11 @@ def _place(match: re.Match[str]) -> Name | None:
     return Name("source", (value,)) if value[0] not in "'\"" else None
 
 
+def is_place(words: str) -> bool:
+    """Whether words name a country, a continent or the like: *US*, *Europe*."""
+    return bool(_A_PLACE.fullmatch(words))
+
+
 def read_name(text: str, at: int) -> tuple[int, Name] | None:
     """The name of an author, a venue or a place that begins at a place of a text.
 
@@ -158,6 +165,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group())))
+    if match := _COMMON_LIST.match(text, at):
+        return match.end(), Name("venue", _several(match["names"]), sure=False)
     if match := _FROM_PLACE.match(text, at):
         return match.end(), Name("population", (match["name"],), sure=False)
     if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):

@@ -20,7 +20,7 @@ _PARTS = {
     "option": r"(?<![\w-])--?[^\W\d_][\w-]*",
     "number": r"\d{1,3}(?:,\d{3})+(?![\w])|\d+(?![^\W\d_\u3400-\u9fff]|_)",
     "han": r"[\u3400-\u9fff]+",
-    "elision": r"(?:[dlnsjcmDLNSJCM]|[Qq]u)['’](?=[^\W\d_])",
+    "elision": r"(?:[dlnsjcmDLNSJCM]|[Qq]u)['’](?=[^\W\d_]|$)",
     "word": r"[^\W_\u3400-\u9fff]+(?:['’.&+_](?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
     "stop": r"[.!?…。！？]+|\n\s*",
     "semicolon": r"[;；]",
