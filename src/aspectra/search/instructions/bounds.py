@@ -80,7 +80,7 @@ _SPAN = re.compile(
     rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
     rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+)?+(?P<first>{_YEAR})\s*+年?+\s*+"
     rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR})年?+"
-    rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|至今))"
+    rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))"
 )
 _ONE = re.compile(
     rf"(?:{_DONE})?+(?:"

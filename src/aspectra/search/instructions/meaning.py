@@ -16,8 +16,10 @@ __all__ = ["FACTS", "FREE", "Request", "Sign", "free_requests", "phrases", "requ
 FACTS = frozenset("year venue author affiliation publisher cites".split())
 # Attributes that free words can be.
 FREE = frozenset("topic method population reports keyword".split())
+_ADJECTIVES = frozenset("recency citations access venue_rank".split())
 _WEB = frozenset("source format length audience".split())
 _WORDS = word_sets("meaning")
+_MIRROR = {"require": "exclude", "exclude": "require", "prefer": "avoid", "avoid": "prefer"}
 _OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
 _ARTICLES = _WORDS["articles"]
 _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
@@ -93,7 +95,11 @@ class Sign:
 
 def sign_of(piece: Piece) -> Sign:
     """The sign of a piece: rules before its content, or else behind all of it."""
-    rules = [m for m in piece.marks if is_rule(m) and m.cat != "wish"]
+    rules = [
+        m
+        for n, m in enumerate(piece.marks)
+        if is_rule(m) and m.cat != "wish" and not (m.cat == "neg" and n and piece.marks[n - 1].low in _WORDS["shows"])
+    ]
     if not rules:
         return Sign()
     first = piece.marks.index(rules[0])
@@ -144,11 +150,14 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             after.cat == "func" and after.low not in _STOPS and mark.attribute != "kind"
         ):
             return False
+        if mark.attribute in _ADJECTIVES and after.attribute in ("population", "audience"):
+            return False
         if after.cat == "value" and not valid(piece, at + 1, signed=signed, company=company):
             return False
     if at:
         before = piece.marks[at - 1]
-        if not mark.sure and before.free and mark.start - before.end <= 1:
+        loose = not mark.sure or "bare" in mark.flags
+        if loose and (before.free or (before.cat == "doc" and not signed)) and mark.start - before.end <= 1:
             return False
         if before.cat == "lead" and before.low in _ABOUT and mark.attribute in _SUBJECTS:
             return False
@@ -178,6 +187,8 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         hard = mark.attribute in FACTS or number
         relation = sign.relation(hard=hard)
         values = mark.values
+        if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
+            values, relation = (values[0][1:],), _MIRROR[relation]
         if mark.opposite and sign.negative:
             values = (mark.opposite,)
             relation = "prefer" if relation == "avoid" else "require"
@@ -205,6 +216,9 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
             start, last = (at, at) if start < 0 else (start, at)
     if start >= 0:
         out.append((start, last + 1))
+    for n, (a, b) in enumerate(out):  # "no pilot studies": the noun belongs to it
+        if b < len(piece.marks) and piece.marks[b].low in _WORDS["nouns"] and piece.marks[b - 1].free:
+            out[n] = (a, b + 1)
     return [(a, b) for a, b in out if any(m.free or m.carries for m in piece.marks[a:b])]
 
 

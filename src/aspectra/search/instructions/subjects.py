@@ -118,7 +118,9 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
         return kind or _plain_of(marks, at)
     if marks[at].low not in _WORDS["into"] or not pending or at + 1 == len(marks) or marks[at + 1].carries:
         return False
-    return head == at - 1
+    mark = marks[head]
+    told = mark.cat == "doc" or mark.low.split()[-1] in _WORDS["docs"] or mark.attribute == "recency"
+    return head == at - 1 and told
 
 
 def _plain_of(marks: Sequence[Mark], at: int) -> bool:
