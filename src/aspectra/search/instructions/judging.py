@@ -119,7 +119,7 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
         return Read(piece, "unread", why=_TASTE)
     if number and is_event(piece) and not piece.carries and first_free.low not in _WORDS["during"] and len(marks) < _LIST:
         return Read(piece, "unread", why=_EVENT)
-    if marks[0].low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
+    if number and marks[0].low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
         return Read(piece, "unread", why=_TASTE)
     if not piece.free:
         found = subject_of(piece)
@@ -263,6 +263,9 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if sign.rules and question and piece.marks[0].low in _WORDS["asks"] and piece.free and len(piece.marks) > 3:
             reads.append(Read(piece, "subject", subject=(piece.start, piece.end)))
             continue
+        if sign.rules and question and _loose(piece, sign):
+            reads.append(Read(piece, "subject", subject=(piece.start, piece.end)))
+            continue
         if sign.rules and question and not any(r.role == "subject" for r in reads):
             values = requests_of(piece, sign, company=True)
             if _first_is_subject(piece, sign, values, others):
@@ -279,6 +282,12 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     return _settled(text, reads, question=question) if not long or not question else reads
 
 
+def _loose(piece: Piece, sign: Sign) -> bool:
+    """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
+    verbs = sign.rules[0].low in _WORDS["verbs"] and piece.marks[0] is sign.rules[0] and piece.joint == "comma"
+    return verbs and not any(m.carries or m.cat in ("doc", "polite") for m in piece.marks)
+
+
 def _besides(reads: Sequence[Read], sign: Sign) -> bool:
     """Whether *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
     before = reads[-1]
@@ -292,7 +301,7 @@ def _denial(mark: Mark) -> Mark:
 def _long(piece: Piece, sign: Sign) -> Read:
     """A piece of a long need: a limiter about papers of nothing but known words, or part of the subject."""
     values = requests_of(piece, sign, company=True) if sign.rules else requests_of(piece, Sign())
-    about = any(m.cat == "doc" for m in piece.marks) or any(m.low.startswith("published") for m in piece.marks)
+    about = any(m.cat == "doc" for m in piece.marks) or piece.marks[0].low.startswith("published")
     if values and about and not piece.free and not sign.cats & {"perm", "except"}:
         strong = sign.rules or all(v.attribute in FACTS for v in values)
         if strong and not combined(piece, values, sign):

@@ -99,7 +99,7 @@ _SITED = re.compile(
 _A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
 _FROM_PLACE = re.compile(rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)")
 _CITES = re.compile(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing)|(?:builds?|building|built)\s+on|extend(?:s|ing)?)\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
 )
 # What a name may end in; the plain ones are no part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]

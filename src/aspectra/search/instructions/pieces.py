@@ -107,7 +107,9 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         after = marks[at + 1]
         if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
             return "and"
-        if (is_rule(after) and after.low not in _AND) or after.cat in ("demand", "aspect", "open", "taste"):
+        if (is_rule(after) and after.low not in _AND) or after.cat in ("demand", "open", "taste") or (
+            after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at]))
+        ):
             return "and"
         return ""
     if before.low in _AND and any(m.low in _AND for m in marks[at - 1 : at]) and is_rule(mark):
@@ -117,7 +119,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     if mark.low in _RELATIVE and not last and (before.cat == "value" or any(m.cat == "doc" for m in marks[:at])):
         doubly = marks[at + 1].cat == "neg" and any(m.cat == "neg" for m in marks[:at])
         doubly = doubly and not any(m.carries or m.free for m in marks[:at])
-        return "inline" if marks[at + 1].cat in ("neg", "hard", "soft", "term") and not doubly else ""
+        return "inline" if marks[at + 1].cat in ("neg", "term") and not doubly else ""
     if mark.cat == "term" and question and (before.free or before.cat == "doc") and any(m.free for m in marks[:at]):
         return "inline"
     if mark.cat == "except" and not last:

@@ -138,7 +138,7 @@ def _counts(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
 
 def _adjectives(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
     return all(
-        "adj" in marks[n].flags or marks[n].attribute in ("year", "venue", "language", "artifacts") or "of" in marks[n].flags
+        "adj" in marks[n].flags or marks[n].attribute in (*_ADJECTIVES, "year", "venue", "language", "artifacts") or "of" in marks[n].flags
         for n in pending
     ) and marks[head].cat == "doc"
 
