@@ -23,7 +23,7 @@ from aspectra.search.planning.permitted import permission_warnings, with_permitt
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
 from aspectra.search.planning.publication_order import publication_order
 from aspectra.search.query import Query
-from aspectra.search.ranking import Hit, Ranking
+from aspectra.search.ranking import NOT_APPLIED, Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.stages.protocol import Context, Draft
@@ -330,7 +330,10 @@ class Searcher:
     def _warnings(self, engine: Engine, plan: Plan) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         removed, added = engine.changes()
-        out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
+        out = [
+            f"{NOT_APPLIED} “{unread.words}”{f' ({unread.why})' if unread.why else ''}"
+            for unread in plan.unread
+        ]
         if added > 0:
             out.append(
                 f"{added:,} paper(s) were added since the last index and are not searched: aspectra index"

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cache
 
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.instructions import terms
-from aspectra.search.instructions.aspects import read_aspect
-from aspectra.search.instructions.bounds import Bound, read_bound
-from aspectra.search.instructions.lexicon import Entry, Lexicon, Mark, sections, word_sets
-from aspectra.search.instructions.names import Name, read_name
-from aspectra.search.instructions.spelling import corrected
-from aspectra.search.instructions.tokens import DELIMITERS, Token, fold, tokenise
+from aspectra.search.instructions.recognisers import terms
+from aspectra.search.instructions.recognisers.aspects import read_aspect
+from aspectra.search.instructions.recognisers.bounds import Bound, read_bound
+from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, sections, word_sets
+from aspectra.search.instructions.recognisers.names import Name, read_name
+from aspectra.search.instructions.recognisers.spelling import corrected
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token, fold, tokenise
 
 __all__ = ["SIGNS", "marks_of"]
 
@@ -43,7 +43,9 @@ def _languages(low: str) -> tuple[str, ...]:
     counts = {name: sum(word in _telling(name) for word in found) for name in _FOREIGN}
     unknown = [word for word in found if len(word) > 3 and not english.knows(word)]
     for name in _FOREIGN if unknown else ():
-        counts[name] += sum(word in _vocabulary((name,))[0].words and word not in _telling(name) for word in unknown)
+        counts[name] += sum(
+            word in _vocabulary((name,))[0].words and word not in _telling(name) for word in unknown
+        )
     most = max(_FOREIGN, key=lambda name: counts[name])
     foreign = (most,) if counts[most] > max(0.5, _FOREIGN_SHARE * len(found)) else ()
     return (*foreign, "en", *(("zh",) if _HAN.search(low) else ()))
@@ -91,7 +93,7 @@ def _of_name(name: Name, start: int, end: int, low: str) -> Mark:
 
 def _asked(marks: list[Mark]) -> str:
     """Category of the last mark that is more than a function word."""
-    last = next((m for m in reversed(marks) if m.cat not in ("func", "wish", "doc")), None)
+    last = next((m for m in reversed(marks[-_REACH:]) if m.cat not in ("func", "wish", "doc")), None)
     return last.cat if last else ""
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from aspectra.search.instructions.lexicon import Mark, word_sets
-from aspectra.search.instructions.names import is_place
 from aspectra.search.instructions.pieces import Piece, is_rule
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.recognisers.names import is_place
 
 __all__ = ["FACTS", "FREE", "Request", "Sign", "free_requests", "phrases", "requests_of", "sign_of", "valid"]
 
@@ -27,6 +27,7 @@ _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 _SUBJECTS = frozenset("language kind format source artifacts access citations audience".split())
 _METHOD = _WORDS["method"]
 _AFTER = _WORDS["after"]
+_NEAR = 12  # marks before a word that may say what it is about
 _FEW = 3  # words on either side of an "and" that joins two denials
 
 
@@ -59,7 +60,7 @@ class Sign:
 
     Attributes:
         rules: the marks that say so.
-        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), or "" where it has none.
+        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), or "" without one.
     """
 
     rules: tuple[Mark, ...] = ()
@@ -98,7 +99,9 @@ def sign_of(piece: Piece) -> Sign:
     rules = [
         m
         for n, m in enumerate(piece.marks)
-        if is_rule(m) and m.cat != "wish" and not (m.cat == "neg" and n and piece.marks[n - 1].low in _WORDS["shows"])
+        if is_rule(m)
+        and m.cat != "wish"
+        and not (m.cat == "neg" and n and piece.marks[n - 1].low in _WORDS["shows"])
     ]
     if not rules:
         return Sign()
@@ -161,7 +164,9 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             return False
         if before.cat == "lead" and before.low in _ABOUT and mark.attribute in _SUBJECTS:
             return False
-        behind = [m for m in piece.marks[:at] if not m.carries and m.low not in _ARTICLES][-1:]
+        behind = [
+            m for m in piece.marks[max(0, at - _NEAR) : at] if not m.carries and m.low not in _ARTICLES
+        ][-1:]
         if mark.attribute in ("kind", "population") and not mark.sure and behind and behind[0].low in _WITH:
             return False
         if mark.attribute == "kind" and before.low in _WITH:
@@ -181,7 +186,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             continue
         if mark.attribute == "aspect":
             same = (mark.sub == "same") != sign.negative
-            out.append(Request("aspect", mark.values[0], "same" if same else "different", mark.start, mark.end))
+            out.append(
+                Request("aspect", mark.values[0], "same" if same else "different", mark.start, mark.end)
+            )
             continue
         number = mark.cat == "bound" and "vague" not in mark.flags
         hard = mark.attribute in FACTS or number
@@ -194,7 +201,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
             relation = "prefer" if relation == "avoid" else "require"
             if "vague" in mark.flags:
                 relation = "prefer"
-        out += [Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values]
+        out += [
+            Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values
+        ]
     had = [r for r in out if (r.attribute, r.value) == ("known", "have")]
     if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith"
         return [replace(r, relation="exclude") for r in out if r not in had]
@@ -224,7 +233,7 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
 
 def _attribute(piece: Piece, first: int, sign: Sign) -> str:
     """What free words are about, by the words before them."""
-    for mark in reversed(piece.marks[:first]):
+    for mark in reversed(piece.marks[max(0, first - _NEAR) : first]):
         if mark.cat == "cue":
             return mark.sub
         if mark.cat == "lead":
@@ -260,7 +269,9 @@ def free_requests(text: str, piece: Piece, used: Sequence[Request], sign: Sign) 
             if is_place(value):
                 out.append(Request("population", value, relation, start, end))
                 continue
-            attribute = "keyword" if b - a == 1 and piece.marks[a].cat == "quote" else _attribute(piece, first, sign)
+            attribute = (
+                "keyword" if b - a == 1 and piece.marks[a].cat == "quote" else _attribute(piece, first, sign)
+            )
             if value:
                 out.append(Request(attribute, value, relation, start, end))
     return out

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aspectra.search.instructions.lexicon import Mark, word_sets
 from aspectra.search.instructions.marks import SIGNS
-from aspectra.search.instructions.tokens import DELIMITERS
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS
 
 __all__ = ["Piece", "divide", "is_rule"]
 
 _WORDS = word_sets("pieces")
+_NEAR = 30  # marks on either side that decide about a cut
 _SEVERAL = 2
 _AND = _WORDS["and"]
 _RELATIVE = _WORDS["relative"]
@@ -43,7 +44,6 @@ class Piece:
     joint: str
     sentence: int
     bracketed: bool = False
-
 
     @property
     def start(self) -> int:
@@ -82,14 +82,18 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
     if any(m.cat == "neg" for m in marks[:at]) and not any(m.carries or m.free for m in marks[:at]):
         return False  # two denials in one: "nothing without code"
     if question and mark.low in _WORDS["modifies"] and sum(m.free for m in marks[:at]) < _SEVERAL:
-        return any(m.cat == "doc" or m.carries for m in marks[:at])  # one word has no such thing: "learning without forgetting"
+        return any(
+            m.cat == "doc" or m.carries for m in marks[:at]
+        )  # one word has no such thing: "learning without forgetting"
     if mark.low in _PREPOSITION:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
     if is_rule(before) or mark.low in _VERBAL:
         return False
     content = before.free or before.carries or before.cat == "doc"
     if mark.sub == "not":
-        return content and (after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON)
+        return content and (
+            after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
+        )
     return content and (after.carries or after.cat == "doc" or not question)
 
 
@@ -107,8 +111,10 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         after = marks[at + 1]
         if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
             return "and"
-        if (is_rule(after) and after.low not in _AND) or after.cat in ("demand", "open", "taste") or (
-            after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at]))
+        if (
+            (is_rule(after) and after.low not in _AND)
+            or after.cat in ("demand", "open", "taste")
+            or (after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at])))
         ):
             return "and"
         return ""
@@ -116,15 +122,28 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return ""  # cut before the "and"
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
-    if mark.low in _RELATIVE and not last and (before.cat == "value" or any(m.cat == "doc" for m in marks[:at])):
+    if (
+        mark.low in _RELATIVE
+        and not last
+        and (before.cat == "value" or any(m.cat == "doc" for m in marks[:at]))
+    ):
         doubly = marks[at + 1].cat == "neg" and any(m.cat == "neg" for m in marks[:at])
         doubly = doubly and not any(m.carries or m.free for m in marks[:at])
         return "inline" if marks[at + 1].cat in ("neg", "term") and not doubly else ""
-    if mark.cat == "term" and question and (before.free or before.cat == "doc") and any(m.free for m in marks[:at]):
+    if (
+        mark.cat == "term"
+        and question
+        and (before.free or before.cat == "doc")
+        and any(m.free for m in marks[:at])
+    ):
         return "inline"
     if mark.cat == "except" and not last:
         return "inline"
-    if mark.cat == "taste" and mark.low.startswith(("not ", "funded", "sponsored")) and (before.free or before.carries):
+    if (
+        mark.cat == "taste"
+        and mark.low.startswith(("not ", "funded", "sponsored"))
+        and (before.free or before.carries)
+    ):
         return "inline"
     if mark.low.startswith("with ") and mark.carries and before.cat == "bound":
         return "inline"
@@ -153,7 +172,8 @@ def divide(marks: Sequence[Mark], *, question: bool) -> list[Piece]:
         nonlocal joint
         first, how = 0, joint
         for at in range(1, len(run)):
-            if at > first and (cut := _cuts(run[first:], at - first, question=question)):
+            low = max(first, at - _NEAR)
+            if at > first and (cut := _cuts(run[low : at + _NEAR], at - low, question=question)):
                 out.append(Piece(tuple(run[first:at]), how, sentence, depth > 0))
                 first, how = at, cut
         if run[first:]:
@@ -167,7 +187,9 @@ def divide(marks: Sequence[Mark], *, question: bool) -> list[Piece]:
         if run:
             close()
             joint = mark.cat
-        elif joint == "start" or DELIMITERS.index(mark.cat) < DELIMITERS.index(joint if joint in DELIMITERS else "comma"):
+        elif joint == "start" or DELIMITERS.index(mark.cat) < DELIMITERS.index(
+            joint if joint in DELIMITERS else "comma"
+        ):
             joint = mark.cat if out else "start"
         if mark.cat == "bracket":
             depth = depth + 1 if mark.low in "([（【" else max(0, depth - 1)

@@ -4,17 +4,15 @@
 >>> reading.spellings, reading.topic
 (('require language=de',), 'bee health')
 
-The way of a text: :mod:`~aspectra.search.instructions.marks` names its words by the tables in ``words``,
-:mod:`~aspectra.search.instructions.pieces` cuts it, :mod:`~aspectra.search.instructions.meaning` reads each
-piece under its sign, :mod:`~aspectra.search.instructions.subjects` finds the subject of a question, and
-:mod:`~aspectra.search.instructions.settling` reads pieces in the light of each other. ``docs/instructions.md``
-says what people can write.
+The way of a text: ``marks`` names its words by the tables in ``words``, ``pieces`` cuts it, ``meaning`` and
+``limiters`` read each piece under its sign, ``subjects`` finds the subject of a question, ``lists`` and
+``settling`` read pieces in the light of each other. ``docs/instructions.md`` says what people can write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from aspectra.base.errors import UsageError
@@ -30,6 +28,7 @@ __all__ = ["Part", "Reading", "read_instruction"]
 
 # What nobody counts as part of a subject at its ends.
 _OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"
+_MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are read from one text
 _LONG = 400  # characters: beyond, a text is a description of a need, of which only plain limiters are read
 
 
@@ -97,14 +96,20 @@ def _topic(text: str, reads: Sequence[Read]) -> str:
             continue
         start, end = read.subject
         whole = start == read.piece.start
-        if spans and last == number - 1 and whole and reads[last].subject == (spans[-1][0], reads[last].piece.end):
-            spans[-1] = (spans[-1][0], end)
-        elif spans and last == number - 1 and whole and spans[-1][1] == reads[last].piece.end:
+        if (
+            spans
+            and last == number - 1
+            and whole
+            and reads[last].subject == (spans[-1][0], reads[last].piece.end)
+        ) or (spans and last == number - 1 and whole and spans[-1][1] == reads[last].piece.end):
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
         last = number
-    closed = [(a, b + (b < len(text) and text[b] in ")]" and text.count("(", a, b) > text.count(")", a, b))) for a, b in spans]
+    closed = [
+        (a, b + (b < len(text) and text[b] in ")]" and text.count("(", a, b) > text.count(")", a, b)))
+        for a, b in spans
+    ]
     return " ".join(filter(None, (_cut(text, a, b) for a, b in closed)))
 
 
@@ -123,13 +128,13 @@ def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
     """Read what a text says about the papers it asks for.
 
     Args:
-        text: any text. Of one of more than 400 characters only plain limiters are read; its subject is kept whole.
+        text: any text. Of a question of more than 400 characters only plain limiters are read.
         whole_query: the text is the whole query, subject included; otherwise it accompanies one, and all of
             it is about what papers should be like.
 
     Returns:
-        The reading. Words of conditions and ``unread`` are substrings of the text. Nothing is raised, whatever
-        the text.
+        The reading. Words of conditions and ``unread`` are substrings of the text. Nothing is raised,
+        whatever the text.
     """
     marks = marks_of(text)
     pieces = divide(marks, question=whole_query)
@@ -140,7 +145,7 @@ def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
     aspects: dict[str, list[str]] = {"same": [], "different": []}
     unread: list[Unread] = []
     parts: list[Part] = []
-    for number, read in enumerate(reads):
+    for read in reads:
         span = (read.piece.start, read.piece.end)
         role = {"request": "applied", "subject": "searched", "unread": "unread"}.get(read.role, "chatter")
         if role == "unread":
@@ -157,18 +162,23 @@ def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
                 except UsageError as error:  # a value that its attribute cannot mean: better said than lost
                     unread.append(Unread(_cut(text, *span), str(error)))
                     continue
-                conditions.setdefault(made.spelling, made)
+                if len(conditions) < _MOST:
+                    conditions.setdefault(made.spelling, made)
+                else:
+                    unread.append(Unread(made.words, "more requests than one search takes"))
         unread += [Unread(_cut(text, a, b), why) for a, b, why in read.lost if _cut(text, a, b)]
         parts.append(Part(text[slice(*span)], role))
     topic = _topic(text, reads)
-    if whole_query and not (conditions or aspects["same"] or aspects["different"] or unread) and all(
-        part.role == "searched" for part in parts
+    if (
+        whole_query
+        and not (conditions or aspects["same"] or aspects["different"] or unread)
+        and all(part.role == "searched" for part in parts)
     ):
         topic = _cut(text, 0, len(text))
     return Reading(
         tuple(conditions.values()),
-        tuple(dict.fromkeys(aspects["same"])),
-        tuple(dict.fromkeys(aspects["different"])),
+        tuple(dict.fromkeys(aspects["same"]))[:_MOST_ASPECTS],
+        tuple(dict.fromkeys(aspects["different"]))[:_MOST_ASPECTS],
         topic,
         tuple({u.words: u for u in unread if u.words}.values()),
         tuple(parts),

@@ -7,22 +7,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from aspectra.search.instructions.bounds import number_of
-from aspectra.search.instructions.lexicon import Mark, word_sets
-from aspectra.search.instructions.meaning import FREE, Request, Sign, free_requests, phrases, requests_of, soften
+from aspectra.search.instructions.meaning import (
+    FREE,
+    Request,
+    Sign,
+    free_requests,
+    phrases,
+    requests_of,
+    soften,
+)
 from aspectra.search.instructions.pieces import Piece
+from aspectra.search.instructions.recognisers.bounds import number_of
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 
 __all__ = ["Read", "contradicting", "correct", "exempt", "is_header", "permit"]
 
 _WORDS = word_sets("settling")
 _AGE = _WORDS["age"]
 _IF, _TOO = _WORDS["if"], _WORDS["too"]
+_BACK = 12  # pieces between an exception and its condition
+_MOST = 64  # requests that are compared
 _NO_YEAR = 1000  # a smaller number counts years back from now
 _FEW_WORDS, _LONG_WORD = 3, 4  # of a correction that is a number: "to 2018"
 _NUMBER = re.compile(r"\d{4}")
 _INTERVAL = re.compile(r"(>=|<=)?(\d{4})(?:\.\.(\d{4}))?")
 # Values of one attribute that no paper has together.
-_APART = (("status", "preprint", "peer-reviewed"), ("status", "preprint", "journal"), ("length", "short", "long"))
+_APART = (
+    ("status", "preprint", "peer-reviewed"),
+    ("status", "preprint", "journal"),
+    ("length", "short", "long"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +71,7 @@ def _host(reads: Sequence[Read], at: int, *, across: bool) -> int:
         across: whether it may stand in the sentence before.
     """
     sentence = reads[at].piece.sentence
-    for n in range(at - 1, -1, -1):
+    for n in range(at - 1, max(-1, at - _BACK), -1):
         there = reads[n].piece.sentence
         if there < sentence - across:
             return -1
@@ -77,12 +91,14 @@ def _taken_back(read: Read) -> Read:
 
 def _plainly(read: Read) -> Piece:
     """The piece without its rules."""
-    marks = tuple(m for m in read.piece.marks if m.cat not in ("except", "perm", "neg", "hard", "soft", "fix", "but"))
+    marks = tuple(
+        m for m in read.piece.marks if m.cat not in ("except", "perm", "neg", "hard", "soft", "fix", "but")
+    )
     return replace(read.piece, marks=marks or read.piece.marks[-1:])
 
 
 def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> None:
-    """Bind an exception to its condition: as ``unless``, or the condition softens and the words are unread."""
+    """Bind an exception to its condition as ``unless``; else that softens, and the words are unread."""
     read = reads[at]
     host = _host(reads, at, across=across)
     if host < 0:
@@ -92,11 +108,16 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
     words = phrases(piece, values)
     open_host = [r for r in reads[host].requests if r.attribute in FREE]
     if words and not values and open_host:
-        values = [replace(r, attribute=open_host[0].attribute) for r in free_requests(text, piece, (), Sign())]
+        values = [
+            replace(r, attribute=open_host[0].attribute) for r in free_requests(text, piece, (), Sign())
+        ]
         words = []
     pairs = tuple((r.attribute, r.value) for r in values if r.attribute != "aspect")
     narrower = any(
-        r.attribute == v and r.value == w for r in reads[host].requests for v, w in pairs if r.relation in ("exclude", "avoid")
+        r.attribute == v and r.value == w
+        for r in reads[host].requests
+        for v, w in pairs
+        if r.relation in ("exclude", "avoid")
     )
     if pairs and not words and not narrower:
         kept = tuple(replace(r, unless=(*r.unless, *pairs)) for r in reads[host].requests)
@@ -104,7 +125,9 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
         reads[at] = _chatter(read)
         return
     reads[host] = replace(reads[host], requests=tuple(soften(r) for r in reads[host].requests))
-    reads[at] = replace(read, role="unread", requests=(), subject=None, why="an exception that was not read in full")
+    reads[at] = replace(
+        read, role="unread", requests=(), subject=None, why="an exception that was not read in full"
+    )
 
 
 def _bare(words: str) -> str:
@@ -112,12 +135,15 @@ def _bare(words: str) -> str:
 
 
 def permit(text: str, reads: list[Read], at: int) -> None:
-    """Settle a permission: it undoes a denial of the same, is an exception to what stands before, or nothing."""
+    """Settle a permission: it undoes a denial, is an exception to what stands before, or says nothing."""
     read = reads[at]
     piece = _plainly(read)
     values = requests_of(piece, Sign(), company=True)
     near = at > 0 and (
-        read.piece.sentence == reads[at - 1].piece.sentence or reads[at - 1].role == "fix" or at == 1 or read.sign.place == "post"
+        read.piece.sentence == reads[at - 1].piece.sentence
+        or reads[at - 1].role == "fix"
+        or at == 1
+        or read.sign.place == "post"
     )
     host = _host(reads, at, across=True) if near else -1
     fixed = at > 0 and (reads[at - 1].role == "fix" or any(m.cat == "fix" for m in read.piece.marks))
@@ -125,9 +151,7 @@ def permit(text: str, reads: list[Read], at: int) -> None:
         reads[at] = _chatter(read)
         return
     said = {(r.attribute, r.value): _bare(text[r.start : r.end].lower()) for r in reads[host].requests}
-    undone = [
-        v for v in values if said.get((v.attribute, v.value)) == _bare(text[v.start : v.end].lower())
-    ]
+    undone = [v for v in values if said.get((v.attribute, v.value)) == _bare(text[v.start : v.end].lower())]
     same_attribute = any(v.attribute == r.attribute for v in values for r in reads[host].requests)
     lows = {m.low for m in read.piece.marks} | {w for m in read.piece.marks for w in m.low.split()}
     counted = bool(lows & _TOO) and all(r.relation == "require" for r in reads[host].requests)
@@ -150,7 +174,9 @@ def _renumbered(request: Request, number: int) -> Request | None:
         return None
     if request.attribute == "year" and number < _NO_YEAR:
         number = date.today().year - number
-    return replace(request, value=request.value[: found[-1].start()] + str(number) + request.value[found[-1].end() :])
+    return replace(
+        request, value=request.value[: found[-1].start()] + str(number) + request.value[found[-1].end() :]
+    )
 
 
 def _number_in(piece: Piece) -> int | None:
@@ -158,14 +184,18 @@ def _number_in(piece: Piece) -> int | None:
     words = [m for m in piece.marks if m.cat not in ("fix", "polite", "but", "func")]
     said = " ".join(m.low for m in words)
     found = re.findall(r"\d+", said)
-    if len(found) == 1 and len(words) <= _FEW_WORDS and not any(len(m.low) > _LONG_WORD and m.free for m in words):
+    if (
+        len(found) == 1
+        and len(words) <= _FEW_WORDS
+        and not any(len(m.low) > _LONG_WORD and m.free for m in words)
+    ):
         return int(found[0])
     return number_of(said) if not found else None
 
 
 def correct(text: str, reads: list[Read], at: int) -> None:
     """Take back what stands before a correction, where something stands behind it."""
-    after = next((n for n in range(at, len(reads)) if reads[n].requests), -1)
+    after = next((n for n in range(at, min(at + _BACK, len(reads))) if reads[n].requests), -1)
     before = _host(reads, at, across=True)
     if before < 0:
         return
@@ -178,7 +208,9 @@ def correct(text: str, reads: list[Read], at: int) -> None:
         numeric = [r for r in reads[before].requests if _renumbered(r, number)]
         bare = all(r.attribute == "year" and _NUMBER.fullmatch(r.value) for r in reads[place].requests)
         if numeric and (bare or not reads[place].requests):
-            new = tuple((_renumbered(r, number) or r) if r is numeric[-1] else r for r in reads[before].requests)
+            new = tuple(
+                (_renumbered(r, number) or r) if r is numeric[-1] else r for r in reads[before].requests
+            )
             reads[before] = replace(reads[before], requests=new)
             reads[place] = _chatter(reads[place])
             return
@@ -204,6 +236,7 @@ def _years(request: Request) -> tuple[int, int] | None:
 
 def contradicting(requests: Sequence[Request]) -> list[Request]:
     """Requests that no paper can meet together."""
+    requests = requests[:_MOST]
     out: list[Request] = []
     wanted = [r for r in requests if r.relation in ("require", "prefer")]
     for n, a in enumerate(requests):
@@ -213,7 +246,12 @@ def contradicting(requests: Sequence[Request]) -> list[Request]:
                 if len(positive) == 2:
                     out += [a, b]
             pair = (a.attribute, *sorted((a.value, b.value)))
-            if a.attribute == b.attribute and a in wanted and b in wanted and "require" in (a.relation, b.relation):
+            if (
+                a.attribute == b.attribute
+                and a in wanted
+                and b in wanted
+                and "require" in (a.relation, b.relation)
+            ):
                 if pair in [(x, *sorted((y, z))) for x, y, z in _APART]:
                     out += [a, b]
                 if a.attribute == "year" and (i := _years(a)) and (j := _years(b)):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aspectra.search.instructions.lexicon import Mark, word_sets
 from aspectra.search.instructions.meaning import Request, Sign, requests_of
 from aspectra.search.instructions.pieces import Piece
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 
 __all__ = ["Subject", "subject_of"]
 
@@ -49,7 +49,9 @@ def _is_head(mark: Mark) -> bool:
         return owned or (mark.attribute == "venue" and mark.sure)
     if mark.attribute == "recency" and mark.low.startswith("state"):
         return True
-    return mark.cat == "value" and mark.attribute in _HEADS and ("adj" not in mark.flags or "of" in mark.flags)
+    return (
+        mark.cat == "value" and mark.attribute in _HEADS and ("adj" not in mark.flags or "of" in mark.flags)
+    )
 
 
 def _requests(piece: Piece, picked: Sequence[int]) -> list[Request]:
@@ -62,8 +64,7 @@ def _requests(piece: Piece, picked: Sequence[int]) -> list[Request]:
 
 
 def _front(piece: Piece) -> tuple[list[int], int, bool]:
-    """Numbers of the marks that are requests before the subject, where the subject begins, and whether the
-    piece asks for documents."""
+    """Numbers of the marks that are requests, where the subject begins, whether documents are asked for."""
     marks = piece.marks
     pending: list[int] = []
     head = -1
@@ -76,9 +77,17 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
         leads = mark.cat == "lead" or (at > 0 and _leads(marks, at, head, pending))
         if leads:
             ahead = at + 1
-            while ahead < len(marks) and (marks[ahead].cat == "func" or marks[ahead].attribute in ("audience", "language", "year")):
+            while ahead < len(marks) and (
+                marks[ahead].cat == "func" or marks[ahead].attribute in ("audience", "language", "year")
+            ):
                 ahead += 1
-            if head >= 0 and ahead > at + 1 and ahead < len(marks) and marks[ahead].cat == "lead" and marks[ahead - 1].carries:
+            if (
+                head >= 0
+                and ahead > at + 1
+                and ahead < len(marks)
+                and marks[ahead].cat == "lead"
+                and marks[ahead - 1].carries
+            ):
                 at += 1
                 continue
             if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
@@ -103,7 +112,11 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
         if head == at - 1 and marks[head].cat == "doc" and _adjectives(marks, pending, head):
             return pending, at, True
         first = pending[0]
-        if "adj" in marks[first].flags and marks[first].attribute in _ADJECTIVES and marks[first].low not in _WORDS["close"]:
+        if (
+            "adj" in marks[first].flags
+            and marks[first].attribute in _ADJECTIVES
+            and marks[first].low not in _WORDS["close"]
+        ):
             for ahead in range(at, min(at + _REACH, len(marks))):
                 if marks[ahead].cat == "doc" and ahead + 1 < len(marks):
                     return [first], first + 1, True
@@ -137,10 +150,15 @@ def _counts(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
 
 
 def _adjectives(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
-    return all(
-        "adj" in marks[n].flags or marks[n].attribute in (*_ADJECTIVES, "year", "venue", "language", "artifacts") or "of" in marks[n].flags
-        for n in pending
-    ) and marks[head].cat == "doc"
+    return (
+        all(
+            "adj" in marks[n].flags
+            or marks[n].attribute in (*_ADJECTIVES, "year", "venue", "language", "artifacts")
+            or "of" in marks[n].flags
+            for n in pending
+        )
+        and marks[head].cat == "doc"
+    )
 
 
 def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
@@ -155,38 +173,81 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
         at = end - 1
         mark = marks[at]
         before = marks[at - 1]
-        if mark.cat == "polite" or (han and mark.cat == "open") or (mark.cat == "func" and (picked or mark.low in _WORDS["and"]) and mark.low in _WORDS["between"]):
+        if (
+            mark.cat == "polite"
+            or (han and mark.cat == "open")
+            or (
+                mark.cat == "func" and (picked or mark.low in _WORDS["and"]) and mark.low in _WORDS["between"]
+            )
+        ):
             end = at
         elif mark.tied:
             break
-        elif mark.cat == "bound" and not changes and mark.attribute != "population" and not mark.low.isdigit():
+        elif (
+            mark.cat == "bound" and not changes and mark.attribute != "population" and not mark.low.isdigit()
+        ):
             since = mark.attribute != "year" or ".." in mark.values[0] or not mark.low.startswith(_POINTS)
-            lately = mark.attribute != "year" or any(int(y) >= (_LATELY if since else _NOW_ISH) for y in re.findall(r"\d{4}", mark.values[0]))
+            lately = mark.attribute != "year" or any(
+                int(y) >= (_LATELY if since else _NOW_ISH) for y in re.findall(r"\d{4}", mark.values[0])
+            )
             span = ".." in mark.values[0] and mark.sure
             if not ((mark.opposite or span) and (framed or lately)) and not (framed and mark.sure):
                 break
             picked, end = [at, *picked], at
-        elif mark.attribute == "year" and end == len(marks) and _trails(mark, before, framed):
-            picked, end = [at, *picked], at
-        elif mark.attribute == "artifacts" and mark.sure and (mark.low.startswith("with") or before.low in _WITH or han):
+        elif (mark.attribute == "year" and end == len(marks) and _trails(mark, before, framed)) or (
+            mark.attribute == "artifacts"
+            and mark.sure
+            and (mark.low.startswith("with") or before.low in _WITH or han)
+        ):
             picked, end = [at, *picked], at
         elif mark.attribute == "language" and (told := _languages(marks, at, first)):
             picked, end = [*told, *picked], told[0] - 1 - (marks[told[0] - 2].low in _WORDS["written"])
-        elif mark.cat == "name" and mark.sure and mark.attribute in ("venue", "affiliation", "author", "publisher"):
-            if " " not in mark.low or (mark.attribute == "venue" and not framed and mark.low.startswith("of ")):
+        elif (
+            mark.cat == "name"
+            and mark.sure
+            and mark.attribute in ("venue", "affiliation", "author", "publisher")
+        ):
+            if " " not in mark.low or (
+                mark.attribute == "venue" and not framed and mark.low.startswith("of ")
+            ):
                 break
             picked, end = [at, *picked], at
-        elif mark.cat == "name" and mark.attribute in ("author", "venue") and (before.cat == "doc" or (framed and mark.attribute == "venue")):
+        elif (
+            mark.cat == "name"
+            and mark.attribute in ("author", "venue")
+            and (before.cat == "doc" or (framed and mark.attribute == "venue"))
+        ):
             picked, end = [at, *picked], at
-        elif mark.attribute == "audience" and before.low in _FOR and (mark.values == ("lay",) or marks[at - 2].low in _WORDS["told"] or marks[0].low in _WORDS["told"]):
+        elif (
+            mark.attribute == "audience"
+            and before.low in _FOR
+            and (
+                mark.values == ("lay",)
+                or marks[at - 2].low in _WORDS["told"]
+                or marks[0].low in _WORDS["told"]
+            )
+        ):
             picked, end = [at, *picked], at - 1 - (at - 2 > first and marks[at - 2].low in _WORDS["told"])
         elif han and mark.cat == "doc" and len(marks) - end < 4 and _chinese(marks, at, first):
             end = at
-        elif han and mark.attribute in ("kind", "language", "recency", "status", "citations", "access", "venue_rank"):
+        elif han and mark.attribute in (
+            "kind",
+            "language",
+            "recency",
+            "status",
+            "citations",
+            "access",
+            "venue_rank",
+        ):
             picked, end = [at, *picked], at
         else:
             break
-    while picked and end > first + 1 and marks[end - 1].cat == "func" and marks[end - 1].low in _WORDS["between"]:
+    while (
+        picked
+        and end > first + 1
+        and marks[end - 1].cat == "func"
+        and marks[end - 1].low in _WORDS["between"]
+    ):
         end -= 1
     return picked, end
 

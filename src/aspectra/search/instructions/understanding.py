@@ -30,8 +30,8 @@ def understand(query: Query) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
     A literal query's text is searched as it is. A text of nothing but requests is searched as it is as well,
-    since something must be. Of a long instruction what is no request joins the text. Conditions that the query
-    already has go before what is read about the same value.
+    since something must be. Conditions that the query already has go before what is read about the same
+    value.
     """
     unread: tuple[Unread, ...] = ()
     fallback = False

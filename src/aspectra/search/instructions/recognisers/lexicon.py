@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
-from aspectra.search.instructions.tokens import Token, tokenise
+from aspectra.search.instructions.recognisers.tokens import Token, tokenise
 
 __all__ = ["Entry", "Lexicon", "Mark", "expand", "joined_lines", "sections", "table", "word_sets"]
 
@@ -25,7 +25,7 @@ _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
 
 
 def _text(name: str) -> str:
-    return (resources.files(__package__) / "words" / name).read_text("utf-8")
+    return (resources.files("aspectra.search.instructions") / "words" / name).read_text("utf-8")
 
 
 def sections(language: str) -> dict[str, str]:
@@ -47,7 +47,10 @@ def table(name: str) -> dict[str, dict[str, str]]:
 
 def word_sets(module: str) -> dict[str, frozenset[str]]:
     """The sets of words of one module, by name, from ``words/sets.toml``."""
-    return {name: frozenset(w.replace("_", " ") for w in words.split()) for name, words in table("sets")[module].items()}
+    return {
+        name: frozenset(w.replace("_", " ") for w in words.split())
+        for name, words in table("sets")[module].items()
+    }
 
 
 def joined_lines(name: str) -> dict[str, str]:
@@ -222,7 +225,8 @@ class Lexicon:
         """
         node: _Node | None = self._root
         found: list[tuple[int, Entry]] = []
-        for number, token in enumerate(tokens[at:], 1):
+        for number in range(1, len(tokens) - at + 1):
+            token = tokens[at + number - 1]
             node = node.after.get(token.low) if node is not None else None
             if node is None:
                 break

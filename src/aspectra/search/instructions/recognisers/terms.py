@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aspectra.search.instructions.lexicon import Entry, Lexicon, Mark, word_sets
-from aspectra.search.instructions.tokens import DELIMITERS, Token
+from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, word_sets
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 
 __all__ = ["read_term"]
 
@@ -190,9 +190,7 @@ def _ends(tokens: Sequence[Token], at: int) -> bool:
 def _introduced(before: Mark | None, verb: bool) -> bool:
     """Whether *mention* or *word* can be verb and noun here: not in *word embeddings* or *author name*."""
     if not verb:
-        return before is not None and (
-            before.low in _DETERMINERS or before.cat in ("neg", "hard", "soft")
-        )
+        return before is not None and (before.low in _DETERMINERS or before.cat in ("neg", "hard", "soft"))
     return before is None or not before.free
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aspectra.search.instructions.lexicon import Lexicon, word_sets
-from aspectra.search.instructions.tokens import DELIMITERS, Token
+from aspectra.search.instructions.recognisers.lexicon import Lexicon, word_sets
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 
 __all__ = ["AspectWish", "read_aspect"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
-from aspectra.search.instructions.lexicon import joined_lines, table
+from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 
 __all__ = ["Bound", "number_of", "read_bound"]
 
@@ -104,16 +104,18 @@ _AGO = re.compile(
 )
 
 _HOW = rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*+"
+_HOW_TOO = _HOW.replace("how", "how2")
 _CITED = re.compile(
     rf"(?:(?:with\s+|having\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['citations']}"
     rf"|(?:with\s+|having\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more|oder\s+mehr)\s*+{_PATTERNS['citations']}"
-    rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+(?:cited|citations?(?:\s+counts?)?+)\s*+(?:of\s+)?+{_HOW.replace('how', 'how2')}"
+    rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+(?:cited|citations?(?:\s+counts?)?+)\s*+"
+    rf"(?:of\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER})(?:\s+times)?+)(?!\w)"
 )
 _SAMPLE = re.compile(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW.replace('how', 'how2')}"
+    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER}))(?!\w)"
 )
 _AGED = re.compile(
@@ -195,7 +197,9 @@ def _length(low: str, at: int) -> tuple[int, Bound] | None:
     if match := _RANGE.match(low, at):
         first, last, unit = _number(match["low"]), _number(match["high"]), _unit(match["unit"])
         if unit in ("words", "characters", "page") and first <= last:
-            return match.end(), Bound("length", (f">={first} {_PLURAL.get(unit, unit)}", f"<={last} {_PLURAL.get(unit, unit)}"))
+            return match.end(), Bound(
+                "length", (f">={first} {_PLURAL.get(unit, unit)}", f"<={last} {_PLURAL.get(unit, unit)}")
+            )
         return None
     if match := _BEFORE.match(low, at):
         how, unit = match["how"], _unit(match["unit"])
@@ -238,7 +242,9 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
                 how, number = match["how"] or match["how2"], match["number"] or match["number2"]
                 value = _beyond(how.strip(), _number(number), whole=attribute == "citations")
             return match.end(), Bound(attribute, value[:1], value[1])
-    if (match := _AGED.match(low, at)) and (match["who"] or match["aged"] or re.search("old|age", match["old"] or "")):
+    if (match := _AGED.match(low, at)) and (
+        match["who"] or match["aged"] or re.search("old|age", match["old"] or "")
+    ):
         words = match.group() if match["who"] is None else low[match.end("who") : match.end()]
         return match.end(), Bound("population", (words.strip(),), needs="" if match["who"] else "company")
     return None
@@ -280,7 +286,13 @@ def _ago(match: re.Match[str]) -> Bound | None:
         return Bound("year", (str(now),))
     if match["older"]:
         return _half(now - _number(match["on"]) - 1, upper=True)
-    back = 10 if match["ten"] else 3 if match["few"] else _number(match["n"] or match["yn"] or match["nn"] or "one")
+    back = (
+        10
+        if match["ten"]
+        else 3
+        if match["few"]
+        else _number(match["n"] or match["yn"] or match["nn"] or "one")
+    )
     return _half(now - back, upper=False) if now - back >= _EARLIEST else None
 
 

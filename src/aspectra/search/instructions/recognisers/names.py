@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from aspectra.search.instructions.lexicon import joined_lines, table
+from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 
 __all__ = ["Name", "is_place", "read_name"]
 
@@ -15,8 +15,8 @@ class Name:
     """A name that was read.
 
     Attributes:
-        attribute: ``author``, ``venue``, ``publisher``, ``affiliation``, ``population`` (a place), ``cites`` or
-            ``source``.
+        attribute: ``author``, ``venue``, ``publisher``, ``affiliation``, ``population`` (a place), ``cites``
+            or ``source``.
         values: alternatives.
         sure: the words around it say what it is; otherwise it needs company that does.
     """
@@ -43,9 +43,10 @@ _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
 _JOIN = rf"(?:\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+[、和或与]\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
 _SPLIT = re.compile(_JOIN)
+_FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = re.compile(
-    rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|(?:(?:first|last|senior|co-?)[ -]?)?author[:s]?:?\s+is|authors?:|"
-    rf"(?:first|last|senior|lead|co-?)[ -]?author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}"
+    rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
+    rf"|authors?:|{_FIRST}author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}"
 )
 _WROTE = re.compile(
     rf"[Ww]hat\s+(?:did|has|have|does|do)\s+{_PEOPLE}\s+(?:write|written|say|said|published?|think|find|found)\b"
@@ -59,7 +60,8 @@ _AUTHOR_AS = re.compile(
 )
 _SHOWN = r"(?:published|appearing|appeared|presented|accepted|erschienen|publiés?|publicados?)"
 _RUN = (
-    rf"(?:The\s+|the\s+)?{_CAP}(?:\s+(?:(?:of|on|in|and|for|the|&|de|der|für)\s+(?:the\s+)?(?={_CAP}))*{_CAP})*"
+    rf"(?:The\s+|the\s+)?{_CAP}"
+    rf"(?:\s+(?:(?:of|on|in|and|for|the|&|de|der|für)\s+(?:the\s+)?(?={_CAP}))*{_CAP})*"
 )
 _APPEARED = re.compile(
     rf"(?:published|appear(?:ed|ing|s)?|presented|printed|accepted|came\s+out|come\s+out|featured|erschienen|venue:?|journal:|conference:|proceedings\s+of)"
@@ -67,7 +69,7 @@ _APPEARED = re.compile(
 )
 _VENUE_WORD = _PATTERNS["venue_word"]
 _IN_VENUE = re.compile(
-    rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n])*?\b"
+    rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
     rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
 )
 _ACRONYM_AT = re.compile(r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)")
@@ -97,7 +99,9 @@ _SITED = re.compile(
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
 _A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
-_FROM_PLACE = re.compile(rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)")
+_FROM_PLACE = re.compile(
+    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
+)
 _CITES = re.compile(
     rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
 )
@@ -164,7 +168,9 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if match := _KNOWN_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):
-        return match.end(), Name("venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group())))
+        return match.end(), Name(
+            "venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group()))
+        )
     if match := _COMMON_LIST.match(text, at):
         return match.end(), Name("venue", _several(match["names"]), sure=False)
     if match := _FROM_PLACE.match(text, at):
