@@ -125,6 +125,8 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool) 
     """Whether a piece of a question with a sign is a part of its subject after all."""
     if piece.marks[0].low in _WORDS["asks"] and piece.free and len(piece.marks) > _SHORT:
         return True
+    if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
+        return True  # the sentence goes on behind brackets
     started = any(read.role == "subject" for read in before[-_NEAR:])
     return _loose(piece, sign) or (not started and _first_is_subject(piece, sign, others))
 
@@ -190,9 +192,11 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     signs = [sign_of(piece) for piece in pieces]
     if long and question:
         return [_long(piece, sign) for piece, sign in zip(pieces, signs, strict=True)]
+    aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
+    if question and not aspects:
+        pieces = [_without_aspects(piece) for piece in pieces]
     reads: list[Read] = []
     holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
-    aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
     heading, heading_at, many = "", -1, sum(holders)
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
@@ -210,6 +214,14 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             context = _Context(question, many > holders[number], len(pieces) == 1, company)
             reads.append(_judged(text, piece, sign, reads, context))
     return settled(text, reads, question=question)
+
+
+def _without_aspects(piece: Piece) -> Piece:
+    """A piece of a question with its one doubtful aspect as plain words: *papers on this topic*."""
+    marks = tuple(
+        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m for m in piece.marks
+    )
+    return replace(piece, marks=marks)
 
 
 def _loose(piece: Piece, sign: Sign) -> bool:
@@ -237,4 +249,6 @@ def _long(piece: Piece, sign: Sign) -> Read:
         strong = sign.rules or all(v.attribute in FACTS for v in values)
         if strong and not combined(piece, values, sign):
             return Read(piece, "request", sign, tuple(values))
+    if all(m.cat == "polite" for m in piece.marks):
+        return Read(piece, "chatter")
     return Read(piece, "subject", subject=(piece.start, piece.end))

@@ -161,7 +161,8 @@ def marks_of(text: str) -> list[Mark]:
                 at = _skip(tokens, at, bound[0])
                 continue
             aspect = read_aspect(text, tokens, at, context, main)
-            if aspect and tokens[aspect.end - 1].end >= reach:
+            by = out and out[-1].low in ("by", "von", "par", "por")
+            if aspect and not by and tokens[aspect.end - 1].end >= reach:
                 end = tokens[aspect.end - 1].end
                 sub = "same" if aspect.same else "different"
                 out.append(

@@ -93,7 +93,7 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
                 return pending, at + 1, True
             break
-        if mark.low == "的" and pending and at + 1 < len(marks) and marks[at - 1].carries:
+        if mark.low == "的" and pending and at + 1 < len(marks) and marks[at - 1].attribute not in ("", "kind"):
             return pending, at + 1, True
         if mark.cat == "open":
             asked = True
