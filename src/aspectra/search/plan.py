@@ -18,6 +18,7 @@ from aspectra.search.query import (
     MOST_EVIDENCE,
     MOST_PAPERS,
     MOST_SEEDS,
+    Unread,
     Versions,
 )
 from aspectra.views.view import Probe
@@ -147,7 +148,7 @@ class Plan(Value, frozen=True):
         exclude: ids never shown (the seeds of a seed query).
         within: only these ids are ranked (a pool); None for the whole library.
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
-        unread: words of the query that look like constraints and were not understood.
+        unread: words of the query that ask something of papers and are not applied, with the reason.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
 
     >>> plan = library.plan("owls at night", recipe="bm25 | top(20)")
@@ -163,7 +164,7 @@ class Plan(Value, frozen=True):
     limit: int = 10
     evidence: int = 1
     versions: Versions = "best"
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
     text: str = ""
     instruction: str = ""
 
@@ -228,7 +229,7 @@ class Plan(Value, frozen=True):
             said = f"  (“{condition.words}”)" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.spelling}]{how}{said}")
-        lines += [f"  not understood, so not applied: “{words}”" for words in self.unread]
+        lines += [f"  not applied: “{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.unread]
         if self.within is not None:
             lines.append(f"  ranks only {len(self.within)} given papers")
         if self.exclude:

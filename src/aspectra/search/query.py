@@ -17,6 +17,7 @@ __all__ = [
     "MOST_PAPERS",
     "MOST_SEEDS",
     "Query",
+    "Unread",
     "Versions",
 ]
 
@@ -32,6 +33,18 @@ _MOST_ASPECTS = 8  # same and different together: each is up to four probes
 _MOST_LENSES = 16
 _MOST_SENTENCES = 100
 LONGEST_ASPECT = 2000  # characters
+
+
+class Unread(Value, frozen=True):
+    """Words of a query that ask something of papers and are not applied.
+
+    Attributes:
+        words: as typed.
+        why: the reason, in a few words.
+    """
+
+    words: str
+    why: str = ""
 
 
 class Query(Value, frozen=True):

@@ -28,7 +28,7 @@ from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewName
 from aspectra.search.planning.publication_order import in_publication_order, year_warnings
 from aspectra.search.planning.seeds import IndexSeeds, term_warnings
 from aspectra.search.query import Query
-from aspectra.search.ranking import Hit, Ranking
+from aspectra.search.ranking import NOT_APPLIED, Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.stages.protocol import Context, Draft
@@ -355,7 +355,10 @@ class Searcher:
     def _warnings(self, engine: Engine, plan: Plan, ids: Sequence[str]) -> list[str]:
         """What the reader of a plan's ranking should know, each one sentence."""
         removed, added = engine.changes()
-        out = [f"not understood, so not applied: “{words}”" for words in plan.unread]
+        out = [
+            f"{NOT_APPLIED} “{unread.words}”{f' ({unread.why})' if unread.why else ''}"
+            for unread in plan.unread
+        ]
         if added > 0:
             out.append(
                 f"{added:,} paper(s) were added since the last index and are not searched: aspectra index"

@@ -158,7 +158,12 @@ def _plan_text(made: Plan, style: str) -> str:
     if style == "json":
         return made.to_json() + "\n"
     # TOML and JSON escape control characters themselves; the readable form does not.
-    return made.to_toml() if style == "toml" else safe(made.describe()) + "\n"
+    if style == "toml":
+        return made.to_toml()
+    from aspectra.search.ranking import Requests
+
+    rows = [row for row in Requests.of(made).rows if row[0] != "not applied"]  # that is in the description
+    return safe("\n".join([made.describe(), *(f"  {name}: {text}" for name, text in rows)])) + "\n"
 
 
 def _read_plan(library: Library, path: Path, limit: int | None) -> Plan:
@@ -173,6 +178,7 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
     """Run a plan and write what came of it."""
     from aspectra.app.output.rankings import write_ranking
     from aspectra.app.recent import remember
+    from aspectra.search.ranking import NOT_APPLIED
     from aspectra.search.stages.protocol import needs_model
 
     if result.plan:
@@ -189,7 +195,10 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
     write_ranking(session.screen, library, ranking, style, result.output, explain=result.explain)
     _show_steps(session, ranking)
     if style != "json":
+        listed = style == "table" and not session.screen.quiet  # beside the hits
         for warning in ranking.warnings:
+            if listed and warning.startswith(NOT_APPLIED):
+                continue
             session.screen.warn(session.spell_out(warning))
     stopped = next((step.stopped for step in ranking.steps if step.stopped is not None), None)
     if stopped is not None:  # the order before it was shown, and what was paid for is in the journal

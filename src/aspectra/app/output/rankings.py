@@ -25,6 +25,7 @@ _AUTHORS = 3
 _LONGEST_VENUE = 60
 _LONGEST_QUOTE = 700
 _LONGEST_TEXT = 100
+_LONGEST_LIST = 600  # characters of a list of requests
 _DIRECTION_WORDS = {
     "": "like {}",
     "builds-on": "what {} builds on",
@@ -56,6 +57,7 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
         screen.line(plan_in_words(ranking.plan), style="dim")
         for terms in ranking.plan.search.terms:
             screen.line(safe(terms, one_line=True), style="dim", indent=2)
+        screen.pairs((name, _short(text, _LONGEST_LIST)) for name, text in ranking.requests.rows)
         screen.line()
     places = len(str(len(ranking)))
     for hit in ranking:

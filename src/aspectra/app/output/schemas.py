@@ -81,11 +81,34 @@ class Hit(_Part, frozen=True):
     probes: list[ProbeScore] = []
 
 
+class Applied(_Part, frozen=True):
+    """A condition or an aspect that was applied, and the words it was read from, or "" where it was given."""
+
+    request: str
+    words: str
+
+
+class NotApplied(_Part, frozen=True):
+    """Words of the query that ask something of papers and were not applied."""
+
+    words: str
+    why: str
+
+
+class Requests(_Part, frozen=True):
+    """What became of the words of the query."""
+
+    applied: list[Applied]
+    not_applied: list[NotApplied]
+    searched: list[str]
+
+
 class Search(Document, frozen=True):
     """``search``, ``similar``: a ranking. ``plan`` can be run again with ``--plan-file``."""
 
     plan: dict[str, Any]
     hits: list[Hit]
+    requests: Requests
     warnings: list[str]
     seconds: float
     not_applied: list[dict[str, str]] = []

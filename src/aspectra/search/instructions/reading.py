@@ -1,11 +1,12 @@
-"""Reading instructions: free words to conditions, aspects, and what the query keeps.
+"""Reading requests: free words to conditions, aspects, what is searched for, and what was not read.
 
->>> reading = read_instruction("Only papers written in German, please: bee health")
->>> reading.spellings, reading.rest
+>>> reading = read_instruction("bee health, only papers written in German, please")
+>>> reading.spellings, reading.topic
 (('require language=de',), 'bee health')
 
-The rules are in :mod:`aspectra.search.instructions.grammar`; ``docs/instructions.md`` says what people can
-write.
+The way of a text: ``marks`` names its words by the tables in ``words``, ``pieces`` cuts it, ``meaning`` and
+``limiters`` read each piece under its sign, ``subjects`` finds the subject of a question, ``lists`` and
+``settling`` read pieces in the light of each other. ``docs/instructions.md`` says what people can write.
 """
 
 from __future__ import annotations
@@ -15,35 +16,53 @@ from dataclasses import dataclass
 from typing import cast
 
 from aspectra.base.errors import UsageError
-from aspectra.search.conditions.condition import Condition, Relation
-from aspectra.search.instructions.grammar.clauses import Clauses, Part, divide
-from aspectra.search.instructions.grammar.scope import Wish, wishes_of
-from aspectra.search.instructions.grammar.tagging import pieces_of
+from aspectra.search.conditions.condition import Condition, Exemption, Relation
+from aspectra.search.instructions.judging import read_pieces
+from aspectra.search.instructions.marks import marks_of
+from aspectra.search.instructions.meaning import Request
+from aspectra.search.instructions.pieces import divide
+from aspectra.search.instructions.settling import Read, contradicting
+from aspectra.search.query import Unread
 
-__all__ = ["Reading", "read_instruction"]
+__all__ = ["Part", "Reading", "read_instruction"]
 
 # What nobody counts as part of a subject at its ends.
 _OUTER = " \t\r\n.,;:!?…。，：；？！、-–—"
-# Longer texts are seed texts: abstracts, notes. They are searched for as they are.
-_MOST_CHARACTERS = 2000
+_MOST, _MOST_ASPECTS = 32, 4  # conditions, and aspects of each sign, that are read from one text
+_LONG = 400  # characters: beyond, a text is a description of a need, of which only plain limiters are read
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the text and what became of it.
+
+    Attributes:
+        words: a substring of the text.
+        role: ``applied``, ``unread``, ``searched`` or ``chatter``.
+    """
+
+    words: str
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an instruction says.
+    """What a text asks for.
 
     Attributes:
-        conditions: what papers should be like, in the order of the text.
+        conditions: what papers should be like, in the order of the text, each with its words.
         same, different: aspects in which they should be like the seeds, or unlike them.
-        rest: what the query keeps: one piece of the text, without outer punctuation.
-        unread: parts that look like requests about documents and were not understood.
+        topic: what is searched for; words of the text, without those of requests.
+        unread: requests that are not applied, with the reason.
+        parts: every piece of the text, in order.
     """
 
     conditions: tuple[Condition, ...] = ()
     same: tuple[str, ...] = ()
     different: tuple[str, ...] = ()
-    rest: str = ""
-    unread: tuple[str, ...] = ()
+    topic: str = ""
+    unread: tuple[Unread, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -64,131 +83,103 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _span(clauses: Clauses, parts: Sequence[Part]) -> tuple[int, int]:
-    return clauses.pieces[parts[0].first].start, clauses.pieces[parts[-1].last - 1].end
+def _cut(text: str, start: int, end: int) -> str:
+    return text[slice(*_trim(text, start, end))]
 
 
-def _chains(clauses: Clauses, kinds: tuple[str, ...]) -> list[list[Part]]:
-    """Runs of parts of such kinds with nothing else between them."""
-    out: list[list[Part]] = []
-    open_run = False
-    for part in clauses.parts:
-        if part.kind not in kinds:
-            open_run = False
-        elif open_run:
-            out[-1].append(part)
+def _topic(text: str, reads: Sequence[Read]) -> str:
+    """The subjects, joined where nothing else stands between them."""
+    spans: list[tuple[int, int]] = []
+    last = -2
+    for number, read in enumerate(reads):
+        if read.subject is None:
+            continue
+        start, end = read.subject
+        whole = start == read.piece.start
+        if (
+            spans
+            and last == number - 1
+            and whole
+            and reads[last].subject == (spans[-1][0], reads[last].piece.end)
+        ) or (spans and last == number - 1 and whole and spans[-1][1] == reads[last].piece.end):
+            spans[-1] = (spans[-1][0], end)
         else:
-            out.append([part])
-            open_run = True
-    return out
+            spans.append((start, end))
+        last = number
+    closed = [
+        (a, b + (b < len(text) and text[b] in ")]" and text.count("(", a, b) > text.count(")", a, b)))
+        for a, b in spans
+    ]
+    return " ".join(filter(None, (_cut(text, a, b) for a, b in closed)))
 
 
-def _denied(clauses: Clauses, part: Part) -> bool:
-    """Whether a part's sentence says what is not wanted: its words must not be searched for."""
-    return any(
-        piece.category == "neg"
-        for other in clauses.parts
-        if other.sentence == part.sentence and (other.kind == "wish" or other is part)
-        for piece in clauses.pieces[other.first : other.last]
-    )
+def _condition(text: str, request: Request, piece: tuple[int, int]) -> Condition:
+    """The condition of a request.
 
-
-def _subject(clauses: Clauses, whole_query: bool) -> list[Part]:
-    """The run of parts that the query keeps."""
-    kinds: tuple[str, ...] = ("subject", "bare")
-    if not whole_query:
-        chains = _chains(clauses, (*kinds, "unread"))
-        chains = [[p for p in chain if not _denied(clauses, p)] for chain in chains]
-        return max(filter(None, chains), key=lambda chain: _length(clauses, chain), default=[])
-    requested = any(
-        p.kind == "unread" or (p.kind == "wish" and any(q.carries for q in clauses.pieces[p.first : p.last]))
-        for p in clauses.parts
-    )
-    if not requested:  # nothing to tell apart: from the first word that matters to the last
-        content = [p for p in clauses.parts if p.kind in (*kinds, "chatter")]
-        return [content[0], content[-1]] if content else []
-    chains = _chains(clauses, kinds) or _chains(clauses, ("unread",))
-    led = [chain for chain in chains if any(p.kind == "subject" for p in chain)]
-    return max(led or chains, key=lambda chain: _length(clauses, chain), default=[])
-
-
-def _length(clauses: Clauses, parts: Sequence[Part]) -> int:
-    start, end = _span(clauses, parts)
-    return end - start
-
-
-def _only_names(clauses: Clauses, requests: Sequence[Wish]) -> bool:
-    """Whether the whole text is a kind or a language and nothing says that it is requested: *theory*."""
-    parts = [p for p in clauses.parts if p.kind != "nothing"]
-    if len(parts) != 1 or parts[0].kind != "wish" or not requests:
-        return False
-    pieces = clauses.pieces[parts[0].first : parts[0].last]
-    return all(p.category == "mention" and p.attribute != "year" for p in pieces) and len(pieces) <= 2
-
-
-def _supported(clauses: Clauses, requests: Sequence[Wish]) -> list[Wish]:
-    """Without requests that rest on a word of many meanings alone (*code*), where there is no other."""
-    asked = any(
-        any(
-            clauses.pieces[i].value == "back" or clauses.pieces[i].low == "that's"
-            for i in range(p.first, p.last)
-        )
-        and any(clauses.pieces[i].category == "open" for i in range(p.first, p.last))
-        for p in clauses.parts
-        if p.kind == "wish"
-    )
-    return list(requests) if asked or any(not w.alone for w in requests) else []
+    Raises:
+        UsageError: the value means nothing for its attribute.
+    """
+    unless = tuple(dict.fromkeys(Exemption(a, v) for a, v in request.unless))
+    words = _cut(text, *piece)
+    return Condition(request.attribute, request.value, cast(Relation, request.relation), words, unless)
 
 
 def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
-    """Read what a text says about the documents it asks for.
+    """Read what a text says about the papers it asks for.
 
     Args:
-        text: any text; one of more than 2,000 characters is taken as a subject and kept whole.
-        whole_query: the text is the whole query, subject included; otherwise it accompanies one, and ``rest``
-            is only what was not understood (and is not denied: *no papers on X* must not search for X).
+        text: any text. Of a question of more than 400 characters only plain limiters are read.
+        whole_query: the text is the whole query, subject included; otherwise it accompanies one, and all of
+            it is about what papers should be like.
 
     Returns:
-        The reading. Words of conditions, ``rest`` and ``unread`` are substrings of the text. Nothing is
-        raised, whatever the text.
+        The reading. Words of conditions and ``unread`` are substrings of the text. Nothing is raised,
+        whatever the text.
     """
-    if len(text) > _MOST_CHARACTERS:
-        return Reading(rest=text[slice(*_trim(text, 0, len(text)))])
-    clauses = divide(pieces_of(text), whole_query)
-    requests = wishes_of(clauses)
-    asked = any(p.kind in ("wish", "unread", "nothing") for p in clauses.parts)
-    if whole_query and requests:
-        requests = [] if _only_names(clauses, requests) else _supported(clauses, requests)
-        asked = bool(requests)
-    unread = [_span(clauses, [p]) for p in clauses.parts if _is_unread(clauses, p, whole_query)]
-    conditions: list[Condition] = []
+    marks = marks_of(text)
+    pieces = divide(marks, question=whole_query)
+    reads = read_pieces(text, pieces, question=whole_query, long=len(text) > _LONG)
+    requests = [request for read in reads for request in read.requests]
+    against = contradicting(requests)
+    conditions: dict[str, Condition] = {}
     aspects: dict[str, list[str]] = {"same": [], "different": []}
-    for request in requests:
-        if request.attribute == "aspect":
-            aspects[request.relation].append(request.value)
-            continue
-        try:
-            relation = cast(Relation, request.relation)
-            conditions.append(
-                Condition(request.attribute, request.value, relation, text[request.start : request.end])
-            )
-        except UsageError:  # a value that its attribute cannot mean: better said than lost
-            unread.append((request.start, request.end))
-    subject = _subject(clauses, whole_query)
-    kept = _span(clauses, subject) if subject else (0, 0)
-    if whole_query and not asked:  # a text in which nothing asks for anything is its own subject
-        kept = (0, len(text))
-    parts = (text[slice(*_trim(text, *span))] for span in unread)
+    unread: list[Unread] = []
+    parts: list[Part] = []
+    for read in reads:
+        span = (read.piece.start, read.piece.end)
+        role = {"request": "applied", "subject": "searched", "unread": "unread"}.get(read.role, "chatter")
+        if role == "unread":
+            unread.append(Unread(_cut(text, *span) or text[slice(*span)], read.why))
+        for request in read.requests:
+            if request in against:
+                unread.append(Unread(_cut(text, *span), "it contradicts another request"))
+            elif request.attribute == "aspect":
+                aspects[request.relation].append(request.value)
+            else:
+                subject = read.subject is not None
+                try:
+                    made = _condition(text, request, (request.start, request.end) if subject else span)
+                except UsageError as error:  # a value that its attribute cannot mean: better said than lost
+                    unread.append(Unread(_cut(text, *span), str(error)))
+                    continue
+                if len(conditions) < _MOST:
+                    conditions.setdefault(made.spelling, made)
+                else:
+                    unread.append(Unread(made.words, "more requests than one search takes"))
+        unread += [Unread(_cut(text, a, b), why) for a, b, why in read.lost if _cut(text, a, b)]
+        parts.append(Part(text[slice(*span)], role))
+    topic = _topic(text, reads)
+    if (
+        whole_query
+        and not (conditions or aspects["same"] or aspects["different"] or unread)
+        and all(part.role == "searched" for part in parts)
+    ):
+        topic = _cut(text, 0, len(text))
     return Reading(
-        tuple(conditions),
-        tuple(aspects["same"]),
-        tuple(aspects["different"]),
-        text[slice(*_trim(text, *kept))],
-        tuple(part for part in parts if part),
+        tuple(conditions.values()),
+        tuple(dict.fromkeys(aspects["same"]))[:_MOST_ASPECTS],
+        tuple(dict.fromkeys(aspects["different"]))[:_MOST_ASPECTS],
+        topic,
+        tuple({u.words: u for u in unread if u.words}.values()),
+        tuple(parts),
     )
-
-
-def _is_unread(clauses: Clauses, part: Part, whole_query: bool) -> bool:
-    if part.kind == "unread":
-        return True
-    return not whole_query and part.kind in ("subject", "bare") and _denied(clauses, part)

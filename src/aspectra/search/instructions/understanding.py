@@ -1,4 +1,4 @@
-"""From what somebody wrote to fields of a query: the instruction, and constraints inside the text itself."""
+"""From what somebody wrote to fields of a query: the instruction, and requests inside the text itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aspectra.base.values import replace
 from aspectra.search.instructions.reading import Reading, read_instruction
-from aspectra.search.query import Query
+from aspectra.search.query import Query, Unread
 
 __all__ = ["Understood", "understand"]
 
@@ -16,34 +16,36 @@ class Understood:
     """A query with its words read.
 
     Attributes:
-        query: with conditions and aspects as fields, and the rest as its text.
-        unread: parts that look like constraints and were not understood.
+        query: with conditions and aspects as fields, and what is searched for as its text.
+        unread: requests that are not applied, and why.
+        fallback: whether the text holds requests alone, so that it is searched as it is.
     """
 
     query: Query
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    fallback: bool = False
 
 
 def understand(query: Query) -> Understood:
-    """Read a query's instruction into conditions and aspects; what is left of it joins the text.
+    """Read a query's text and instruction into conditions and aspects.
 
-    Unless the query is literal, constraints in its text are read too ("... in Chinese, not from a blog"). A
-    text of nothing but constraints is searched as it is as well, since something must be. Conditions that the
-    query already has go before what is read about the same value.
+    A literal query's text is searched as it is. A text of nothing but requests is searched as it is as well,
+    since something must be. Conditions that the query already has go before what is read about the same
+    value.
     """
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    fallback = False
     if query.text.strip() and not query.literal:
         reading = read_instruction(query.text)
         unread += reading.unread
-        if reading.spellings:
-            rest = reading.rest.strip()
-            query = _with(query, reading, rest if rest or query.seeds else query.text)
+        fallback = not reading.topic and not query.seeds
+        query = _with(query, reading, query.text if fallback else reading.topic)
     if query.instruction.strip():
         reading = read_instruction(query.instruction, whole_query=False)
-        text = " ".join(part for part in (query.text.strip(), reading.rest.strip()) if part)
+        text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
         query = replace(_with(query, reading, text), instruction="")
         unread += reading.unread
-    return Understood(query, unread)
+    return Understood(query, unread, fallback)
 
 
 def _with(query: Query, reading: Reading, text: str) -> Query:

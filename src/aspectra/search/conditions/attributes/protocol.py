@@ -50,7 +50,7 @@ class Attribute(Protocol):
 
         By default those of ``words/NAME.txt``; "" where there is no such file.
 
-        The notation is that of :mod:`aspectra.search.instructions.grammar.lexicon`.
+        The notation is that of :mod:`aspectra.search.instructions.recognisers.lexicon`.
 
         Args:
             language: of the words: ``en``, ``de`` or ``zh``.

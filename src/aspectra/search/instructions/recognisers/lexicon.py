@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
-from aspectra.search.instructions.grammar.tokens import Token, tokenise
+from aspectra.search.instructions.recognisers.tokens import Token, tokenise
 
-__all__ = ["Entry", "Lexicon", "expand", "joined_lines", "sections", "table", "word_sets"]
+__all__ = ["Entry", "Lexicon", "Mark", "expand", "joined_lines", "sections", "table", "word_sets"]
 
 _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
@@ -25,14 +25,14 @@ _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
 
 
 def _text(name: str) -> str:
-    return (resources.files(__package__) / "words" / name).read_text("utf-8")
+    return (resources.files("aspectra.search.instructions") / "words" / name).read_text("utf-8")
 
 
 def sections(language: str) -> dict[str, str]:
     """The lists of a language in ``words``: section -> its text.
 
     Args:
-        language: ``en``, ``de`` or ``zh``.
+        language: ``en``, ``de``, ``zh``, ``fr`` or ``es``.
     """
     parts = _SECTION.split(_text(f"{language}.txt"))
     return dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -47,7 +47,10 @@ def table(name: str) -> dict[str, dict[str, str]]:
 
 def word_sets(module: str) -> dict[str, frozenset[str]]:
     """The sets of words of one module, by name, from ``words/sets.toml``."""
-    return {name: frozenset(words.split()) for name, words in table("sets")[module].items()}
+    return {
+        name: frozenset(w.replace("_", " ") for w in words.split())
+        for name, words in table("sets")[module].items()
+    }
 
 
 def joined_lines(name: str) -> dict[str, str]:
@@ -76,7 +79,7 @@ class Entry:
     """What a phrase says.
 
     Attributes:
-        category: one of those in :mod:`~aspectra.search.instructions.grammar.tagging`.
+        category: one of those in :mod:`~aspectra.search.instructions.tagging`.
         value: of an attribute, or a finer kind of the category, or "".
         marks: further properties, as the word lists give them after a colon.
     """
@@ -84,6 +87,50 @@ class Entry:
     category: str
     value: str = ""
     marks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A stretch of the text.
+
+    Attributes:
+        cat: ``value``, ``bound``, ``name``, ``term`` and ``aspect`` carry requests; ``neg``, ``hard``,
+            ``soft``, ``wish``, ``perm`` and ``except`` say how they are meant; ``fix`` corrects; ``cue`` says
+            what free words are about; ``taste`` and ``demand`` are what no paper decides; ``open`` asks,
+            ``label`` and ``lead`` lead to the subject, ``doc`` names what is searched, ``func`` and
+            ``polite`` say nothing by themselves; ``word`` is any other word, ``quote`` quoted text; and the
+            delimiters.
+        start, end: where it stands in the text.
+        low: its words in lower case.
+        sub: the finer kind of its category.
+        flags: as the word lists give them after a colon.
+        attribute, values: what is requested, all of them.
+        opposite: what a denied bound leaves, or "".
+        sure: False where the words need company to be a request.
+        tied: whether a hyphen ties it to the mark before.
+    """
+
+    cat: str
+    start: int
+    end: int
+    low: str
+    sub: str = ""
+    flags: frozenset[str] = frozenset()
+    attribute: str = ""
+    values: tuple[str, ...] = ()
+    opposite: str = ""
+    sure: bool = True
+    tied: bool = False
+
+    @property
+    def carries(self) -> bool:
+        """Whether it says what papers should be like."""
+        return bool(self.attribute)
+
+    @property
+    def free(self) -> bool:
+        """Whether it is a word that no table has."""
+        return self.cat in ("word", "quote", "change")
 
 
 @dataclass(slots=True)
@@ -178,7 +225,8 @@ class Lexicon:
         """
         node: _Node | None = self._root
         found: list[tuple[int, Entry]] = []
-        for number, token in enumerate(tokens[at:], 1):
+        for number in range(1, len(tokens) - at + 1):
+            token = tokens[at + number - 1]
             node = node.after.get(token.low) if node is not None else None
             if node is None:
                 break

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aspectra.search.instructions.grammar.lexicon import Entry, Lexicon, word_sets
-from aspectra.search.instructions.grammar.pieces import Piece
-from aspectra.search.instructions.grammar.tokens import DELIMITERS, Token
+from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, word_sets
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 
 __all__ = ["read_term"]
 
 _MOST_WORDS = 6  # of an unquoted term
 _QUOTES = "“”„\"«»「」『』《》‘’`'"
 _JOINS = ("and", "or", "&", "und", "oder", "和", "或", "与", "、", "nor", "as", "well")
-_STOPS = ("neg", "hard", "soft", "perm", "topic", "open", "polite", "wish")
+_STOPS = ("neg", "hard", "soft", "perm", "lead", "open", "polite", "wish")
 _WORDS = word_sets("terms")
 _BETWEEN = _WORDS["between"]
 _NAMED = _WORDS["named"]
@@ -108,7 +107,7 @@ def read_term(
     at: int,
     main: Lexicon,
     context: Lexicon,
-    before: Piece | None,
+    before: Mark | None,
     asked: str,
     earlier: bool,
 ) -> tuple[tuple[str, ...], int, bool] | None:
@@ -131,7 +130,7 @@ def read_term(
     token = tokens[at]
     if token.kind == "quote":
         found, after = _quoted(text, tokens, at)
-        category = before.category if before else ""
+        category = before.cat if before else ""
         if found and asked in ("neg", "hard"):
             return found, after, True
         if found and earlier and before is not None and before.low in _JOINS and _ends(tokens, after):
@@ -188,13 +187,11 @@ def _ends(tokens: Sequence[Token], at: int) -> bool:
     return at >= len(tokens) or tokens[at].kind in DELIMITERS
 
 
-def _introduced(before: Piece | None, verb: bool) -> bool:
+def _introduced(before: Mark | None, verb: bool) -> bool:
     """Whether *mention* or *word* can be verb and noun here: not in *word embeddings* or *author name*."""
     if not verb:
-        return before is not None and (
-            before.low in _DETERMINERS or before.category in ("neg", "hard", "soft")
-        )
-    return before is None or before.covered
+        return before is not None and (before.low in _DETERMINERS or before.cat in ("neg", "hard", "soft"))
+    return before is None or not before.free
 
 
 def _after_terms(tokens: Sequence[Token], at: int, main: Lexicon) -> bool:

@@ -20,6 +20,7 @@ _PARTS = {
     "option": r"(?<![\w-])--?[^\W\d_][\w-]*",
     "number": r"\d{1,3}(?:,\d{3})+(?![\w])|\d+(?![^\W\d_\u3400-\u9fff]|_)",
     "han": r"[\u3400-\u9fff]+",
+    "elision": r"(?:[dlnsjcmDLNSJCM]|[Qq]u)['’](?=[^\W\d_]|$)",
     "word": r"[^\W_\u3400-\u9fff]+(?:['’.&+_](?=[^\W_\u3400-\u9fff])[^\W_\u3400-\u9fff]+)*(?:[+#]+(?!\w))?",
     "stop": r"[.!?…。！？]+|\n\s*",
     "semicolon": r"[;；]",
@@ -85,5 +86,6 @@ def tokenise(text: str, words_of_han: Callable[[str], list[int]]) -> list[Token]
                 out.append(Token("word", start, start + length, low[start : start + length]))
                 start += length
         else:
+            kind = "word" if kind == "elision" else kind
             out.append(Token(kind, start, end, low[start:end], tied=tie == start))
     return out

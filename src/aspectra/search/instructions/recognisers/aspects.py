@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aspectra.search.instructions.grammar.lexicon import Lexicon, word_sets
-from aspectra.search.instructions.grammar.tokens import DELIMITERS, Token
+from aspectra.search.instructions.recognisers.lexicon import Lexicon, word_sets
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token
 
 __all__ = ["AspectWish", "read_aspect"]
 
@@ -60,6 +60,15 @@ def read_aspect(
             end = start + noun[0]
             aspect = text[tokens[start].start : tokens[end - 1].end] if noun[2] == "free" else noun[2]
             return AspectWish(aspect, same, not paired, end)
+        for ahead in (1, 2):  # "the same clinical question"
+            inner = tokens[start : start + ahead]
+            if start + ahead < len(tokens) and all(
+                t.kind == "word" and all(e.category == "func" for _, e in main.matches(tokens, start + n))
+                for n, t in enumerate(inner)
+            ):
+                noun = _find(context, tokens, start + ahead, "aspect")
+                if noun and noun[2] != "free":
+                    return AspectWish(noun[2], same, not paired, start + ahead + noun[0])
         if paired:
             return None
         end = start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-from aspectra.search.instructions.grammar.lexicon import word_sets
+from aspectra.search.instructions.recognisers.lexicon import word_sets
 
 __all__ = ["corrected"]
 

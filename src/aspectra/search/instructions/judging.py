@@ -1,0 +1,254 @@
+"""What becomes of each piece: a request, the subject, chatter, or words that were not read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
+from aspectra.search.instructions.lists import LIST, denial, settled
+from aspectra.search.instructions.meaning import (
+    FACTS,
+    Sign,
+    combined,
+    free_requests,
+    is_event,
+    phrases,
+    requests_of,
+    sign_of,
+)
+from aspectra.search.instructions.pieces import Piece
+from aspectra.search.instructions.recognisers.lexicon import word_sets
+from aspectra.search.instructions.settling import Read, is_header
+from aspectra.search.instructions.subjects import subject_of
+
+__all__ = ["read_pieces"]
+
+_WORDS = word_sets("judging")
+_SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
+_UNKNOWN = "not recognised"
+_DEMAND = "a demand on the answer, not on papers"
+_EVENT = "a time that is no year"
+
+
+def _no_request(piece: Piece) -> str:
+    """Why no paper decides what a piece behind the first asks, which has no sign; "" where one may."""
+    marks = piece.marks
+    first = next((m for m in marks if m.cat not in ("func", "polite", "but")), marks[0])
+    if marks[0].low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
+        return TASTE
+    if piece.carries:
+        return ""
+    if first.cat == "demand" or (not piece.free and any(m.cat == "demand" for m in marks)):
+        return _DEMAND
+    if first.cat == "taste" and (not piece.free or " " in first.low):
+        return TASTE
+    event = is_event(piece) and first.low not in _WORDS["during"] and len(marks) < LIST
+    return _EVENT if event else ""
+
+
+def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
+    """A piece without a sign, of a question."""
+    marks = piece.marks
+    if marks[0].cat == "lead" and marks[1:]:
+        return Read(piece, "subject", subject=(marks[1].start, piece.end))
+    company = company or any(m.cat in ("doc", "open") or m.low in _WORDS["frames"] for m in marks)
+    if number and (why := _no_request(piece)):
+        return Read(piece, "unread", why=why)
+    if not piece.free:
+        found = subject_of(piece)
+        if not number and found.requests and found.start > piece.start:
+            return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
+        values = requests_of(piece, Sign(), company=company)
+        left = [m for m in marks if m.carries and m.start not in {r.start for r in values}]
+        set_off = (
+            not alone
+            or company
+            or (all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low)
+        )
+        if values and not left and set_off:
+            return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
+        if (
+            not piece.carries
+            and all(m.cat in ("func", "polite", "open", "but", "fix") for m in marks)
+            and (number or any(m.cat in ("open", "polite") for m in marks))
+        ):
+            return Read(piece, "chatter")
+        return Read(piece, "subject", subject=(piece.start, piece.end))
+    found = subject_of(piece)
+    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
+
+
+def _unsigned_instruction(text: str, piece: Piece) -> Read:
+    """A piece without a sign, of words that accompany a question."""
+    if any(m.cat == "demand" for m in piece.marks) and not piece.carries:
+        return Read(piece, "unread", why=_DEMAND)
+    if is_event(piece):
+        return Read(piece, "unread", why=_EVENT)
+    values = requests_of(piece, Sign(), company=True)
+    free = phrases(piece, values)
+    content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
+    if any(m.cat == "taste" for m in piece.marks) and not values:
+        return Read(piece, "unread", why=TASTE)
+    cued = any(m.cat in ("lead", "cue") for m in piece.marks) or piece.marks[0].low in _WORDS["place"]
+    if values:
+        more = free_requests(text, piece, values, Sign()) if cued else []
+        lost = (
+            ()
+            if cued or values[0].attribute == "audience"
+            else tuple((piece.marks[a].start, piece.marks[b - 1].end, _UNKNOWN) for a, b in free)
+        )
+        if any(r.attribute == "aspect" for r in values):
+            more, lost = [], ()
+        return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
+    if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
+        return Read(piece, "chatter")
+    if cued and free and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]):
+        return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
+    return Read(piece, "unread", why=_UNKNOWN)
+
+
+def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
+    """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
+    values = requests_of(piece, sign, company=True)
+    documents = any(m.cat == "doc" for m in piece.marks)
+    if not piece.free or (others and sign.negative and sign.strong):
+        return False
+    if values:
+        people = all(r.attribute in ("population", "audience", "language") for r in values)
+        led = any(m.cat == "lead" for m in piece.marks)
+        return people and not others and sign.cats == {"hard"} and not documents and not led
+    return not documents or (not others and not sign.negative)
+
+
+def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool) -> bool:
+    """Whether a piece of a question with a sign is a part of its subject after all."""
+    if piece.marks[0].low in _WORDS["asks"] and piece.free and len(piece.marks) > _SHORT:
+        return True
+    if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
+        return True  # the sentence goes on behind brackets
+    started = any(read.role == "subject" for read in before[-_NEAR:])
+    return _loose(piece, sign) or (not started and _first_is_subject(piece, sign, others))
+
+
+def _is_fix(piece: Piece) -> bool:
+    return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
+        m.cat == "fix" for m in piece.marks
+    )
+
+
+def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context: _Context) -> Read:
+    """What a piece comes to by itself, after those before it."""
+    number, question = len(before), context.question
+    if piece.joint == "than":
+        return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+    if number and _is_fix(piece):
+        return Read(piece, "fix")
+    if number:
+        last = before[-1]
+        opened = last.role == "exception" and not (last.piece.carries or last.piece.free)
+        if "except" in sign.cats or opened or _besides(last, sign):
+            return Read(piece, "exception", sign)
+    if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
+        sign = Sign()
+    if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
+        return Read(piece, "permission", sign)
+    sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
+    if sign.rules and question and _is_subject(piece, sign, before, context.others):
+        return Read(piece, "subject", subject=(piece.start, piece.end))
+    if sign.rules:
+        return signed(text, piece, sign, others=context.others, question=question)
+    if question:
+        return _unsigned_question(piece, number, alone=context.alone, company=context.company)
+    return _unsigned_instruction(text, piece)
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What a piece is judged by beside itself.
+
+    Attributes:
+        question: whether the text is a question.
+        others: whether another piece can be the subject.
+        alone: whether the text is one piece.
+        company: whether something else says that documents are meant.
+    """
+
+    question: bool
+    others: bool
+    alone: bool
+    company: bool
+
+
+def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: bool) -> list[Read]:
+    """What becomes of each piece of a text, in order.
+
+    Args:
+        text: the text.
+        pieces: of it.
+        question: whether it is typed as a search; otherwise it accompanies one.
+        long: whether only plain limiters are read.
+    """
+    signs = [sign_of(piece) for piece in pieces]
+    if long and question:
+        return [_long(piece, sign) for piece, sign in zip(pieces, signs, strict=True)]
+    aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
+    if question and not aspects:
+        pieces = [_without_aspects(piece) for piece in pieces]
+    reads: list[Read] = []
+    holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
+    heading, heading_at, many = "", -1, sum(holders)
+    for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
+        follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
+        compared = number and follows and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
+        if piece.sentence > heading_at + ("\n" in text):
+            heading = ""
+        if follows == "colon" and (header := is_header(piece.marks)):
+            heading, heading_at = header, piece.sentence
+            reads.append(Read(piece, "chatter"))
+        elif heading and not sign.rules:
+            under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
+            reads.append(signed(text, piece, under, others=True, question=question))
+        else:
+            company = bool(compared) or follows == "colon" or aspects
+            context = _Context(question, many > holders[number], len(pieces) == 1, company)
+            reads.append(_judged(text, piece, sign, reads, context))
+    return settled(text, reads, question=question)
+
+
+def _without_aspects(piece: Piece) -> Piece:
+    """A piece of a question with its one doubtful aspect as plain words: *papers on this topic*."""
+    marks = tuple(
+        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m for m in piece.marks
+    )
+    return replace(piece, marks=marks)
+
+
+def _loose(piece: Piece, sign: Sign) -> bool:
+    """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
+    if (
+        piece.joint != "comma"
+        or sign.rules[0] is not piece.marks[0]
+        or sign.rules[0].low not in _WORDS["verbs"]
+    ):
+        return False
+    return not any(m.carries or m.cat in ("doc", "polite") for m in piece.marks)
+
+
+def _besides(before: Read, sign: Sign) -> bool:
+    """Whether *other than* follows a denial, and so is an exception to it: *no US samples other than ...*."""
+    denied = before.sign.negative and before.role == "request"
+    return denied and any(m.low in _WORDS["besides"] for m in sign.rules)
+
+
+def _long(piece: Piece, sign: Sign) -> Read:
+    """A piece of a long need: a limiter about papers of nothing but known words, or part of the subject."""
+    values = requests_of(piece, sign, company=True) if sign.rules else requests_of(piece, Sign())
+    about = any(m.cat == "doc" for m in piece.marks) or piece.marks[0].low.startswith("published")
+    if values and about and not piece.free and not sign.cats & {"perm", "except"}:
+        strong = sign.rules or all(v.attribute in FACTS for v in values)
+        if strong and not combined(piece, values, sign):
+            return Read(piece, "request", sign, tuple(values))
+    if all(m.cat == "polite" for m in piece.marks):
+        return Read(piece, "chatter")
+    return Read(piece, "subject", subject=(piece.start, piece.end))

@@ -1,0 +1,94 @@
+"""Pieces with a sign: what they ask for, or why they are not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from aspectra.search.instructions.meaning import Request, Sign, combined, free_requests, requests_of
+from aspectra.search.instructions.pieces import Piece, is_rule
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.settling import Read
+
+__all__ = ["TASTE", "pseudo", "signed", "tastes"]
+
+TASTE = "a judgement that no record or text states"
+_WORDS = word_sets("limiters")
+_DIGIT = re.compile(r"\d")
+_COMBINED = "a denial of several things at once"
+_AMOUNT = "an amount that no field states"
+_UNSURE = "it is not sure whether it is wanted"
+
+
+def pseudo(cat: str, sub: str = "") -> Sign:
+    """The sign of a word that stands elsewhere: ``hard``, or ``neg`` with its finer kind."""
+    return Sign((Mark(cat, 0, 0, "", sub),), "lead")
+
+
+def _amount(piece: Piece) -> bool:
+    """Whether free words are about an amount: *more than one GPU*."""
+    return any(_DIGIT.search(m.low) for m in piece.marks if m.free) or any(
+        m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m)
+    )
+
+
+def tastes(piece: Piece) -> tuple[tuple[int, int, str], ...]:
+    """(start, end, why) of the judgements in a piece."""
+    return tuple((m.start, m.end, TASTE) for m in piece.marks if m.cat == "taste")
+
+
+def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool) -> Read:
+    """A piece under a sign.
+
+    Args:
+        text: the whole text.
+        piece: the piece.
+        sign: of the piece, or of the list that it belongs to.
+        others: whether another piece has a subject.
+        question: whether the text is a question.
+    """
+    values = requests_of(piece, sign, company=True)
+    if combined(piece, values, sign) and (others or not question):
+        return Read(piece, "unread", sign, why=_COMBINED)
+    if question and not others and (led := _led(piece, values, sign)):
+        kept = tuple(r for r in values if r.end <= led[0])
+        return Read(piece, "request", sign, kept, subject=led)
+    free = free_requests(text, piece, values, sign)
+    if free and any(m.cat == "taste" for m in piece.marks) and not values:
+        return Read(piece, "unread", sign, why=TASTE)
+    if free and not values and sign.negative and _amount(piece):
+        return Read(piece, "unread", sign, why=_AMOUNT)
+    if values and free and any(r.attribute == "aspect" for r in values):
+        free = []
+    flipped = [r for r in values if r.opposite and sign.negative]
+    if flipped and (over := [r for r in free if r.start > flipped[-1].end]):
+        lost = tuple((r.start, r.end, _UNSURE) for r in over)
+        return Read(piece, "request", sign, tuple(values), lost=lost)
+    if not values and not free:
+        if any(m.cat == "taste" for m in piece.marks):
+            return Read(piece, "unread", sign, why=TASTE)
+        return Read(piece, "chatter", sign)
+    return Read(piece, "request", sign, (*values, *free), lost=tastes(piece) if values else ())
+
+
+def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int] | None:
+    """Where the subject stands in a limiter that leads to it: *only surveys on X*, not *no papers on X*."""
+    for at, mark in enumerate(piece.marks):
+        if at and (mark.cat == "lead" or (mark.low in _WORDS["of"] and "of" in piece.marks[at - 1].flags)):
+            behind = piece.marks[at + 1 :]
+            while behind and is_rule(behind[-1]):
+                behind = behind[:-1]
+            headed = any(r.end <= mark.start for r in values) or (
+                not sign.negative and any(m.cat == "doc" for m in piece.marks[:at])
+            )
+            plain = all(
+                m.cat in ("func", "polite", "bound", "name") or m.attribute == "language" for m in behind
+            )
+            if (
+                headed
+                and not plain
+                and not any(m.free or is_rule(m) for m in [*piece.marks[:at][-1:], *behind[:1]][:1])
+            ):
+                return behind[0].start, behind[-1].end
+            return None
+    return None

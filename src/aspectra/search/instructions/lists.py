@@ -1,0 +1,147 @@
+"""Lists, and limiters that reach other pieces: *no surveys, theses or books*; *A, B or C only*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aspectra.search.instructions.limiters import signed
+from aspectra.search.instructions.meaning import FACTS, Sign, requests_of
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.settling import Read, correct, exempt, permit
+
+__all__ = ["LIST", "denial", "settled"]
+
+LIST = 8  # marks of an item of a list
+_AND = word_sets("lists")["and"]
+_PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
+_CHAIN = 12  # items of a list that are looked at
+_NAMES = 3  # names in a row that make a list of people
+
+
+def denial(mark: Mark) -> Mark:
+    """A word of exception as the denial that it is where nothing stands before it."""
+    return replace(mark, cat="neg", sub="strong") if mark.cat == "except" else mark
+
+
+def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign | None:
+    """The sign of the list that a piece without one belongs to: *no surveys, theses or books*."""
+    read = reads[at]
+    first = read.piece.marks[0].cat
+    if first in ("but", "lead", "wish", "open") or any(m.cat in ("fix", "wish") for m in read.piece.marks):
+        return None
+    if at and reads[at - 1].role == "fix":
+        return None
+    if read.sign.rules or at == 0 or read.piece.joint not in ("comma", "and") or len(read.piece.marks) > LIST:
+        return None
+    before = reads[at - 1]
+    if (
+        before.piece.sentence != read.piece.sentence
+        or before.role != "request"
+        or before.sign.place != "lead"
+    ):
+        return None
+    if not before.requests or before.subject is not None or "perm" in before.sign.cats:
+        return None
+    chain = []
+    for later in reads[at : at + _CHAIN]:
+        if (
+            later.sign.rules
+            or later.piece.joint not in ("comma", "and")
+            or later.piece.sentence != read.piece.sentence
+        ):
+            break
+        chain.append(later)
+    joined = any(m.low in _AND for later in chain for m in later.piece.marks)
+    values = requests_of(read.piece, Sign(), company=True)
+    alike = bool(values) and all(v.attribute == before.requests[-1].attribute for v in values)
+    if any(v.attribute in FACTS and v.attribute != before.requests[-1].attribute for v in values):
+        return None
+    if not values:
+        named = before.requests[-1].attribute == "author"
+        return before.sign if (joined or named) and (subject_before or named) else None
+    return before.sign if alike or joined else None
+
+
+def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
+    """Lists, references back, corrections, exceptions and permission."""
+    subject = False
+    for at, read in enumerate(reads):
+        if sign := _inherits(reads, at, subject_before=subject or not question):
+            reads[at] = signed(text, read.piece, sign, others=True, question=question)
+            if reads[at - 1].requests[-1].attribute == "author" and all(
+                r.attribute == "topic" for r in reads[at].requests
+            ):
+                reads[at] = _as_authors(reads[at])
+            _name_list(text, reads, at)
+        subject = subject or reads[at].subject is not None
+    for at in range(len(reads) - 1, 0, -1):
+        _reach_back(text, reads, at, question=question)
+    for at in range(len(reads)):
+        if at and any(m.cat == "fix" for m in reads[at].piece.marks[:2]):
+            correct(text, reads, at)
+    for at in range(len(reads)):
+        if reads[at].role == "exception":
+            exempt(text, reads, at)
+        elif reads[at].role == "permission":
+            permit(text, reads, at)
+    for at, read in enumerate(reads):
+        if read.role == "exception":  # nothing to be exempt from: a denial
+            sign = replace(read.sign, rules=tuple(denial(m) for m in read.sign.rules))
+            reads[at] = signed(text, read.piece, sign, others=True, question=question)
+    if any(read.requests for read in reads) and question:
+        for at, read in enumerate(reads):
+            if (
+                read.role == "subject"
+                and not read.requests
+                and not read.piece.free
+                and (at == 0 or any(m.cat in ("doc", "open") for m in read.piece.marks))
+            ):
+                values = requests_of(read.piece, Sign(), company=True)
+                reads[at] = replace(
+                    read, role="request" if values else "chatter", requests=tuple(values), subject=None
+                )
+    return reads
+
+
+def _as_authors(read: Read) -> Read:
+    hard = read.sign.relation(hard=True)
+    return replace(read, requests=tuple(replace(r, attribute="author", relation=hard) for r in read.requests))
+
+
+def _name_list(text: str, reads: list[Read], at: int) -> None:
+    """*Not Hinton, LeCun or Bengio*: two or more names in a list that no table has are people."""
+    first = at
+    while (
+        reads[first].piece.joint == "comma" and first and reads[first - 1].sign.rules == reads[at].sign.rules
+    ):
+        first -= 1
+    requests = [r for read in reads[first : at + 1] for r in read.requests]
+    if len(requests) >= _NAMES and all(
+        r.attribute == "topic" and _PERSON.fullmatch(r.value) for r in requests
+    ):
+        for n in range(first, at + 1):
+            reads[n] = _as_authors(reads[n])
+
+
+def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> None:
+    """Let a limiter reach back: behind a list (*A, B or C only*), or without content (*leave those out*)."""
+    read, before = reads[at], reads[at - 1]
+    if (before.sign.rules and before.sign.place == "lead") or before.piece.sentence != read.piece.sentence:
+        return
+    named = before.role == "request" or (
+        before.role == "subject" and before.piece.carries and not before.piece.free
+    )
+    if read.role == "chatter" and read.sign.rules and named and not before.sign.rules:
+        if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
+            reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
+        return
+    if read.sign.place == "post" and read.role == "request" and read.piece.joint in ("comma", "and"):
+        listed = (
+            any(m.low in _AND for m in read.piece.marks)
+            and before.role == "request"
+            and not before.sign.rules
+        )
+        if listed and {r.attribute for r in before.requests} <= {r.attribute for r in read.requests}:
+            reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)

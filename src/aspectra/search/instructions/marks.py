@@ -1,0 +1,202 @@
+"""Marks: the words and phrases of a text, each with what it may be doing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.instructions.recognisers import terms
+from aspectra.search.instructions.recognisers.aspects import read_aspect
+from aspectra.search.instructions.recognisers.bounds import Bound, read_bound
+from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, sections, word_sets
+from aspectra.search.instructions.recognisers.names import Name, read_name
+from aspectra.search.instructions.recognisers.spelling import corrected
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token, fold, tokenise
+
+__all__ = ["SIGNS", "marks_of"]
+
+SIGNS = ("neg", "hard", "soft", "perm", "except")
+_GRAMMAR = frozenset(
+    "neg hard soft wish perm except fix but cue taste demand open label lead doc func polite change".split()
+)
+_FOREIGN = ("de", "fr", "es")
+_LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
+_WORD = re.compile(r"[^\W\d_]+")
+_HAN = re.compile("[\u3400-\u9fff]")
+_WORDS = word_sets("marks")
+_REACH = 10  # marks between a verb and its "out"
+_MOST_WORDS = 400  # that tell the language of a text
+_FOREIGN_SHARE = 0.15  # of the words of a text: function words of a language, for it to be in that language
+
+
+@cache
+def _telling(language: str) -> frozenset[str]:
+    return frozenset(sections(language)["tell"].partition(" = ")[2].split())
+
+
+def _languages(low: str) -> tuple[str, ...]:
+    """Languages whose tables read a text, those it is written in first."""
+    found = _WORD.findall(low)[:_MOST_WORDS]
+    english = _vocabulary(("en",))[0]
+    counts = {name: sum(word in _telling(name) for word in found) for name in _FOREIGN}
+    unknown = [word for word in found if len(word) > 3 and not english.knows(word)]
+    for name in _FOREIGN if unknown else ():
+        counts[name] += sum(
+            word in _vocabulary((name,))[0].words and word not in _telling(name) for word in unknown
+        )
+    most = max(_FOREIGN, key=lambda name: counts[name])
+    foreign = (most,) if counts[most] > max(0.5, _FOREIGN_SHARE * len(found)) else ()
+    return (*foreign, "en", *(("zh",) if _HAN.search(low) else ()))
+
+
+@cache
+def _vocabulary(languages: tuple[str, ...]) -> tuple[Lexicon, Lexicon]:
+    """The lexicon, and the one of senses that count only in context."""
+    main, context = Lexicon(), Lexicon()
+    # What is read first stays: values before grammar, the language of the text before English.
+    lists = [sections(language) for language in languages]
+    for language, words in zip(languages, lists, strict=True):
+        main.read(words["values"])
+        for name in sorted(ATTRIBUTES, key=lambda name: (name != "kind", name)):
+            main.read(_LINE.sub(f"{name} ", ATTRIBUTES.get(name).words(language)))
+        main.read(words["grammar"])
+        context.read(words["context"])
+    for phrase, entry in context.phrases():
+        # What says that a term occurs, or that aspects agree, is no subject.
+        if entry.value in ("verb", "post") or entry.category in ("samepost", "diffpost"):
+            main.add(phrase, Entry("func"))
+    main.share_han(context)
+    return main, context
+
+
+def _of_entry(entry: Entry, start: int, end: int, low: str, tied: bool) -> Mark:
+    if entry.category in _GRAMMAR:
+        return Mark(entry.category, start, end, low, entry.value, entry.marks, tied=tied)
+    sure = "weak" not in entry.marks
+    return Mark(
+        "value", start, end, low, "", entry.marks, entry.category, (entry.value,), sure=sure, tied=tied
+    )
+
+
+def _of_bound(bound: Bound, start: int, end: int, low: str) -> Mark:
+    flags = frozenset(["vague"]) if bound.vague else frozenset[str]()
+    sure = not bound.needs
+    return Mark("bound", start, end, low, "", flags, bound.attribute, bound.values, bound.opposite, sure)
+
+
+def _of_name(name: Name, start: int, end: int, low: str) -> Mark:
+    values = tuple(f"name:{v}" for v in name.values) if name.attribute == "source" else name.values
+    return Mark("name", start, end, low, "", frozenset(), name.attribute, values, sure=name.sure)
+
+
+def _asked(marks: list[Mark]) -> str:
+    """Category of the last mark that is more than a function word."""
+    last = next((m for m in reversed(marks[-_REACH:]) if m.cat not in ("func", "wish", "doc")), None)
+    return last.cat if last else ""
+
+
+def _is_acronym(text: str, token: Token) -> bool:
+    """Whether a word of capitals stands in a text that is not all capitals: *US*, *WHO*."""
+    word = text[token.start : token.end]
+    return len(word) > 1 and word.isupper() and any(c.islower() for c in text)
+
+
+def _ends(low: str, at: int) -> bool:
+    """Whether a word may end at a place of a text."""
+    return at == len(low) or not low[at].isalnum() or bool(_HAN.match(low[at]) or _HAN.match(low[at - 1]))
+
+
+def _phrasal(marks: list[Mark]) -> None:
+    """*Leave blogs out*, *keep surveys away*: the verb denies."""
+    for at, mark in enumerate(marks):
+        if mark.low in _WORDS["takes"] and mark.cat == "func":
+            for behind in marks[at + 1 : at + _REACH]:
+                if behind.cat in DELIMITERS:
+                    break
+                if behind.low in _WORDS["out"]:
+                    marks[at] = replace(mark, cat="neg", sub="strong")
+                    break
+
+
+def _skip(tokens: list[Token], number: int, end: int) -> int:
+    while number < len(tokens) and tokens[number].start < end:
+        number += 1
+    return number
+
+
+def marks_of(text: str) -> list[Mark]:
+    """All marks of a text in order; white space and hyphens lie between them."""
+    low = fold(text)
+    main, context = _vocabulary(_languages(low))
+    tokens = [
+        t._replace(low=corrected(t.low)) if t.kind == "word" and not main.knows(t.low, context) else t
+        for t in tokenise(text, main.cut_han)
+    ]
+    out: list[Mark] = []
+    at, earlier = 0, False
+    while at < len(tokens):
+        token = tokens[at]
+        start = token.start
+        if token.kind in DELIMITERS:
+            out.append(Mark(token.kind, start, token.end, token.low))
+            earlier = earlier and token.kind != "stop"
+            at += 1
+            continue
+        if token.kind == "mark":
+            out.append(Mark("func", start, token.end, token.low))
+            at += 1
+            continue
+        longest = next(iter(main.matches(tokens, at)), None)
+        if not token.tied:
+            reach = tokens[at + longest[0] - 1].end if longest else start
+            if (name := read_name(text, start)) and name[0] >= reach:
+                out.append(_of_name(name[1], start, name[0], low[start : name[0]]))
+                at = _skip(tokens, at, name[0])
+                continue
+            bound = read_bound(low, start)
+            if bound and bound[0] > reach and _ends(low, bound[0]):
+                out.append(_of_bound(bound[1], start, bound[0], low[start : bound[0]]))
+                at = _skip(tokens, at, bound[0])
+                continue
+            aspect = read_aspect(text, tokens, at, context, main)
+            by = out and out[-1].low in ("by", "von", "par", "por")
+            if aspect and not by and tokens[aspect.end - 1].end >= reach:
+                end = tokens[aspect.end - 1].end
+                sub = "same" if aspect.same else "different"
+                out.append(
+                    Mark("aspect", start, end, low[start:end], sub, frozenset(), "aspect", (aspect.aspect,),
+                         sure=aspect.known)
+                )  # fmt: skip
+                at = aspect.end
+                continue
+            before = out[-1].cat if out else ""
+            if term := terms.read_term(
+                text, tokens, at, main, context, out[-1] if out else None, _asked(out) or before, earlier
+            ):
+                found, last, sure = term
+                end = tokens[last - 1].end
+                out.append(
+                    Mark("term", start, end, low[start:end], "", frozenset(), "keyword", found, sure=sure)
+                )
+                at, earlier = last, True
+                continue
+        prefixed = bool(out) and "prefix" in out[-1].flags
+        shouted = longest and longest[0] == 1 and longest[1].category == "func" and _is_acronym(text, token)
+        if longest and not shouted and (not token.tied or prefixed):
+            end = tokens[at + longest[0] - 1].end
+            words = " ".join(t.low for t in tokens[at : at + longest[0]])
+            out.append(_of_entry(longest[1], start, end, words, token.tied))
+            at += longest[0]
+            continue
+        category = "quote" if token.kind == "quote" else "word"
+        out.append(Mark(category, start, token.end, token.low, tied=token.tied))
+        at += 1
+    _phrasal(out)
+    return [
+        replace(mark, cat="word")
+        if "prefix" in mark.flags and mark.cat == "neg" and not (out[n + 1 : n + 2] or [mark])[0].carries
+        else mark
+        for n, mark in enumerate(out)
+    ]

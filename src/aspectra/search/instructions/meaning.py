@@ -1,0 +1,303 @@
+"""What a limiter says: the sign of a piece, the values in it, and the words that no table has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from aspectra.search.instructions.pieces import Piece, is_rule
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.recognisers.names import is_place
+
+__all__ = ["FACTS", "FREE", "Request", "Sign", "free_requests", "phrases", "requests_of", "sign_of", "valid"]
+
+# Facts of the record: hard where they are stated plainly.
+FACTS = frozenset("year venue author affiliation publisher cites".split())
+# Attributes that free words can be.
+FREE = frozenset("topic method population reports keyword".split())
+_ADJECTIVES = frozenset("recency citations access venue_rank".split())
+_WEB = frozenset("source format length audience".split())
+_WORDS = word_sets("meaning")
+_MIRROR = {"require": "exclude", "exclude": "require", "prefer": "avoid", "avoid": "prefer"}
+_OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
+_ARTICLES = _WORDS["articles"]
+_STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
+# Attributes whose values are as often subjects.
+_SUBJECTS = frozenset("language kind format source artifacts access citations audience".split())
+_METHOD = _WORDS["method"]
+_AFTER = _WORDS["after"]
+_NEAR = 12  # marks before a word that may say what it is about
+_FEW = 3  # words on either side of an "and" that joins two denials
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One value that papers should have, or not.
+
+    Attributes:
+        attribute, value: as in a condition; ``aspect`` for an aspect.
+        relation: ``require``, ``exclude``, ``prefer``, ``avoid``; ``same`` or ``different`` for an aspect.
+        start, end: the words that it was read from.
+        hard: whether it is a fact of the record or a number, and so hard where it is stated plainly.
+        opposite: what a denied bound leaves, or "".
+        unless: (attribute, value) of what is exempt.
+    """
+
+    attribute: str
+    value: str
+    relation: str
+    start: int
+    end: int
+    hard: bool = False
+    opposite: str = ""
+    unless: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How a piece means what it says.
+
+    Attributes:
+        rules: the marks that say so.
+        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), or "" without one.
+    """
+
+    rules: tuple[Mark, ...] = ()
+    place: str = ""
+
+    @property
+    def cats(self) -> frozenset[str]:
+        """Their categories."""
+        return frozenset(mark.cat for mark in self.rules)
+
+    @property
+    def negative(self) -> bool:
+        """Whether an odd number of them denies."""
+        return sum(mark.cat == "neg" for mark in self.rules) % 2 == 1
+
+    @property
+    def strong(self) -> bool:
+        """Whether what they say filters: a hard word or a strong denial, and no softener."""
+        return self.relation(hard=False) in ("require", "exclude")
+
+    def relation(self, *, hard: bool) -> str:
+        """The relation of a value; ``hard``: of one that is hard where it is stated plainly."""
+        denials = [mark.sub for mark in self.rules if mark.cat == "neg"]
+        soft = any(mark.cat == "soft" or "soft" in mark.flags for mark in self.rules)
+        if len(denials) % 2:
+            if soft or ("avoid" in denials and "strong" not in denials):
+                return "avoid"
+            return "exclude" if "strong" in denials or hard or "hard" in self.cats else "avoid"
+        if soft:
+            return "prefer"
+        return "require" if hard or denials or "hard" in self.cats else "prefer"
+
+
+def sign_of(piece: Piece) -> Sign:
+    """The sign of a piece: rules before its content, or else behind all of it."""
+    rules = [
+        m
+        for n, m in enumerate(piece.marks)
+        if is_rule(m)
+        and m.cat != "wish"
+        and not (m.cat == "neg" and n and piece.marks[n - 1].low in _WORDS["shows"])
+    ]
+    if not rules:
+        return Sign()
+    first = piece.marks.index(rules[0])
+    if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
+        return Sign(tuple(rules), "lead")
+    last = piece.marks.index(rules[-1])
+    if not any(m.free or m.carries for m in piece.marks[last + 1 :]):
+        behind: list[Mark] = []
+        for mark in reversed(piece.marks):
+            if is_rule(mark):
+                behind.append(mark)
+            elif mark.free or mark.carries:
+                break
+        return Sign(tuple(behind), "post")
+    allowed = tuple(m for m in rules if m.cat == "perm")
+    return Sign(allowed, "inner") if allowed else Sign()
+
+
+def _modifies(piece: Piece, at: int) -> bool:
+    """Whether a value stands before a word of no table that it belongs to: *German tweets*."""
+    mark = piece.marks[at]
+    if at + 1 >= len(piece.marks):
+        return False
+    after = piece.marks[at + 1]
+    near = after.start - mark.end <= 1 and not re.match("[\u3400-\u9fff]", after.low)
+    return after.free and near and mark.cat == "value" and not mark.low.startswith(("with ", "that "))
+
+
+def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
+    """Whether a mark that carries a value means it here.
+
+    Args:
+        piece: the piece.
+        at: number of the mark.
+        signed: whether the piece has a sign.
+        company: whether something else says that documents are meant.
+    """
+    mark = piece.marks[at]
+    if mark.tied and not (at and "prefix" in piece.marks[at - 1].flags):
+        return False
+    if at + 1 < len(piece.marks) and piece.marks[at + 1].tied and piece.marks[at + 1].free:
+        return False
+    if _modifies(piece, at):
+        return False
+    if "adj" in mark.flags and not (mark.flags & {"sure", "of"}) and at + 1 < len(piece.marks):
+        after = piece.marks[at + 1]
+        if after.cat in ("word", "quote", "change", "cue") or (
+            after.cat == "func" and after.low not in _STOPS and mark.attribute != "kind"
+        ):
+            return False
+        if mark.attribute in _ADJECTIVES and after.attribute in ("population", "audience"):
+            return False
+        if after.cat == "value" and not valid(piece, at + 1, signed=signed, company=company):
+            return False
+    if at:
+        before = piece.marks[at - 1]
+        loose = not mark.sure or "bare" in mark.flags
+        if loose and (before.free or (before.cat == "doc" and not signed)) and mark.start - before.end <= 1:
+            return False
+        if before.cat == "lead" and before.low in _ABOUT and mark.attribute in _SUBJECTS:
+            return False
+        behind = [
+            m for m in piece.marks[max(0, at - _NEAR) : at] if not m.carries and m.low not in _ARTICLES
+        ][-1:]
+        if mark.attribute in ("kind", "population") and not mark.sure and behind and behind[0].low in _WITH:
+            return False
+        if mark.attribute == "kind" and before.low in _WITH:
+            return False
+    if "bare" in mark.flags:
+        return signed
+    if not mark.sure:
+        return signed or company
+    return True
+
+
+def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Request]:
+    """The requests of a piece that tables and recognisers read, under its sign."""
+    out: list[Request] = []
+    for at, mark in enumerate(piece.marks):
+        if not mark.carries or not valid(piece, at, signed=bool(sign.rules), company=company):
+            continue
+        if mark.attribute == "aspect":
+            same = (mark.sub == "same") != sign.negative
+            out.append(
+                Request("aspect", mark.values[0], "same" if same else "different", mark.start, mark.end)
+            )
+            continue
+        number = mark.cat == "bound" and "vague" not in mark.flags
+        hard = mark.attribute in FACTS or number
+        relation = sign.relation(hard=hard)
+        values = mark.values
+        if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
+            values, relation = (values[0][1:],), _MIRROR[relation]
+        if mark.opposite and sign.negative:
+            values = (mark.opposite,)
+            relation = "prefer" if relation == "avoid" else "require"
+            if "vague" in mark.flags:
+                relation = "prefer"
+        out += [
+            Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values
+        ]
+    had = [r for r in out if (r.attribute, r.value) == ("known", "have")]
+    if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith"
+        return [replace(r, relation="exclude") for r in out if r not in had]
+    return out
+
+
+def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
+    """(first, last) marks of each run of words that no table has; inner marks of any kind belong to it."""
+    taken = {request.start for request in used}
+    out: list[tuple[int, int]] = []
+    start = last = -1
+    for at, mark in enumerate(piece.marks):
+        part = mark.free or (mark.carries and mark.start not in taken)
+        if (mark.carries and mark.start in taken) or is_rule(mark) or mark.low in _OR:
+            if start >= 0:
+                out.append((start, last + 1))
+            start = -1
+        elif part:
+            start, last = (at, at) if start < 0 else (start, at)
+    if start >= 0:
+        out.append((start, last + 1))
+    for n, (a, b) in enumerate(out):  # "no pilot studies": the noun belongs to it
+        if b < len(piece.marks) and piece.marks[b].low in _WORDS["nouns"] and piece.marks[b - 1].free:
+            out[n] = (a, b + 1)
+    return [(a, b) for a, b in out if any(m.free or m.carries for m in piece.marks[a:b])]
+
+
+def _attribute(piece: Piece, first: int, sign: Sign) -> str:
+    """What free words are about, by the words before them."""
+    for mark in reversed(piece.marks[max(0, first - _NEAR) : first]):
+        if mark.cat == "cue":
+            return mark.sub
+        if mark.cat == "lead":
+            return "topic"
+        if mark.low in _METHOD:
+            return "method"
+        if mark.low in _IN:
+            return "population"
+    if any(mark.low in _METHOD for mark in sign.rules):
+        return "method"
+    return "topic"
+
+
+def _joined(piece: Piece, first: int, last: int, sign: Sign) -> Iterator[tuple[int, int]]:
+    """Parts of a phrase that are denied one by one: *surveys and position statements*."""
+    if sign.negative:
+        for at in range(first + 1, last - 1):
+            if piece.marks[at].low in _AND and at - first <= _FEW and last - at - 1 <= _FEW:
+                yield first, at
+                yield at + 1, last
+                return
+    yield first, last
+
+
+def free_requests(text: str, piece: Piece, used: Sequence[Request], sign: Sign) -> list[Request]:
+    """Requests in words that no table has, of a piece with a sign."""
+    relation = sign.relation(hard=False)
+    out: list[Request] = []
+    for first, last in phrases(piece, used):
+        for a, b in _joined(piece, first, last, sign):
+            start, end = piece.marks[a].start, piece.marks[b - 1].end
+            value = text[start:end].strip(" \"'“”‘’«»„")
+            if is_place(value):
+                out.append(Request("population", value, relation, start, end))
+                continue
+            attribute = (
+                "keyword" if b - a == 1 and piece.marks[a].cat == "quote" else _attribute(piece, first, sign)
+            )
+            if value:
+                out.append(Request(attribute, value, relation, start, end))
+    return out
+
+
+def soften(request: Request) -> Request:
+    """The same request as a preference."""
+    soft = {"require": "prefer", "exclude": "avoid"}
+    return replace(request, relation=soft.get(request.relation, request.relation))
+
+
+def is_event(piece: Piece) -> bool:
+    """Whether a piece gives a time by an event: *published after the GDPR*."""
+    content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]
+    return bool(content) and content[0].low in _AFTER and not piece.carries
+
+
+def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
+    """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
+    if not sign.negative or sign.place != "lead":
+        return False
+    kinds = [r for r in used if r.attribute not in _WEB | FACTS and not r.opposite]
+    if not kinds:
+        return False
+    if any(r.attribute in ("year", "citations", "sample") for r in used):
+        return True
+    behind = [m for m in piece.marks if m.start >= kinds[0].end]
+    joined = any(m.low in _WORDS["qualifies"] for m in behind)
+    return joined and bool([p for p in phrases(piece, used) if piece.marks[p[0]].start > kinds[0].start])

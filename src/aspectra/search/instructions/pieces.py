@@ -1,0 +1,200 @@
+"""Pieces: where a text is cut, before anything is read.
+
+A text is cut at its punctuation and before the words that begin a limiter (*but, without, except, not,
+ideally ...*). Each piece is then read by itself, with the help of its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aspectra.search.instructions.marks import SIGNS
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.recognisers.tokens import DELIMITERS
+
+__all__ = ["Piece", "divide", "is_rule"]
+
+_WORDS = word_sets("pieces")
+_NEAR = 30  # marks on either side that decide about a cut
+_SEVERAL = 2
+_AND = _WORDS["and"]
+_RELATIVE = _WORDS["relative"]
+_COMPARING = _WORDS["comparing"]  # rather ... than
+_THAN = _WORDS["than"]
+_PREPOSITION = _WORDS["without"]  # denials that stand like prepositions, with underscores for spaces
+_VERBAL = _WORDS["verbal"]  # denials that need a break before them
+_FORWARD = _WORDS["forward"]  # softeners of what follows
+_ASKS = _WORDS["asks"]
+_LEADS_ON = _WORDS["prepositions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of marks that is read as one.
+
+    Attributes:
+        marks: without delimiters; at least one.
+        joint: what stands before it: a delimiter, ``and``, ``but``, ``than``, ``inline``, or ``start``.
+        sentence: number of its sentence, from 0.
+        bracketed: whether it stands in brackets.
+    """
+
+    marks: tuple[Mark, ...]
+    joint: str
+    sentence: int
+    bracketed: bool = False
+
+    @property
+    def start(self) -> int:
+        """Where it begins in the text."""
+        return self.marks[0].start
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.marks[-1].end
+
+    @property
+    def carries(self) -> bool:
+        """Whether any of its marks says what papers should be like."""
+        return any(m.carries for m in self.marks)
+
+    @property
+    def free(self) -> bool:
+        """Whether it has words that no table has."""
+        return any(m.free for m in self.marks)
+
+
+def is_rule(mark: Mark) -> bool:
+    """Whether a mark says how a request is meant."""
+    return mark.cat in SIGNS or mark.cat == "wish"
+
+
+def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
+    """Whether a denial inside a run begins a piece of its own."""
+    before, mark = marks[at - 1], marks[at]
+    after = marks[at + 1] if at + 1 < len(marks) else None
+    if mark.tied or after is None or (after.tied and after.free):
+        return False
+    if before.low in _AND or before.cat in ("but", "polite", "fix"):
+        return True
+    if any(m.cat == "neg" for m in marks[:at]) and not any(m.carries or m.free for m in marks[:at]):
+        return False  # two denials in one: "nothing without code"
+    if question and mark.low in _WORDS["modifies"] and sum(m.free for m in marks[:at]) < _SEVERAL:
+        return any(
+            m.cat == "doc" or m.carries for m in marks[:at]
+        )  # one word has no such thing: "learning without forgetting"
+    if mark.low in _PREPOSITION:
+        return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
+    if is_rule(before) or mark.low in _VERBAL:
+        return False
+    content = before.free or before.carries or before.cat == "doc"
+    if mark.sub == "not":
+        return content and (
+            after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
+        )
+    return content and (after.carries or after.cat == "doc" or not question)
+
+
+def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
+    """The joint before a mark inside a run where it begins a piece, or ""."""
+    mark, before = marks[at], marks[at - 1]
+    last = at == len(marks) - 1
+    if mark.cat == "but":
+        return "but"
+    if mark.cat == "fix" and not mark.tied and (" " in mark.low or before.cat == "polite"):
+        return "comma"
+    if mark.low in _THAN and any(m.low in _COMPARING for m in marks[:at]) and not last:
+        return "than"
+    if mark.low in _AND and not last and not mark.tied:
+        after = marks[at + 1]
+        if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
+            return "and"
+        if (
+            (is_rule(after) and after.low not in _AND)
+            or after.cat in ("demand", "open", "taste")
+            or (after.cat == "aspect" and (not question or any(m.cat == "aspect" for m in marks[:at])))
+        ):
+            return "and"
+        return ""
+    if before.low in _AND and any(m.low in _AND for m in marks[at - 1 : at]) and is_rule(mark):
+        return ""  # cut before the "and"
+    if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
+        return "inline"
+    if (
+        mark.low in _RELATIVE
+        and not last
+        and (before.cat == "value" or any(m.cat == "doc" for m in marks[:at]))
+    ):
+        doubly = marks[at + 1].cat == "neg" and any(m.cat == "neg" for m in marks[:at])
+        doubly = doubly and not any(m.carries or m.free for m in marks[:at])
+        return "inline" if marks[at + 1].cat in ("neg", "term") and not doubly else ""
+    if (
+        mark.cat == "term"
+        and question
+        and (before.free or before.cat == "doc")
+        and any(m.free for m in marks[:at])
+    ):
+        return "inline"
+    if mark.cat == "except" and not last:
+        return "inline"
+    if (
+        mark.cat == "taste"
+        and mark.low.startswith(("not ", "funded", "sponsored"))
+        and (before.free or before.carries)
+    ):
+        return "inline"
+    if mark.low.startswith("with ") and mark.carries and before.cat == "bound":
+        return "inline"
+    if mark.cat == "neg":
+        return "inline" if _cuts_denial(marks, at, question=question) else ""
+    content = before.free or before.carries or before.cat == "doc"
+    if mark.cat == "soft" and content and not last and mark.low in _FORWARD:
+        return "inline"
+    if mark.cat == "hard" and content and not last and mark.low in _WORDS["only"] and marks[at + 1].carries:
+        return "inline"
+    return ""
+
+
+def divide(marks: Sequence[Mark], *, question: bool) -> list[Piece]:
+    """Cut a text.
+
+    Args:
+        marks: of a text, delimiters among them.
+        question: the text is typed as a search; otherwise it accompanies one and is cut at every denial.
+    """
+    out: list[Piece] = []
+    run: list[Mark] = []
+    joint, sentence, depth = "start", 0, 0
+
+    def close() -> None:
+        nonlocal joint
+        first, how = 0, joint
+        for at in range(1, len(run)):
+            low = max(first, at - _NEAR)
+            if at > first and (cut := _cuts(run[low : at + _NEAR], at - low, question=question)):
+                out.append(Piece(tuple(run[first:at]), how, sentence, depth > 0))
+                first, how = at, cut
+        if run[first:]:
+            out.append(Piece(tuple(run[first:]), how, sentence, depth > 0))
+        run.clear()
+
+    for mark in marks:
+        if mark.cat not in DELIMITERS:
+            run.append(mark)
+            continue
+        if run:
+            close()
+            joint = mark.cat
+        elif joint == "start" or DELIMITERS.index(mark.cat) < DELIMITERS.index(
+            joint if joint in DELIMITERS else "comma"
+        ):
+            joint = mark.cat if out else "start"
+        if mark.cat == "bracket":
+            depth = depth + 1 if mark.low in "([（【" else max(0, depth - 1)
+        if mark.cat == "stop":
+            sentence += 1
+    if run:
+        close()
+    return out

@@ -1,0 +1,320 @@
+"""Bounds and spans: lengths, years, counts of citations and participants, ages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from aspectra.search.conditions.attributes.labels.length import WORDS_PER_MINUTE
+from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
+
+__all__ = ["Bound", "number_of", "read_bound"]
+
+_PLURAL = {"page": "pages"}
+_EARLIEST = 1500  # year
+_WORDS_PER_PARAGRAPH = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a bound or a span asks for.
+
+    Attributes:
+        attribute: ``length``, ``year``, ``citations``, ``sample`` or ``population`` (an age).
+        values: all of them must hold.
+        opposite: what is left when it is denied, or "" where denying it denies the value (a span of years).
+        vague: a measure that no text is counted in (minutes), so a plain wish.
+        needs: ``company`` where the words also stand in subjects (*in 2017*).
+    """
+
+    attribute: str
+    values: tuple[str, ...]
+    opposite: str = ""
+    vague: bool = False
+    needs: str = ""
+
+
+def _numbers(name: str) -> dict[str, int]:
+    """Word -> number, of a table in ``words/bounds.toml``."""
+    return {word: int(n) for n, words in table("bounds")[name].items() for word in words.split(" | ")}
+
+
+_PATTERNS = joined_lines("bounds")
+_UNIT = _PATTERNS["unit"]
+_SMALL = _numbers("numbers")
+_BIG = _numbers("big")
+_SMALL_RE = "|".join(sorted(map(re.escape, _SMALL), key=len, reverse=True))
+_NUMBER = (
+    rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred"
+    rf"|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff]))?|hundert|tausend|thousand|hundreds?)"
+)
+_KINDS = {start: unit for unit, starts in table("bounds")["units"].items() for start in starts.split(" | ")}
+_FULL = _PATTERNS["full"]
+_UPPER = _PATTERNS["upper"]
+_UNDER = _PATTERNS["under"]
+_LOWER = _PATTERNS["lower"]
+_OVER = _PATTERNS["over"]
+_AFTER_UPPER = _PATTERNS["after_upper"]
+_AFTER_LOWER = _PATTERNS["after_lower"]
+_END = r"(?:\s+(?:long|in\s+length|lang))?"
+_GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
+
+_RANGE = re.compile(
+    rf"(?:(?:between|from|zwischen)\s+)?(?P<low>{_NUMBER})\s*(?:words?\s+)?(?:to|and|und|bis"
+    rf"|[-–])\s*(?P<high>{_NUMBER})"
+    rf"{_GAP}{_UNIT}{_END}"
+)
+_BEFORE = re.compile(
+    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER})\s*(?:about\s+|around"
+    rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}"
+)
+_BEHIND = re.compile(
+    rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})"
+)
+_ABOUT = re.compile(rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*){_GAP}{_UNIT}{_END}")
+
+_YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
+_DONE = _PATTERNS["done"]  # published, erschienen ...
+_SPAN = re.compile(
+    rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
+    rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+)?+(?P<first>{_YEAR})\s*+年?+\s*+"
+    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR})年?+"
+    rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))"
+)
+_ONE = re.compile(
+    rf"(?:{_DONE})?+(?:"
+    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})(?!\s*%)"
+    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})"
+    rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b|onwards?))?+(?:以后|以来|起|之后)?+"
+    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})"
+    rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
+    rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
+    rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
+    rf"|(?P<from>from\s+|von\s+|de\s+)(?P<yf>{_YEAR})(?=\s*+(?:$|[,.;:!?)]|only\b|please\b))"
+    rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+)"
+)
+_AGO = re.compile(
+    rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
+    rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+old)?+"
+    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}"
+    rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
+    rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
+    rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])"
+)
+
+_HOW = rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*+"
+_HOW_TOO = _HOW.replace("how", "how2")
+_CITED = re.compile(
+    rf"(?:(?:with\s+|having\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['citations']}"
+    rf"|(?:with\s+|having\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more|oder\s+mehr)\s*+{_PATTERNS['citations']}"
+    rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+(?:cited|citations?(?:\s+counts?)?+)\s*+"
+    rf"(?:of\s+)?+{_HOW_TOO}"
+    rf"(?P<number2>{_NUMBER})(?:\s+times)?+)(?!\w)"
+)
+_SAMPLE = re.compile(
+    rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
+    rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
+    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
+    rf"(?P<number2>{_NUMBER}))(?!\w)"
+)
+_AGED = re.compile(
+    rf"(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
+    rf"(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
+    rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])"
+)
+
+
+def _number(text: str) -> int:
+    text = text.strip().replace(",", "")
+    found = re.fullmatch(r"(.*?)[ -]?(hundred|hundert|thousand|tausend|k|百|千)?s?", text)
+    head, big = found.groups() if found else (text, None)
+    count = int(head) if head.isdecimal() else _SMALL.get(head, 1)
+    return count * _BIG.get(big or "", 1)
+
+
+def number_of(words: str) -> int | None:
+    """The number that words say, alone; None where they say none.
+
+    >>> number_of("two hundred"), number_of("owls")
+    (200, None)
+    """
+    return _number(words) if re.fullmatch(_NUMBER, words.strip()) else None
+
+
+def _unit(text: str) -> str:
+    return _KINDS.get(text) or _KINDS.get(text[:4]) or _KINDS[text[:3]]
+
+
+def _length_bound(upper: bool, strict: bool, number: int, unit: str) -> Bound | None:
+    """The value of a bound on length; *shorter than a paragraph* is a sentence."""
+    if unit in ("words", "characters"):
+        low, high = f">={number} {unit}", f"<={number} {unit}"
+        return Bound("length", (high if upper else low,), low if upper else high)
+    if unit == "minute":
+        count = f"{number * WORDS_PER_MINUTE} words"
+        return Bound(
+            "length",
+            ((f"<={count}") if upper else f">={count}",),
+            (">=" if upper else "<=") + count,
+            vague=True,
+        )
+    if unit == "page":
+        count = f"{number} pages"
+        return Bound("length", (("<=" if upper else ">=") + count,), (">=" if upper else "<=") + count)
+    if unit == "sentence":
+        if number == 1 and upper != strict:  # at most one, or more than one
+            pair = ("sentence", ">=paragraph")
+            return Bound("length", (pair[0] if upper else pair[1],), pair[1] if upper else pair[0])
+        if number == 1:
+            return None
+        if upper:
+            return Bound("length", ("<=paragraph",), "article")
+        return Bound("length", (">=paragraph",), "sentence")
+    if unit == "paragraph":
+        if number > 1 and upper and not (strict and number == 2):
+            count = f"{number * _WORDS_PER_PARAGRAPH} words"
+            return Bound("length", (f"<={count}",), f">={count}")
+        if upper:
+            return (
+                Bound("length", ("sentence",), ">=paragraph")
+                if strict and number == 1
+                else Bound("length", ("<=paragraph",), "article")
+            )
+        if strict or number > 1:
+            return Bound("length", ("article",), "<=paragraph")
+        return Bound("length", (">=paragraph",), "sentence")
+    # article
+    if upper and strict:
+        return Bound("length", ("<=paragraph",), "article")
+    if not upper:
+        return Bound("length", ("article",), "<=paragraph")
+    return None
+
+
+def _length(low: str, at: int) -> tuple[int, Bound] | None:
+    bound: Bound | None
+    if match := _RANGE.match(low, at):
+        first, last, unit = _number(match["low"]), _number(match["high"]), _unit(match["unit"])
+        if unit in ("words", "characters", "page") and first <= last:
+            return match.end(), Bound(
+                "length", (f">={first} {_PLURAL.get(unit, unit)}", f"<={last} {_PLURAL.get(unit, unit)}")
+            )
+        return None
+    if match := _BEFORE.match(low, at):
+        how, unit = match["how"], _unit(match["unit"])
+        if match["number"] in ("a few", "several") and unit != "sentence":
+            return None
+        upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}", how))
+        strict = not re.fullmatch(f"{_UPPER}|{_LOWER}", how)
+        bound = _length_bound(upper, strict, _number(match["number"]), unit)
+    elif match := _BEHIND.match(low, at):
+        upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
+        bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
+    elif (match := _ABOUT.match(low, at)) and _unit(match["unit"]) in ("words", "characters", "minute"):
+        bound = _length_bound(True, False, _number(match["number"]), _unit(match["unit"]))
+        bound = Bound("length", bound.values, bound.opposite, vague=True) if bound else None
+    else:
+        return None
+    return (match.end(), bound) if bound else None
+
+
+def _beyond(how: str, number: int, *, whole: bool) -> tuple[str, str]:
+    """A bound on a count, and what is left when it is denied; ``whole``: with >= and <= alone."""
+    if how in "<≤" or how == "<=" or re.fullmatch(f"{_UPPER}|{_UNDER}", how):
+        strict = how == "<" or bool(re.fullmatch(_UNDER, how))
+        if whole:
+            return f"<={number - strict}", f">={number + (not strict)}"
+        return (f"<{number}", f">={number}") if strict else (f"<={number}", f">{number}")
+    strict = how == ">" or bool(re.fullmatch(_OVER, how))
+    if whole:
+        return f">={number + strict}", f"<={number - (not strict)}"
+    return (f">{number}", f"<={number}") if strict else (f">={number}", f"<{number}")
+
+
+def _counted(low: str, at: int) -> tuple[int, Bound] | None:
+    """Citations, participants, ages."""
+    for attribute, pattern in (("citations", _CITED), ("sample", _SAMPLE)):
+        if match := pattern.match(low, at):
+            if match["plus"]:
+                value = (f">={_number(match['plus'])}", f"<={_number(match['plus']) - 1}")
+            else:
+                how, number = match["how"] or match["how2"], match["number"] or match["number2"]
+                value = _beyond(how.strip(), _number(number), whole=attribute == "citations")
+            return match.end(), Bound(attribute, value[:1], value[1])
+    if (match := _AGED.match(low, at)) and (
+        match["who"] or match["aged"] or re.search("old|age", match["old"] or "")
+    ):
+        words = match.group() if match["who"] is None else low[match.end("who") : match.end()]
+        return match.end(), Bound("population", (words.strip(),), needs="" if match["who"] else "company")
+    return None
+
+
+def _half(year: int, *, upper: bool) -> Bound:
+    """All years up to one, or from one on."""
+    if upper:
+        return Bound("year", (f"<={year}",), f">={year + 1}")
+    return Bound("year", (f">={year}",), f"<={year - 1}")
+
+
+def _one(match: re.Match[str], low: str) -> Bound:
+    got = match.groupdict()
+    for name, shift, upper in (
+        ("ya", 1, False),
+        ("yb", -1, True),
+        ("ys", 0, False),
+        ("yf", 0, False),
+        ("yo", 0, False),
+        ("yu", 0, True),
+        ("ye", 0, True),
+    ):
+        if got[name]:
+            return _half(int(got[name]) + shift, upper=upper)
+    done = re.match(_DONE, low[match.start() : match.end()])
+    needs = "" if done else "company"
+    if got["decade"]:
+        decade = int(got["decade"])
+        decade += 1900 if decade < _EARLIEST else 0
+        return Bound("year", (f"{decade}..{decade + 9}",), needs=needs)
+    return Bound("year", (got["year"],), needs=needs)
+
+
+def _ago(match: re.Match[str]) -> Bound | None:
+    """*From the past five years*, counted back from the year that it is."""
+    now = date.today().year
+    if match["these"]:
+        return Bound("year", (str(now),))
+    if match["older"]:
+        return _half(now - _number(match["on"]) - 1, upper=True)
+    back = (
+        10
+        if match["ten"]
+        else 3
+        if match["few"]
+        else _number(match["n"] or match["yn"] or match["nn"] or "one")
+    )
+    return _half(now - back, upper=False) if now - back >= _EARLIEST else None
+
+
+def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
+    """The bound that begins at a place of a folded text.
+
+    Returns:
+        Where it ends, and what it asks for; None where none begins.
+
+    >>> read_bound("no more than 200 words, please", 0)
+    (22, Bound(attribute='length', values=('<=200 words',), opposite='>=200 words', vague=False, needs=''))
+    """
+    if found := _length(low, at) or _counted(low, at):
+        return found
+    if (match := _AGO.match(low, at)) and (bound := _ago(match)):
+        return match.end(), bound
+    if match := _SPAN.match(low, at):
+        if match["open"]:
+            return match.end(), _half(int(match["first"]), upper=False)
+        if match["lead"] or not re.fullmatch(_PATTERNS["and"], match["join"].strip()):
+            first, last = sorted((int(match["first"]), int(match["last"])))
+            return match.end(), Bound("year", (f"{first}..{last}",))
+    if match := _ONE.match(low, at):
+        return match.end(), _one(match, low)
+    return None

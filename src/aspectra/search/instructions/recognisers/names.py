@@ -1,0 +1,194 @@
+"""Open names: authors, venues, publishers, institutions, places, and sites that documents come from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
+
+__all__ = ["Name", "is_place", "read_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that was read.
+
+    Attributes:
+        attribute: ``author``, ``venue``, ``publisher``, ``affiliation``, ``population`` (a place), ``cites``
+            or ``source``.
+        values: alternatives.
+        sure: the words around it say what it is; otherwise it needs company that does.
+    """
+
+    attribute: str
+    values: tuple[str, ...]
+    sure: bool = True
+
+
+def _either(names: str) -> str:
+    """A regular expression for any of the names, longer ones first."""
+    known = sorted((" ".join(name.split()) for name in names.split("|")), key=len, reverse=True)
+    return "|".join(map(re.escape, known))
+
+
+_NAMES = {kind: _either(names) for kind, names in table("names")["names"].items()}
+_PATTERNS = joined_lines("names")
+_CAP = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff][\w’'&-]{0,60}(?:\.\w{1,60}){0,8}"
+_INITIALS = r"(?:[A-Z]\.\s?)+"
+_PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|af|zu|y)\b"
+_PART = rf"(?:{_PARTICLE}\s+)*(?:{_INITIALS}\s*)?{_CAP}"
+_PERSON = rf"(?:{_PART}(?:\s+{_PART}){{0,4}}(?:\s+et\s+al\.?)?)"
+_ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
+_JOIN = rf"(?:\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+[、和或与]\s*+)"
+_PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
+_SPLIT = re.compile(_JOIN)
+_FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
+_AUTHOR = re.compile(
+    rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
+    rf"|authors?:|{_FIRST}author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}"
+)
+_WROTE = re.compile(
+    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+{_PEOPLE}\s+(?:write|written|say|said|published?|think|find|found)\b"
+)
+_OWNER = re.compile(
+    rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?|own\s+papers?|own\s+work|group)\b"
+)
+_AUTHOR_AS = re.compile(
+    rf"(?:with\s+)?(?P<people>{_CAP}(?:\s+{_CAP}){{0,2}})\s+(?:as\s+(?:an?\s+|the\s+|first\s+|last\s+|lead\s+|co-?)*author"
+    rf"|(?:is|as)\s+(?:an?\s+|the\s+|first\s+)*(?:co-?)?author|among\s+the\s+authors|wrote|(?:co-?)?authored)\b"
+)
+_SHOWN = r"(?:published|appearing|appeared|presented|accepted|erschienen|publiés?|publicados?)"
+_RUN = (
+    rf"(?:The\s+|the\s+)?{_CAP}"
+    rf"(?:\s+(?:(?:of|on|in|and|for|the|&|de|der|für)\s+(?:the\s+)?(?={_CAP}))*{_CAP})*"
+)
+_APPEARED = re.compile(
+    rf"(?:published|appear(?:ed|ing|s)?|presented|printed|accepted|came\s+out|come\s+out|featured|erschienen|venue:?|journal:|conference:|proceedings\s+of)"
+    rf"\s++(?:only\s++)?(?:in|at|by|on)?\s*+(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the\s+)?)?)?(?P<name>{_RUN})"
+)
+_VENUE_WORD = _PATTERNS["venue_word"]
+_IN_VENUE = re.compile(
+    rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
+    rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
+)
+_ACRONYM_AT = re.compile(r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)")
+_ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
+_KNOWN_VENUE = re.compile(
+    rf"(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
+)
+_COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
+_COMMON_VENUE = re.compile(
+    rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
+)
+_COMMON_LIST = re.compile(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])")
+_SITE = re.compile(
+    rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?![\w-])",
+    re.ASCII,
+)
+_PUBLISHER = re.compile(
+    rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
+    rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
+)
+_ISSUED = re.compile(
+    rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
+)
+_SITED = re.compile(
+    rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
+    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?\s+(?:University|Institute|College|Labs?|Hospital)|(?:{_NAMES['affiliation']}))(?![\w-])"
+    rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
+)
+_A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
+_FROM_PLACE = re.compile(
+    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
+)
+_CITES = re.compile(
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
+)
+# What a name may end in; the plain ones are no part of it.
+_PLAIN_HEAD = _PATTERNS["plain_head"]
+_HEAD = _PLAIN_HEAD + _PATTERNS["more_heads"]
+_PLACE = re.compile(
+    rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s++)?(?:from|on|out\s++of|aus)\s++(?:the|an?|our|their|dem|der)\s++"
+    rf"(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)\s{{1,20}}+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
+)
+_FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))")
+_QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
+_PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
+_NO_NAME = re.compile(_PATTERNS["no_name"])
+_NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|\w+ing$")
+_OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
+_ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
+
+
+def _several(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in _SPLIT.split(names) if name.strip())
+
+
+def _place(match: re.Match[str]) -> Name | None:
+    """The name in *from the XYZ project's handbook*; None where the words say a kind (*the user forum*)."""
+    words, head = match["words"].strip(), match["head"]
+    if quoted := _QUOTED.search(words):
+        return Name("source", (quoted.group(1).strip(),))
+    if not _PROPER.search(words) or _OUR_WORDS.search(words):
+        return None
+    if re.fullmatch(_PLAIN_HEAD, head):
+        value = words + (match["more"] or "")
+    else:
+        value = f"{words} {head}{match['more'] or ''}"
+        if match["own"]:
+            value = f"{words} {head}"
+    return Name("source", (value,)) if value[0] not in "'\"" else None
+
+
+def is_place(words: str) -> bool:
+    """Whether words name a country, a continent or the like: *US*, *Europe*."""
+    return bool(_A_PLACE.fullmatch(words))
+
+
+def read_name(text: str, at: int) -> tuple[int, Name] | None:
+    """The name of an author, a venue or a place that begins at a place of a text.
+
+    Returns:
+        Where it ends, and what it is; None where none begins.
+
+    >>> read_name("by Barbara Liskov, on abstraction", 0)
+    (17, Name(attribute='author', values=('Barbara Liskov',), sure=False))
+    """
+    if (match := _PLACE.match(text, at)) and (name := _place(match)):
+        return match.end(), name
+    if match := _SITE.match(text, at):
+        return match.end(), Name("source", (match["name"],))
+    for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
+        if match := pattern.match(text, at):
+            sure = attribute == "affiliation" or match.start("names") > match.start()
+            return match.end(), Name(attribute, _several(match["names"]), sure=sure)
+    if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
+        return match.end(), Name("publisher", (match["name"],))
+    if match := _KNOWN_VENUE.match(text, at):
+        return match.end(), Name("venue", _several(match["names"]))
+    if match := _COMMON_VENUE.match(text, at):
+        return match.end(), Name(
+            "venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group()))
+        )
+    if match := _COMMON_LIST.match(text, at):
+        return match.end(), Name("venue", _several(match["names"]), sure=False)
+    if match := _FROM_PLACE.match(text, at):
+        return match.end(), Name("population", (match["name"],), sure=False)
+    if (match := _APPEARED.match(text, at)) and not _NO_NAME.match(match["name"]):
+        return match.end("name"), Name("venue", (match["name"].strip(),))
+    if match := _IN_VENUE.match(text, at):
+        return match.end(), Name("venue", (match["name"].strip(),))
+    if match := _CITES.match(text, at):
+        return match.end(), Name("cites", (match["name"].strip(),), sure=False)
+    if (match := _AUTHOR.match(text, at)) and not _NO_AUTHOR.match(match["people"]):
+        end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
+        return end, Name("author", _several(match["people"]), bool(match["said"]))
+    for pattern in (_WROTE, _OWNER, _AUTHOR_AS):
+        if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
+            return match.end(), Name("author", _several(match["people"]))
+    if match := _ACRONYM_AT.match(text, at):
+        return match.end(), Name("venue", (match["name"],), sure=False)
+    if (match := _FROM.match(text, at)) and not _NO_NAME.match(match["name"]):
+        return match.end(), Name("source", (match["name"].strip(),), sure=False)
+    return None

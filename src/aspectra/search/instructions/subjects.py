@@ -1,0 +1,289 @@
+"""The subject of a question, and the requests that stand inside its piece: *a survey of X since 2019*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aspectra.search.instructions.meaning import Request, Sign, requests_of
+from aspectra.search.instructions.pieces import Piece
+from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+
+__all__ = ["Subject", "subject_of"]
+
+_WORDS = word_sets("subjects")
+_OF, _THAT, _IN, _FOR, _WITH = _WORDS["of"], _WORDS["that"], _WORDS["in"], _WORDS["for"], _WORDS["with"]
+_HEADS = frozenset("kind status source format length artifacts".split())
+_ADJECTIVES = frozenset("recency citations access status venue_rank".split())
+# Years before these are history more often than limits: with "since", and with "after" or "before".
+_LATELY, _NOW_ISH = 1990, 2010
+_POINTS = ("after", "before", "nach", "vor", "avant", "après", "antes", "después")
+_REACH = 5  # words between an adjective and the word for documents that it describes
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A piece that has words to search for.
+
+    Attributes:
+        requests: what is asked of papers in front of the subject and behind it.
+        start, end: of the subject, in the text.
+        asked: whether the piece says that documents are wanted.
+    """
+
+    requests: tuple[Request, ...]
+    start: int
+    end: int
+    asked: bool
+
+
+def _is_head(mark: Mark) -> bool:
+    """Whether a mark names documents."""
+    if mark.cat == "doc" or (mark.cat == "value" and mark.low.split()[-1] in _WORDS["docs"]):
+        return True
+    if mark.cat == "bound":
+        return mark.attribute == "length"
+    if mark.cat == "name":
+        owned = mark.attribute == "author" and mark.low.split()[-1] in _WORDS["docs"]
+        return owned or (mark.attribute == "venue" and mark.sure)
+    if mark.attribute == "recency" and mark.low.startswith("state"):
+        return True
+    return (
+        mark.cat == "value" and mark.attribute in _HEADS and ("adj" not in mark.flags or "of" in mark.flags)
+    )
+
+
+def _requests(piece: Piece, picked: Sequence[int]) -> list[Request]:
+    """Requests of some marks of a piece, each by itself."""
+    out: list[Request] = []
+    for at in picked:
+        alone = Piece((piece.marks[at],), piece.joint, piece.sentence)
+        out += requests_of(alone, Sign(), company=True)
+    return out
+
+
+def _front(piece: Piece) -> tuple[list[int], int, bool]:
+    """Numbers of the marks that are requests, where the subject begins, whether documents are asked for."""
+    marks = piece.marks
+    pending: list[int] = []
+    head = -1
+    asked = False
+    at = 0
+    while at < len(marks):
+        mark = marks[at]
+        if mark.tied or (at + 1 < len(marks) and marks[at + 1].tied and marks[at + 1].free):
+            break
+        leads = mark.cat == "lead" or (at > 0 and _leads(marks, at, head, pending))
+        if leads:
+            ahead = at + 1
+            while ahead < len(marks) and (
+                marks[ahead].cat == "func" or marks[ahead].attribute in ("audience", "language", "year")
+            ):
+                ahead += 1
+            if (
+                head >= 0
+                and ahead > at + 1
+                and ahead < len(marks)
+                and marks[ahead].cat == "lead"
+                and marks[ahead - 1].carries
+            ):
+                at += 1
+                continue
+            if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
+                return pending, at + 1, True
+            break
+        if mark.low == "的" and pending and at + 1 < len(marks) and marks[at - 1].attribute not in ("", "kind"):
+            return pending, at + 1, True
+        if mark.cat == "open":
+            asked = True
+        elif mark.low in _THAT and head == at - 1 and pending and (asked or "adj" in marks[pending[0]].flags):
+            return pending, at + 1, True
+        elif mark.carries and mark.attribute != "aspect":
+            pending.append(at)
+            if _is_head(mark):
+                head = at
+        elif mark.cat == "doc":
+            head = at
+        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard"):
+            break
+        at += 1
+    if at < len(marks) and pending:
+        if head == at - 1 and marks[head].cat == "doc" and _adjectives(marks, pending, head):
+            return pending, at, True
+        first = pending[0]
+        if (
+            "adj" in marks[first].flags
+            and marks[first].attribute in _ADJECTIVES
+            and marks[first].low not in _WORDS["close"]
+        ):
+            for ahead in range(at, min(at + _REACH, len(marks))):
+                if marks[ahead].cat == "doc" and ahead + 1 < len(marks):
+                    return [first], first + 1, True
+    return [], 0, asked or head >= 0
+
+
+def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
+    """Whether *of* or *in* leads from a word for documents to the subject."""
+    before = marks[at - 1]
+    if marks[at].low in _OF:
+        kind = before.sure and ("of" in before.flags or (before.carries and _is_head(before)))
+        return kind or _plain_of(marks, at)
+    if marks[at].low not in _WORDS["into"] or not pending or at + 1 == len(marks) or marks[at + 1].carries:
+        return False
+    mark = marks[head]
+    told = mark.cat == "doc" or mark.low.split()[-1] in _WORDS["docs"] or mark.attribute == "recency"
+    return head == at - 1 and told
+
+
+def _plain_of(marks: Sequence[Mark], at: int) -> bool:
+    """*A survey of X*: a word that is often a subject, with an article before it."""
+    before = marks[at - 1]
+    return "of" in before.flags and (at < 2 or marks[at - 2].cat in ("func", "value", "open", "taste"))
+
+
+def _counts(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
+    """Whether what stands before a lead is a request without any word of asking."""
+    if marks[head].attribute in ("source", "format", "length"):
+        return marks[head].sure and "weak" not in marks[head].flags
+    return True
+
+
+def _adjectives(marks: Sequence[Mark], pending: Sequence[int], head: int) -> bool:
+    return (
+        all(
+            "adj" in marks[n].flags
+            or marks[n].attribute in (*_ADJECTIVES, "year", "venue", "language", "artifacts")
+            or "of" in marks[n].flags
+            for n in pending
+        )
+        and marks[head].cat == "doc"
+    )
+
+
+def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
+    """Numbers of the marks that are requests behind the subject, and where the subject ends."""
+    marks = piece.marks
+    picked: list[int] = []
+    end = len(marks)
+    framed = asked or any(_is_head(m) and m.cat != "value" for m in marks[:first] or marks)
+    changes = any(m.cat == "change" for m in marks)
+    han = "\u3400" <= marks[-1].low[0] <= "\u9fff"
+    while end > first + 1:
+        at = end - 1
+        mark = marks[at]
+        before = marks[at - 1]
+        if (
+            mark.cat == "polite"
+            or (han and mark.cat == "open")
+            or (
+                mark.cat == "func" and (picked or mark.low in _WORDS["and"]) and mark.low in _WORDS["between"]
+            )
+        ):
+            end = at
+        elif mark.tied:
+            break
+        elif (
+            mark.cat == "bound" and not changes and mark.attribute != "population" and not mark.low.isdigit()
+        ):
+            since = mark.attribute != "year" or ".." in mark.values[0] or not mark.low.startswith(_POINTS)
+            lately = mark.attribute != "year" or any(
+                int(y) >= (_LATELY if since else _NOW_ISH) for y in re.findall(r"\d{4}", mark.values[0])
+            )
+            span = ".." in mark.values[0] and mark.sure
+            if not ((mark.opposite or span) and (framed or lately)) and not (framed and mark.sure):
+                break
+            picked, end = [at, *picked], at
+        elif (mark.attribute == "year" and end == len(marks) and _trails(mark, before, framed)) or (
+            mark.attribute == "artifacts"
+            and mark.sure
+            and (mark.low.startswith("with") or before.low in _WITH or han)
+        ):
+            picked, end = [at, *picked], at
+        elif mark.attribute == "language" and (told := _languages(marks, at, first)):
+            picked, end = [*told, *picked], told[0] - 1 - (marks[told[0] - 2].low in _WORDS["written"])
+        elif (
+            mark.cat == "name"
+            and mark.sure
+            and mark.attribute in ("venue", "affiliation", "author", "publisher")
+        ):
+            if " " not in mark.low or (
+                mark.attribute == "venue" and not framed and mark.low.startswith("of ")
+            ):
+                break
+            picked, end = [at, *picked], at
+        elif (
+            mark.cat == "name"
+            and mark.attribute in ("author", "venue")
+            and (before.cat == "doc" or (framed and mark.attribute == "venue"))
+        ):
+            picked, end = [at, *picked], at
+        elif (
+            mark.attribute == "audience"
+            and before.low in _FOR
+            and (
+                mark.values == ("lay",)
+                or marks[at - 2].low in _WORDS["told"]
+                or marks[0].low in _WORDS["told"]
+            )
+        ):
+            picked, end = [at, *picked], at - 1 - (at - 2 > first and marks[at - 2].low in _WORDS["told"])
+        elif han and mark.cat == "doc" and len(marks) - end < 4 and _chinese(marks, at, first):
+            end = at
+        elif han and mark.attribute in (
+            "kind",
+            "language",
+            "recency",
+            "status",
+            "citations",
+            "access",
+            "venue_rank",
+        ):
+            picked, end = [at, *picked], at
+        else:
+            break
+    while (
+        picked
+        and end > first + 1
+        and marks[end - 1].cat == "func"
+        and marks[end - 1].low in _WORDS["between"]
+    ):
+        end -= 1
+    return picked, end
+
+
+def _trails(mark: Mark, before: Mark, framed: bool) -> bool:
+    """Whether a bare year at the end is a limit: *hypertension guidelines 2023*, not *ImageNet 2012*."""
+    bare = mark.low.isdigit() and (framed or before.carries or before.cat == "doc" or "of" in before.flags)
+    return bare and int(mark.values[0]) >= _LATELY
+
+
+def _languages(marks: Sequence[Mark], at: int, first: int) -> list[int]:
+    """Numbers of the languages that a piece ends in after *written in* or *papers in*."""
+    out = [at]
+    at -= 1
+    while at > first and (marks[at].attribute == "language" or marks[at].low in _WORDS["or"]):
+        out = [at, *out] if marks[at].carries else out
+        at -= 1
+    return out if marks[at].low in _IN and at - 1 > first and _told(marks[at - 1]) else []
+
+
+def _told(mark: Mark) -> bool:
+    return mark.cat == "doc" or mark.low in _WORDS["written"]
+
+
+def _chinese(marks: Sequence[Mark], at: int, first: int) -> bool:
+    """Whether 的 or a value stands before a word for documents at the end."""
+    return at - 1 > first and (marks[at - 1].low == "的" or marks[at - 1].carries)
+
+
+def subject_of(piece: Piece) -> Subject:
+    """The subject of a piece without a sign, and the requests around it."""
+    picked, first, asked = _front(piece)
+    more, last = _tail(piece, first, asked)
+    if last <= first:
+        more, last = [], len(piece.marks)
+    requests = _requests(piece, [*picked, *more])
+    cut = bool(requests)
+    start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
+    return Subject(tuple(requests), start, piece.marks[last - 1].end if more else piece.end, asked)
