@@ -39,7 +39,7 @@ PAPERS = [
     made_of(
         "own",
         ("background", "We show how owls hunt voles at night by ear."),
-        ("method", "Microphones record owls that hunt voles."),
+        ("method", "Microphones by the ear record owls that hunt voles at night."),
     ),
     Paper("bare", "How owls hunt voles at night by ear"),
 ]

@@ -238,6 +238,12 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
             "exclude year=<=2018",
             [{"same", "after", "young"}, {"long ago"}, {"undated"}],
         ),
+        (
+            ("seed", "long ago"),
+            "built-on-by",
+            "exclude year=<=2017",
+            [{"same", "after", "young", "before"}, {"undated"}],
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -247,12 +253,17 @@ def test_a_direction_respects_time(timed, seeds, direction, written, groups, rec
     plan = timed.plan(Query(seeds=seeds, direction=direction), recipe)
     assert [condition.spelling for condition in plan.conditions] == [written]
     assert f"[{written}]" in plan.describe()
+    bound = int(written[-4:])
+    kept = f"<={bound - 2}" if direction == "builds-on" else f">={bound + 2}"
+    assert plan.search.years == kept
     ranking = timed.run(Plan.loads(plan.to_json()))
     places = iter(ranking.ids)
     assert [{next(places) for _ in group} for group in groups] == groups
     assert not list(places)
     assert [hit.score for hit in ranking] == sorted((hit.score for hit in ranking), reverse=True)
     assert any("1 of the papers shown come last: their year is unknown" in w for w in ranking.warnings)
+    explained = timed.run(plan, explain=True)  # every group was ranked by the search, none added to it
+    assert all(probe.rank for hit in explained for probe in hit.probes if probe.score is not None)
     first = timed.run(plan.with_limit(2))
     assert first.ids == ranking.ids[:2]
     assert not any("unknown" in warning for warning in first.warnings)

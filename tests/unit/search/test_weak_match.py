@@ -76,6 +76,10 @@ def test_likeness_is_that_of_the_three_best_abstracts(searcher, monkeypatch):
     assert ranking.fit.likeness == pytest.approx(np.mean(cosines))
     assert ranking.fit.chance == pytest.approx(1 / (1 + math.exp(5 - 10 * np.mean(cosines))))
     assert ranking.fit.weak == (np.mean(cosines) < 0.5)
+    monkeypatch.setattr(weak_match, "_CALIBRATED", {"fake": (0.0, 0.0, -5.0, 0.0)})
+    assert searcher.search("owls hunt mice, quarks", recipe="hybrid").fit.weak
+    # One hit holds every word.
+    assert not searcher.search("owls hunt mice", recipe="hybrid").fit.weak
     by_words = searcher.search("owls hunt mice", recipe="bm25").fit
     assert by_words.likeness is None
 

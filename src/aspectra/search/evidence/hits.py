@@ -136,7 +136,7 @@ def quotes_of(
     read = [bodies.get(p.id, p) for p in papers]
     found: list[tuple[Evidence, ...] | None] = list(aspect_quotes(index, search, positions, read))
     # The words of a question are answered beside its aspects; a seed is answered by those alone.
-    asked = any(p.text.strip() and p.weight > 0 and not p.aspect for p in search.probes)
+    asked = any(p.text.strip() and p.weight > 0 for p in search.probes)
     rest = [number for number, quotes in enumerate(found) if asked or not quotes]
     if rest:
         plain = Quoter(index, search, plan.evidence).quotes(
