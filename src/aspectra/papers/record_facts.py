@@ -87,7 +87,7 @@ def facts_of(paper: Paper) -> RecordFacts:
     host = _host(paper.url)
     types = [*_types(fields, doi), *(["retracted"] if _RETRACTED.match(paper.title) else [])]
     return RecordFacts(
-        next(_texts(fields, _PUBLISHERS), shared_text(paper.metadata, "publisher")),
+        next(_publishers(fields), shared_text(paper.metadata, "publisher")),
         tuple(dict.fromkeys(_affiliations(fields)))[:_MOST_AFFILIATIONS],
         tuple(dict.fromkeys(types)),
         "|".join((" ".join(sorted(paper.identifiers)), doi.partition("/")[0], host))
@@ -124,6 +124,15 @@ def _texts(fields: Mapping[str, list[Any]], names: Iterable[str]) -> Iterator[st
                 text = one_line(found).replace("{", "").replace("}", "") if isinstance(found, str) else ""
                 if text:
                     yield text[: 20 * _LONGEST]
+
+
+def _publishers(fields: Mapping[str, list[Any]]) -> Iterator[str]:
+    yield from _texts(fields, _PUBLISHERS)
+    for place in _dicts([*fields.get("primary_location", ()), *fields.get("host_venue", ())]):
+        for held in _dicts([place.get("source"), place]):
+            yield from _texts(
+                {"name": [held.get("host_organization_name"), held.get("publisher")]}, ("name",)
+            )
 
 
 def _types(fields: Mapping[str, list[Any]], doi: str) -> Iterator[str]:

@@ -39,6 +39,11 @@ def test_publishers() -> None:
     assert facts({"ris": {"type": "JOUR", "fields": [["PB", "Owl & Sons"]]}}).publisher == "Owl & Sons"
     assert facts({"publisher": ["Owl"]}).publisher == "Owl"
     assert facts({"publisher": 5}).publisher == "5"
+    source = {"source": {"display_name": "Owls", "host_organization_name": "Owl Press"}}
+    assert facts({"primary_location": source}).publisher == "Owl Press"
+    assert (
+        facts({"host_venue": {"publisher": "Owl Press"}, "primary_location": None}).publisher == "Owl Press"
+    )
     assert facts({}).publisher == ""
 
 

@@ -28,6 +28,7 @@ JATS = r"""<?xml version="1.0"?>
    <contrib contrib-type="author"><collab>The Rain Group</collab></contrib>
    <contrib contrib-type="editor"><name><surname>Editor</surname></name></contrib>
   </contrib-group>
+  <aff id="a1"><label>1</label><institution>Rain Institute</institution>, Oslo</aff>
   <pub-date pub-type="collection"><year>2022</year></pub-date>
   <pub-date pub-type="epub"><day>1</day><year>2021</year></pub-date>
   <volume>7</volume><fpage>1</fpage><lpage>9</lpage>
@@ -66,6 +67,10 @@ def paper(tmp_path: Path) -> Paper:
     (item,) = read_papers(path, "jats")
     assert isinstance(item, Paper)
     return item
+
+
+def test_affiliations(paper: Paper) -> None:
+    assert paper.metadata["affiliations"] == ["Rain Institute, Oslo"]
 
 
 def test_front(paper: Paper) -> None:

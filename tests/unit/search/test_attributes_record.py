@@ -282,6 +282,18 @@ def test_known_papers(grade: Grade, index: Index) -> None:
     assert met(grade("known", "have: journal | Mice at night")) == {"journal", "preprint"}
 
 
+def test_everything_else_has_a_reason_too(index: Index) -> None:
+    assert reason(index, "year", ">=2019", "journal") == "2019"
+    assert reason(index, "venue", "Journal of Owls", "journal") == "Journal of Owls"
+    assert reason(index, "author", "Smith | Young", "journal") == "Ada Smith"
+    assert reason(index, "author", "Nobody", "journal") == "2 others"
+    assert reason(index, "known", "have: journal", "journal") == "on your list have"
+    assert reason(index, "known", "Smith 2019", "journal") == "named by you"
+    assert reason(index, "known", "Smith 2019", "talk") == ""
+    assert reason(index, "recency", "new", "preprint") == "2023; the newest here are of 2023"
+    assert reason(index, "cites", "talk", "journal") == "by its 2 references"
+
+
 def test_two_papers_of_one_author_and_year_are_not_guessed_at(tmp_path: Path) -> None:
     twice = [
         Paper(f"p{n}", f"Different work number {n}", authors=("Ada Smith",), year=2019) for n in range(2)

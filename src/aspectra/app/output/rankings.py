@@ -104,10 +104,15 @@ def _show_hit(
     for found in hit.conditions:
         if found.condition in unapplied:
             continue
-        told = found.quote or found.reason or found.exempt
-        if told or not (explain or found.condition.filters):  # every paper shown passed the filters
+        if found.quote or (not explain and (_tells(found) or not found.condition.filters)):
             screen.line(_condition_line(found), indent=indent)
     screen.line()
+
+
+def _tells(found: ConditionResult) -> bool:
+    """Whether the reason that a filter was passed is more than what the hit shows anyway."""
+    unseen = found.condition.attribute not in ("year", "venue", "author")
+    return bool(found.exempt) or (bool(found.reason) and (unseen or found.grade is None))
 
 
 def _move(hit: Hit) -> str:

@@ -187,7 +187,7 @@ class Context:
         return Question(
             "\n\n".join(part for part in parts if part),
             "; ".join(part for part in instructions if part),
-            tuple(condition.spelling for condition in plan.conditions),
+            tuple(condition.label for condition in plan.conditions),
             criterion or usual,
         )
 

@@ -50,6 +50,9 @@ def _paper(article: Element, place: str, options: ReadOptions) -> Iterator[Paper
     metadata: dict[str, Any] = {
         "article_type": attribute(article, "article-type"),
         "keywords": [word for k in found(meta, "kwd-group/kwd") if (word := text_of(k))],
+        "affiliations": [
+            text for a in found(meta, ".//aff") if (text := text_of(a, ("label", "sup", "email")))
+        ],
         "subjects": [text for s in found(meta, "article-categories//subject") if (text := text_of(s))],
         "volume": text_of(first(meta, "volume")),
         "issue": text_of(first(meta, "issue")),

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import normalise_title
+from aspectra.papers.library.rows import author_keys
+from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
@@ -22,6 +23,7 @@ from aspectra.views.view import Floats, Positions
 __all__ = ["AuthorAttribute"]
 
 _SAME = "same"
+_LONGEST = 160  # characters of a reason
 # Per generation, since reading it from a large library takes longer than a search.
 _unknown: WeakKeyDictionary[Index, NDArray[np.bool_]] = WeakKeyDictionary()
 
@@ -75,6 +77,14 @@ class AuthorAttribute(Attribute):
         for name in names_in(value):
             out[[known[i] for i in index.library.ids_by_author(name) if i in known]] = 1
         return np.asarray(out[papers], np.float32)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The authors of a family name that is meant, else how many there are."""
+        meant = {author_keys(name)[1] for name in names_in(value)}
+        named = [author for author in paper.authors if author_keys(author)[1] in meant]
+        return (
+            ", ".join(named)[:_LONGEST] if named else f"{len(paper.authors)} others" if paper.authors else ""
+        )
 
 
 ATTRIBUTES.register("author")(AuthorAttribute())

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.library.rows import author_keys
+from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.search.conditions.attributes.record._values import check_name
 from aspectra.search.conditions.lists import UserLists, joined, names_in
@@ -23,6 +25,7 @@ from aspectra.views.view import Floats, Positions
 
 __all__ = ["named_papers"]
 
+_found: WeakKeyDictionary[Index, dict[str, frozenset[int]]] = WeakKeyDictionary()
 _LISTS = ("have", "mine", "listed")
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 10  # of a paper as it is cited
@@ -63,6 +66,17 @@ def _cited_as(name: str, index: Index) -> tuple[str, ...]:
     return tuple(sorted(next(iter(works)))) if len(works) == 1 else ()
 
 
+def _meant(value: str, index: Index) -> frozenset[int]:
+    """Positions of the papers that a value means; kept, since each name is a query to the library."""
+    kept = _found.setdefault(index, {})
+    if value not in kept:
+        named, _, listed = value.partition(":")
+        names = names_in(listed) if listed and named.casefold() in _LISTS else [value]
+        ids = (one for name in names if value.casefold() not in _LISTS for one in named_papers(name, index))
+        kept[value] = frozenset(index.positions[one] for one in ids if one in index.positions)
+    return kept[value]
+
+
 class KnownAttribute(Attribute):
     """See the module."""
 
@@ -97,15 +111,17 @@ class KnownAttribute(Attribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 for those that are meant, else 0; NaN where none is."""
-        named, _, listed = value.partition(":")
-        names = names_in(listed) if listed and named.casefold() in _LISTS else [value]
-        if value.casefold() in _LISTS:
-            names = []
-        meant = {paper for name in names for paper in named_papers(name, index)}
-        at = [index.positions[paper] for paper in meant if paper in index.positions]
+        at = list(_meant(value, index))
         out = np.full(len(index), 0.0 if at else np.nan, np.float32)
         out[at] = 1.0
         return np.asarray(out[papers], np.float32)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The list that it is on, or that it was named."""
+        if index.positions.get(paper.id) not in _meant(value, index):
+            return ""
+        named = value.partition(":")[0].casefold()
+        return f"on your list {named}" if named in _LISTS else "named by you"
 
 
 ATTRIBUTES.register("known")(KnownAttribute())

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.paper import normalise_title
+from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
 from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
@@ -29,6 +29,7 @@ from aspectra.views.view import Floats, Positions
 __all__ = ["VenueAttribute", "venue_grade", "venue_grades"]
 
 _INITIALS = 0.8
+_LONGEST = 160  # characters of a reason
 _WORDS = {
     name: frozenset(words.split())
     for name, words in table_of_words("venue_names").items()
@@ -142,6 +143,10 @@ class VenueAttribute(Attribute):
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) as :func:`venue_grade`, of the alternative that fits best."""
         return venue_grades(value, index, papers)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The venue as printed."""
+        return paper.venue[:_LONGEST]
 
 
 ATTRIBUTES.register("venue")(VenueAttribute())

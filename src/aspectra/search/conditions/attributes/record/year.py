@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from aspectra.base.errors import UsageError
+from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
@@ -66,6 +67,10 @@ class YearAttribute(Attribute):
         years = index.years[papers]
         inside = ((years >= low) & (years <= high)).astype(np.float32)
         return np.where(years == 0, np.float32(np.nan), inside)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The year."""
+        return str(paper.year) if paper.year else ""
 
 
 ATTRIBUTES.register("year")(YearAttribute())
