@@ -157,3 +157,6 @@ def test_a_phrase_with_a_gap_ends_in_its_sentence_and_near():
 def test_kinds_of_nothing_are_unknown():
     (row,) = LENS.apply([Paper("x")])
     assert np.isnan(row).all()
+    assert kinds("", "", metadata={"type": "thesis"}) == {"thesis", "grey literature"}
+    (row,) = LENS.apply([Paper("x", "An application of knots")])
+    assert [k for k, g in zip(LENS.labels, row[0], strict=True) if np.isnan(g)] == ["application"]
