@@ -2,7 +2,7 @@
 
     python studies/graders.py DATA docs/results/graders.md
 
-DATA is the folder with papers-corpus, aspect-pairs, unarxive-sample and real-files; a part that is absent is left
+DATA is the folder with papers-corpus, aspect-pairs, unarxive-sample and real-files; what is absent is left
 out and named. The labels are in studies/labels; docs/labelling.md tells how they were made.
 """
 
@@ -145,8 +145,10 @@ def pages(data: Path) -> tuple[list[str], Row]:
             told += not math.isnan(count)
             stated += row["sample"] is not None
             right += count == row["sample"]
-        lines += [f"Sample size exactly right: {share(right, told)} of those read, "]
-        lines += [f"{share(right, stated)} of the {stated} that state one.", ""]
+        exact = (
+            f"{share(right, told)} of the {told} read, {share(right, stated)} of the {stated} that state one"
+        )
+        lines += [f"Sample size exactly right: {exact}.", ""]
     lines += alarms()
     lines += records(data, missing)
     lines += tracks(data)
@@ -154,16 +156,21 @@ def pages(data: Path) -> tuple[list[str], Row]:
 
 
 def alarms() -> list[str]:
-    """Papers found that were read afterwards: which were right."""
-    counts: dict[str, dict[int, list[int]]] = defaultdict(lambda: {1: [0, 0], 2: [0, 0]})
+    """Papers found that were read afterwards: how many were right, by reading."""
+    counts: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    readings = set()
     for row in rows(LABELS / "alarms.jsonl"):
+        readings.add(row["reading"])
         for kind in (row["kind"], "*together*"):
             counts[kind][row["reading"]][0] += row["right"]
             counts[kind][row["reading"]][1] += 1
-    body = [[kind, *(share(*two[n]) for n in (1, 2)), two[2][1]] for kind, two in counts.items()]
-    together = [row for row in body if row[0] == "*together*"]
-    body = [row for row in body if row[0] != "*together*"] + together
-    return ["## Papers found, read by hand", "", *table(["kind", "1st reading", "2nd reading", "papers"], body)]
+    names = [*(kind for kind in counts if kind != "*together*"), "*together*"]
+    body = [
+        [name, *(f"{share(*counts[name][n])} of {counts[name][n][1]}" for n in sorted(readings))]
+        for name in names
+    ]
+    head = ["kind", *(f"reading {n}" for n in sorted(readings))]
+    return ["## Papers found, read by hand", "", *table(head, body)]
 
 
 def records(data: Path, missing: list[str]) -> list[str]:
@@ -208,9 +215,7 @@ def tracks(data: Path) -> list[str]:
                 inside = word in row["track"].casefold()
                 counts[kind][0 if inside else 2] += kind in got
                 counts[kind][1 if inside else 3] += 1
-    body = [
-        [kind, n, share(hit, n), m, share(other, m)] for kind, (hit, n, other, m) in counts.items()
-    ]
+    body = [[kind, n, share(hit, n), m, share(other, m)] for kind, (hit, n, other, m) in counts.items()]
     head = ["kind", "papers of its track", "found", "papers of others", "found there"]
     return ["## Tracks of IJCAI, hidden", "", *table(head, body)]
 

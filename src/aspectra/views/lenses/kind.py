@@ -8,7 +8,7 @@ randomised trial is a trial too, and what reviews the trials of others, or annou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,12 @@ _DESIGNS = (
     *("field study", "empirical", "simulation", "method", "evaluation", "dataset", "software"),
     "negative result",
 )
+# Designs of studies of people or animals.
+_OF_LIVES = (
+    *("rct", "trial", "cohort", "case-control", "cross-sectional", "longitudinal", "case report"),
+    "case series",
+)
+_NOBODY = 3.0  # log-odds against them in a text that names neither
 # Works that are not original research.
 _SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
 _RESEARCH = (
@@ -83,6 +89,13 @@ KINDS: tuple[str, ...] = (
     *("mixed methods", "experiment", "field experiment", "field study", "simulation", "in vivo", "in vitro"),
     *("protocol", "guideline", "editorial", "letter", *_STATED_ONLY),
 )
+
+
+@cache
+def _lives() -> frozenset[str]:
+    """Words for people and animals."""
+    words = load_data("sample")
+    return frozenset(f"{words['people']} {words['animals']} {words['one']}".split())
 
 
 def _cues(rows: Mapping[str, list[str]]) -> list[Cue]:
@@ -146,9 +159,10 @@ class KindLens(CueLens):
             odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"]
         )
         subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]))
+        nobody = 0.0 if lead.tokens.keys() & _lives() else _NOBODY
         for kind in _DESIGNS:
             if kind not in stated:
-                odds[kind] -= subdued
+                odds[kind] -= subdued + (nobody if kind in _OF_LIVES else 0.0)
         for kind, wider in IMPLIED.items():
             for each in wider:
                 odds[each] = max(odds[each], odds[kind])
