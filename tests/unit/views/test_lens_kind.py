@@ -38,7 +38,7 @@ RCT = "Forty adults with gout were randomly assigned to cherry juice or placebo 
             "In this prospective cohort study 900 cooks were followed for ten years.",
         ),
         ("case-control", "Gout in cooks", "We did a nested case-control study among cooks."),
-        ("cross-sectional", "Gout in cooks", "A cross-sectional survey of 300 cooks was done."),
+        ("cross-sectional", "Gout in cooks", "A cross-sectional survey of 300 adults was done."),
         ("case report", "An odd knee", "A 54-year-old man came with a swollen knee."),
         ("qualitative", "Cooks on gout", "Semi-structured interviews were held with twelve cooks."),
         ("protocol", "Juice for gout: protocol for a randomised trial", "Patients will be recruited."),
@@ -78,6 +78,7 @@ def test_what_a_paper_says_of_itself(kind, title, text):
         ("dataset", "Faster search", "We present a method that is the best on a benchmark dataset."),
         ("meta-analysis", "Gout", "A recent meta-analysis is based on old trials. We propose a model."),
         ("case study", "Faster search", "As a case study, we train a parser."),
+        ("rct", "Fair lots", "In a randomized comparison, lots were drawn by a machine."),
         ("primary", "A survey of knots", "We review the literature on knots."),
         ("primary", "Knots", "Here are some knots to tie."),
         ("rct", "Juice in rats", "Rats were fed and randomly assigned to juice or water."),
@@ -157,3 +158,6 @@ def test_a_phrase_with_a_gap_ends_in_its_sentence_and_near():
 def test_kinds_of_nothing_are_unknown():
     (row,) = LENS.apply([Paper("x")])
     assert np.isnan(row).all()
+    assert kinds("", "", metadata={"type": "thesis"}) == {"thesis", "grey literature"}
+    (row,) = LENS.apply([Paper("x", "An application of knots")])
+    assert [k for k, g in zip(LENS.labels, row[0], strict=True) if np.isnan(g)] == ["application"]

@@ -229,7 +229,7 @@ class Generation:
                         f"the index has no lens {name!r}",
                         why="it has "
                         + (", ".join(self.lens_names) or "none: it was built before there were any"),
-                        hint="aspectra index",
+                        hint=f"aspectra lens add {name} && aspectra index",
                     )
                 self._lenses[name] = LensValues(tuple(facts["labels"]), self.files.whole(f"lens-{name}"))
             return self._lenses[name]

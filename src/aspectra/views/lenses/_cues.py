@@ -274,9 +274,9 @@ class CueTable:
     def add_up(self, lead: LeadText) -> dict[str, float]:
         """Label -> the log-odds that its cues add."""
         counts: dict[int, int] = {}
-        phrases = self._open if lead.plain.isascii() else self._open + self._wide
+        phrases = [*self._open] if lead.plain.isascii() else self._open + self._wide
         for key in self._keyed.keys() & lead.keys:
-            phrases = phrases + self._keyed[key]
+            phrases += self._keyed[key]
         plain = lead.plain
         for i, c, phrase in phrases:
             if phrase.text in plain and (have := counts.get(i, 0)) < c.most:
