@@ -13,6 +13,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.experiments.study_file import read_study_file
+from aspectra.lab.statistics.bootstrap import bootstrap_interval
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "studies").glob("*.toml"))
@@ -51,6 +52,7 @@ measures = ["SICR(by=rank)", "nDCG@10"]
 [[tables]]
 title = "Birds"
 parts = ["birds, background", "birds, method"]
+resampled = true
 figure = "birds.svg"
   [[tables.columns]]
   measure = "{measure}"
@@ -154,6 +156,12 @@ def test_a_study_from_its_file_to_its_page(tiny, capsys):
     cell = next(c for c in results["cells"] if (c["recipe"], c["protocol"]) == ("bm25 of 3", "pool"))
     mean = next(s["mean"] for s in cell["sets"]["gold"]["scores"] if s["measure"] == "nDCG@20")
     assert birds["rows"][2]["nDCG@20 method"]["value"] == pytest.approx(100 * mean)
+    held = json.loads((out / "birds--background" / "results.json").read_text("utf-8"))
+    cell = next(c for c in held["cells"] if (c["recipe"], c["protocol"]) == ("bm25 of 3", "pool"))
+    values = next(s["values"] for s in cell["sets"]["gold"]["scores"] if s["measure"] == "nDCG@20")
+    low, high, _ = bootstrap_interval(values)
+    shown = birds["rows"][2]["nDCG@20 background"]
+    assert (shown["low"], shown["high"]) == (pytest.approx(100 * low), pytest.approx(100 * high))
     manifest = json.loads((out / "manifest.json").read_text("utf-8"))
     assert list(manifest["parts"]) == ["birds, background", "birds, method", "orders"]
     assert str(tiny.parent) not in json.dumps(manifest)

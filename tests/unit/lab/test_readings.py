@@ -73,12 +73,16 @@ def test_every_half_has_exceptions():
         ("year", ">=now-5", ">=2019", False),
         ("year", "now", ">=2026", True),
         ("year", "2015..2018", "2015 – 2018", False),
+        ("citations", "<=20", "<21", True),
+        ("citations", "<=20", "<20", False),
         ("citations", "high", "many", True),
         ("length", "<=5000 words", "<=10 pages", True),
         ("length", "short", "<=paragraph", True),
         ("language", "zh", "zh-Hant", True),
         ("kind", "survey", "review", True),
         ("kind", "survey", "dataset", False),
+        ("kind", "crossover feasibility", "feasibility crossover", True),
+        ("kind", "ab cd", "cd ab", False),
         ("method", "deep learning", "learning", True),
         ("method", "deep learning", "kernels", False),
         ("author", "Yann LeCun", "lecun", True),
@@ -91,6 +95,8 @@ def test_same_value(attribute, right, read, same):
 def test_a_denied_half_line_is_the_other_half():
     found = normal([Stated("exclude", "year", "<=2018"), Stated("avoid", "year", ">=2021")], YEAR)
     assert [(c.relation, c.value) for c in found] == [("require", ">=2019"), ("prefer", "<=2020")]
+    expert = [Stated("avoid", "audience", "expert"), Stated("prefer", "audience", "expert")]
+    assert [c.value for c in normal(expert, YEAR)] == ["lay", "expert"]
     span = [Stated("exclude", "year", "2018..2019")]
     assert normal(span, YEAR) == span
 
