@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from exclusion_queries import COLLECTIONS, Collection, Pair, papers_of, read_collection
 
+from aspectra.base.hashing import digest
 from aspectra.base.version import __version__
 from aspectra.lab.experiments.manifest import write_json
 from aspectra.lab.reports.tables import Number, Table, render, to_dict
@@ -514,7 +515,7 @@ def main() -> None:
         "command": "python benchmarks/exclusions.py DATA --libraries FOLDER",
         "version": __version__,
         "collections": {b.name: dict(b.collection.checksums) for b in benches},
-        "queries": {b.name: [[p.x, p.y, p.half] for p in b.collection.queries] for b in benches},
+        "queries": {b.name: digest([[p.x, p.y] for p in b.collection.queries]) for b in benches},
         "weights": {name: w._asdict() for name, w in weights.items()},
         "tables": [to_dict(table) for table in tables],
     }
