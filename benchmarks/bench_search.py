@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import resource
 import statistics
 import subprocess
@@ -102,6 +103,15 @@ def guidance(searcher: Searcher, titles: list[str], seeds: list[str]) -> Rows:
         "prefer keyword=model",
     )
     conditions = [Condition.parse(spelling) for spelling in spellings]
+    # Words of other titles, so that no phrase was prepared for an earlier query.
+    phrases = iter([" ".join(re.findall("[A-Za-z]{4,}", title)[:2]) or "deep learning" for title in titles])
+
+    def excluding(seed: str) -> object:
+        without = Condition("topic", next(phrases), "exclude")
+        return searcher.similar(
+            seed, same=["method"], different=["result"], conditions=[*conditions[:3], without]
+        )
+
     ways: list[tuple[str, list[str], Callable[[str], object], Callable[[str], object]]] = [
         (
             "seed query, same method and different result",
@@ -120,6 +130,12 @@ def guidance(searcher: Searcher, titles: list[str], seeds: list[str]) -> Rows:
             seeds,
             lambda s: searcher.similar(s, recipe="hybrid"),
             lambda s: searcher.similar(s, same=["method"], different=["result"], conditions=conditions),
+        ),
+        (
+            "seed query, aspects and four conditions, one an exclusion in free words",
+            seeds,
+            lambda s: searcher.similar(s, recipe="hybrid"),
+            excluding,
         ),
     ]
     rows: Rows = []

@@ -128,7 +128,10 @@ def made() -> list[tuple[re.Pattern[Any], str]]:
     from aspectra.views.readers import _sections
 
     terms = [Term.of(text) for text in ("state-of-the-art models", "GPT-4", "graphs", "naïve C++ code")]
-    found = [*_held(terms), source._pattern("Journal of Made Up Things")]
+    found = [
+        *_held([(term.exact, term.loose) for term in terms]),
+        source._pattern("Journal of Made Up Things"),
+    ]
     found += _held(_sections._rules())
     found += _held([*vars(language).values()])
     found += artifacts._patterns().values()

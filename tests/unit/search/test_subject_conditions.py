@@ -10,7 +10,7 @@ import pytest
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.search.conditions.attributes.content._about import WEIGHTS, WORDS, evidence
+from aspectra.search.conditions.attributes.content._about import WEIGHTS, evidence
 from aspectra.search.conditions.attributes.content._phrases import Phrase, alternatives
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import Condition
@@ -130,11 +130,17 @@ def test_vectors_find_what_is_not_named(tmp_path):
 
 def test_weights_are_of_the_evidence(words, vectors):
     everyone = np.arange(len(PAPERS))
-    for searcher, weights in ((words, WORDS), (vectors, WEIGHTS)):
+    for searcher, columns in ((words, 0), (vectors, len(WEIGHTS.other))):
         found = evidence("random forest", searcher.index, everyone)
-        assert found.named.shape == (len(PAPERS), len(weights.named))
-        assert found.other.shape == (len(PAPERS), len(weights.other))
-        assert min((*weights.named, *weights.other), default=0.0) >= 0.0
+        assert found.named.shape == (len(PAPERS), len(WEIGHTS.named))
+        assert found.other.shape == (len(PAPERS), columns)
+    assert min(*WEIGHTS.named, *WEIGHTS.other) >= 0.0
+
+
+def test_vectors_change_nothing_where_a_paper_names_it(words, vectors):
+    plain, with_vectors = (graded(s, "topic", "random forests") for s in (words, vectors))
+    for named in ("title", "twice", "passing"):
+        assert plain[named] == with_vectors[named]
 
 
 def test_the_quote_is_the_sentence_that_decided(words, vectors):

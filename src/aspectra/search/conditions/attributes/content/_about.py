@@ -4,7 +4,8 @@ A paper *names* a phrase where its title or a sentence of its abstract has it in
 network*, *GNNs*) or has all its words. One sentence is a mention; the title or several sentences are what a
 paper is about. A paper that does not name it may still be about it (*enalapril* for *ACE inhibitors*):
 then the likeness of its title and of its nearest unit decides, in deviations from the index's fixed sample
-of papers. Both are logistic regressions with few weights, none of them negative.
+of papers. Both are logistic regressions with three weights, none of them negative. A library without an
+encoder is graded by the first alone.
 
 Weights and zero points are made by ``benchmarks/exclusions.py`` from the labels of three collections;
 docs/results/exclusions.md has what they give on labels and collections that they were not fitted on.
@@ -32,12 +33,15 @@ from aspectra.views.storage.units import Units, paper_spans
 from aspectra.views.text.tokens import Tokeniser
 from aspectra.views.view import Floats, Positions, Probe
 
-__all__ = ["Evidence", "Weights", "about", "evidence", "span_of"]
+__all__ = ["Evidence", "Weights", "about", "evidence", "possible", "span_of"]
 
 _REMEMBERED = 16  # values of one index: 430 kB each for 87,000 papers
 _FORMS_FROM = 100  # papers, the best by words, that short and long forms are taken from
-_LEAST_DEVIATION = 0.05  # of likeness in the sample, below which a collection is on one subject
+_SAMPLED = 256  # papers: a deviation within 5 %
+_LEAST_DEVIATION = 0.09  # of likeness in the sample: that of a library on one field; other ones spread less
 _MOST_DEVIATIONS = 8.0
+_NEAR = 1.0  # deviations of the abstract, below which a paper that does not name the phrase has grade 0
+_ROUNDING = 1e-3  # of a cosine: far more than two ways of computing it differ by
 _MOST_UNITS = 5  # sentences that are counted
 
 
@@ -45,9 +49,10 @@ class Weights(NamedTuple):
     """Of the two regressions: weights of their columns and what they subtract, so that 0.5 is at 0.
 
     Attributes:
-        named: in the title, ln(1 + sentences, at most 5), the phrase intact, nearest unit.
+        named: in the title, ln(1 + sentences, at most 5), the phrase intact.
         named_zero: subtracted.
-        other: share of the phrase's words, weighed by rarity, nearest unit, title.
+        other: share of the phrase's words, weighed by rarity, nearest unit, title; () where there are no
+            vectors: then a paper that does not name the phrase has grade 0.
         other_zero: subtracted.
     """
 
@@ -57,9 +62,7 @@ class Weights(NamedTuple):
     other_zero: float
 
 
-WEIGHTS = Weights((0.78, 0.37, 0.75, 0.34), 2.36, (1.15, 0.57, 0.34), 4.31)
-# Without vectors; a paper that does not name the phrase has grade 0.
-WORDS = Weights((1.11, 0.72, 0.79), 1.52, (), 0.0)
+WEIGHTS = Weights((1.11, 0.72, 0.79), 1.52, (1.11, 0.59, 0.33), 4.39)
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class _Prepared:
         may_name: (all papers,) whether a paper has all words of a form; None where no view knows.
         vector: (dimensions,) or None where no encoder is there.
         moments: of the vector.
+        near: cosine of an abstract from which a paper is near.
     """
 
     phrase: Phrase
@@ -87,6 +91,7 @@ class _Prepared:
     may_name: NDArray[np.bool_] | None
     vector: Floats | None
     moments: _Moments
+    near: float
 
 
 _prepared: WeakKeyDictionary[Index, OrderedDict[str, _Prepared]] = WeakKeyDictionary()
@@ -99,8 +104,8 @@ class Evidence(NamedTuple):
 
     Attributes:
         names: (n,) bool, whether a paper names the phrase.
-        named: (n, 3 or 4) columns of :attr:`Weights.named`; zeros where it does not.
-        other: (n, 3 or 0) columns of :attr:`Weights.other`.
+        named: (n, 3) columns of :attr:`Weights.named`; zeros where it does not.
+        other: (n, 3) columns of :attr:`Weights.other`, (n, 0) without vectors.
     """
 
     names: NDArray[np.bool_]
@@ -114,16 +119,38 @@ def about(value: str, index: Index, papers: Positions) -> Floats:
     held: dict[int, Paper] = {}
     for text in alternatives(value):
         found = evidence(text, index, papers, held)
-        weights = WEIGHTS if found.other.shape[1] else WORDS
-        named = found.named @ np.array(weights.named) - weights.named_zero
+        named = found.named @ np.array(WEIGHTS.named) - WEIGHTS.named_zero
         other = np.full(len(papers), -np.inf)
-        if weights.other:
-            other = found.other @ np.array(weights.other) - weights.other_zero
+        if found.other.shape[1]:
+            near = _abstracts(index, text, papers)
+            other[near] = found.other[near] @ np.array(WEIGHTS.other) - WEIGHTS.other_zero
         with np.errstate(over="ignore"):
             grades = 1.0 / (1.0 + np.exp(-np.where(found.names, named, other)))
         best = np.maximum(best, grades.astype(np.float32))
     offsets = np.asarray(index.units("sentences").offsets)
     return np.where(offsets[papers + 1] > offsets[papers], best, np.float32(np.nan))
+
+
+def possible(value: str, index: Index) -> NDArray[np.bool_] | None:
+    """(all papers,) False where :func:`about` is surely 0; None where no view knows words."""
+    out = np.zeros(len(index), np.bool_)
+    for text in alternatives(value):
+        ready = _prepare(text, index)
+        if ready.may_name is None:
+            return None
+        out |= ready.may_name
+        if (view := _view(index, "abstract")) is not None and ready.vector is not None:
+            out |= view.score(Probe(view.name, ready.phrase.text)).scores >= ready.near - _ROUNDING
+    return out
+
+
+def _abstracts(index: Index, text: str, papers: Positions) -> NDArray[np.bool_]:
+    """(papers,) whether an abstract is near a phrase."""
+    ready, view = _prepare(text, index), _view(index, "abstract")
+    if view is None or ready.vector is None:
+        return np.zeros(len(papers), np.bool_)
+    rows = view.vectors[papers].astype(np.float32)
+    return np.asarray(np.einsum("ij,j->i", rows, ready.vector) >= ready.near)
 
 
 def evidence(text: str, index: Index, papers: Positions, held: dict[int, Paper] | None = None) -> Evidence:
@@ -138,7 +165,7 @@ def evidence(text: str, index: Index, papers: Positions, held: dict[int, Paper] 
     ready = _prepare(text, index)
     names = np.zeros(len(papers), np.bool_)
     vectors = ready.vector is not None
-    named = np.zeros((len(papers), 4 if vectors else 3))
+    named = np.zeros((len(papers), 3))
     other = np.zeros((len(papers), 3 if vectors else 0))
     if vectors and len(papers):
         nearest, title = _likeness(index, ready, papers)
@@ -157,10 +184,7 @@ def evidence(text: str, index: Index, papers: Positions, held: dict[int, Paper] 
             continue
         names[place] = True
         sentences = len(found.units) - found.title
-        named[place, :3] = found.title, np.log1p(min(sentences, _MOST_UNITS)), found.intact
-        if vectors:
-            named[place, 3] = other[place, 1]
-            other[place, 0] = 1.0
+        named[place] = found.title, np.log1p(min(sentences, _MOST_UNITS)), found.intact
     return Evidence(names, named, other)
 
 
@@ -218,9 +242,9 @@ def _naming(phrase: Phrase, paper: Paper, index: Index, at: int) -> Naming | Non
     return phrase.named(paper.title, text, [(start - low, end - low) for _, start, end in body])
 
 
-def _view(index: Index) -> VectorView | None:
-    """The sentences of the default encoder; None where there is none, or the user does not permit it."""
-    name = f"sentences@{index.default_encoder()}"
+def _view(index: Index, base: str = "sentences") -> VectorView | None:
+    """A view of the default encoder; None where there is none, or the user does not permit it."""
+    name = f"{base}@{index.default_encoder()}"
     if name not in index.view_names or index.refusal(str(index.facts(name).stored["encoder"])) is not None:
         return None
     return index.vector_view(name)
@@ -263,10 +287,10 @@ def _best_and_first(
 
 
 def _of_sample(index: Index, view: VectorView) -> tuple[Floats, NDArray[np.int64]]:
-    """The units' vectors of the fixed sample of papers, kept in memory: 14 MB for 1,024 papers."""
+    """The units' vectors of the fixed sample's first papers, kept in memory: 3.5 MB."""
     with _lock:
         if index not in _samples:
-            rows, offsets = index.units("sentences").rows(index.sample)
+            rows, offsets = index.units("sentences").rows(index.sample[:_SAMPLED])
             _samples[index] = view.vectors[rows].astype(np.float32), offsets
         return _samples[index]
 
@@ -287,33 +311,35 @@ def _prepare(text: str, index: Index) -> _Prepared:
 
 def _make(text: str, index: Index) -> _Prepared:
     phrase = Phrase.of(text)
-    _, whole = _word_masks(phrase.text, index, phrase.terms[0].parts)
+    coverage, may_name = _word_masks(index, phrase.terms[0].parts)
     if phrase.has_forms:
-        phrase = phrase.known_as(_best_texts(phrase.text, index, whole))
-    coverage, may_name = None, None
-    for number, term in enumerate(phrase.terms):
-        share, whole = _word_masks(phrase.text, index, term.parts)
-        if share is None or whole is None:
-            coverage, may_name = None, None
-            break
-        coverage = share if number == 0 else coverage
-        may_name = whole if may_name is None else may_name | whole
-    vector, moments = None, _Moments((0.0, 1.0), (0.0, 1.0))
+        written = phrase
+        phrase = written.known_as(_best_texts(text, index, may_name))
+        for term in phrase.terms:
+            if term is written.terms[0]:
+                continue
+            share, whole = _word_masks(index, term.parts)
+            coverage = share if term is phrase.terms[0] else coverage
+            may_name = None if may_name is None or whole is None else may_name | whole
+    vector, near, moments = None, 0.0, _Moments((0.0, 1.0), (0.0, 1.0))
     if (view := _view(index)) is not None:
         vector = view.query(phrase.text).vector.astype(np.float32)
         nearest, title = _best_and_first(*_of_sample(index, view), vector)
         moments = _Moments(_moments(nearest), _moments(title))
-    return _Prepared(phrase, coverage, may_name, vector, moments)
+    if (view := _view(index, "abstract")) is not None and vector is not None:
+        mean, deviation = _moments(view.score(Probe(view.name, phrase.text), index.sample).scores)
+        near = mean + _NEAR * deviation
+    return _Prepared(phrase, coverage, may_name, vector, moments, near)
 
 
-def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
+def _moments(values: NDArray[np.floating]) -> tuple[float, float]:
     if not len(values):
         return 0.0, 1.0
     return float(values.mean()), max(float(values.std()), _LEAST_DEVIATION)
 
 
 def _word_masks(
-    text: str, index: Index, parts: Sequence[Sequence[str]]
+    index: Index, parts: Sequence[Sequence[str]]
 ) -> tuple[Floats | None, NDArray[np.bool_] | None]:
     """(all papers,) share of the words by rarity, and whether a paper has them all; None where none knows."""
     name = ViewFacts.words_of("abstract").name

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.content._about import about, span_of
+from aspectra.search.conditions.attributes.content._about import about, possible, span_of
 from aspectra.search.conditions.attributes.content._phrases import check_phrases
 from aspectra.search.conditions.attributes.protocol import Attribute
 from aspectra.views.index.opened import Index
@@ -32,6 +35,10 @@ class SubjectAttribute(Attribute):
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1; NaN for a paper without text."""
         return about(value, index, papers)
+
+    def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
+        """(all papers,) False where no alternative is named and no abstract is near."""
+        return possible(value, index)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The title or sentence that decided."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,14 +126,12 @@ class Term:
 
     Attributes:
         needle: folded text that every match contains, so that most texts need no pattern; may be "".
-        exact: pattern of the term itself.
-        loose: pattern of the other forms too, or None where there are none.
+        patterns: of the term itself, and of the other forms too, or "" where there are none.
         parts: forms of each run of letters and digits; every match has one of each.
     """
 
     needle: str
-    exact: re.Pattern[str]
-    loose: re.Pattern[str] | None
+    patterns: tuple[str, str]
     parts: tuple[tuple[str, ...], ...]
 
     @classmethod
@@ -151,15 +149,26 @@ class Term:
             raise UsageError(f"{text!r} is no term", why="it has neither letters nor digits")
         ordinary = all(_ORDINARY.fullmatch(word) for word in words)
         left, right = _edges(term, ordinary)
-        exact = re.compile(left + r"\s+".join(map(_exact, words)) + right)
+        exact = left + r"\s+".join(map(_exact, words)) + right
         if not ordinary:
-            return cls(_needle([[run] for run in runs]), exact, None, tuple((run,) for run in runs))
+            return cls(_needle([[run] for run in runs]), (exact, ""), tuple((run,) for run in runs))
         # Of a hyphenated word only the end is inflected: bed-ins, but not bedding-in.
         folded = [_forms(run, last) for word in words for run, last in _runs(word)]
         forms = tuple(tuple(of_run) for _, of_run in folded)
         joint = rf"[\s'’{_HYPHENS}]+"
-        loose = re.compile(left + joint.join(_pattern(*pair) for pair in folded) + right)
-        return cls(_needle(forms), exact, loose, forms)
+        loose = left + joint.join(_pattern(*pair) for pair in folded) + right
+        return cls(_needle(forms), (exact, loose), forms)
+
+    # Compiling takes milliseconds, for the many letters in their edges, and most texts need none.
+    @cached_property
+    def exact(self) -> re.Pattern[str]:
+        """The term itself."""
+        return re.compile(self.patterns[0])
+
+    @cached_property
+    def loose(self) -> re.Pattern[str] | None:
+        """The other forms too, or None where there are none."""
+        return re.compile(self.patterns[1]) if self.patterns[1] else None
 
     def find(self, text: str) -> tuple[float, tuple[int, int] | None]:
         """(grade, span) of the first match of the best grade."""

@@ -1,7 +1,7 @@
 """Conditions on what a study uses, in free words: ``method=graph neural networks``.
 
-Graded as a subject is: which sentences name it, by the role of the sentence, told nothing more about
-labelled methods than how many do (docs/results/exclusions.md).
+Graded as a topic is. The roles of the sentences that name a method told no more about labelled methods than
+how many sentences there are (docs/results/exclusions.md).
 """
 
 from __future__ import annotations
