@@ -32,8 +32,8 @@ class TokenEncoder(FakeEncoder):
         for number, text in enumerate(texts):
             found = list(_WORD.finditer(text))[: self.max_tokens]
             offsets = np.array([(0, 0), *(m.span() for m in found), (0, 0)], np.int64)
-            zero = np.zeros(self.dimensions)
-            states = np.array([zero, *(self._word(m.group()) for m in found), zero], np.float32)
+            mark = self._word("network")  # special tokens may look like anything
+            states = np.array([mark, *(self._word(m.group()) for m in found), mark], np.float32)
             each(number, states, offsets)
         return coded
 

@@ -16,6 +16,7 @@ __all__ = [
     "ASPECT_MATCHINGS",
     "ASPECT_WEIGHT",
     "COMPLIANCE_WEIGHT",
+    "CONTRAST_BESIDE_TERMS",
     "CONTRAST_WEIGHT",
     "DIFFERENT_WEIGHT",
     "DIRECTED_ABSTRACTS",
@@ -35,8 +36,10 @@ LEXICAL_WEIGHT = 0.3
 # Likeness in the aspects that the query names, shared between them.
 ASPECT_WEIGHT = 1.0
 
-# Likeness in the other roles, subtracted: what tells "the same method" from "much the same paper".
+# Likeness in the other roles, subtracted: what tells "the same method" from "much the same paper". Where
+# terms are compared too it gained nothing, plain or as residual.
 CONTRAST_WEIGHT = 0.4
+CONTRAST_BESIDE_TERMS = 0.0
 
 # Likeness in an aspect that is to be different, subtracted, shared between them.
 DIFFERENT_WEIGHT = 0.8
@@ -64,16 +67,16 @@ class Shares:
 
 
 # Terms that somebody named.
-NAMED = Shares(sentences=0.0, words=0.5, vectors=0.5, anywhere=1.0)
+NAMED = Shares(words=0.5, vectors=1.0, anywhere=2.0)
 
 
 def aspect_shares(sure: float) -> Shares:
-    """How much each reading counts, by how sure the seed's terms are.
+    """How much each reading of an aspect counts: terms in proportion to how sure the seed's are.
 
     Args:
-        sure: 0 to 1, see :class:`~aspectra.views.terms.phrases.Offer`; 0 leaves the sentences alone.
+        sure: 0 to 1, see :class:`~aspectra.views.terms.phrases.Offer`.
     """
-    return Shares(1.0 - sure / 2, sure / 2, sure / 2)
+    return Shares(sentences=0.4, words=0.8 * sure, vectors=1.5 * sure)
 
 
 # Papers whose sentences are compared, the best of the other probes, where all would be too many. Among 88,584

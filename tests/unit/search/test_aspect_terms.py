@@ -211,7 +211,7 @@ def test_without_terms_aspects_are_compared_by_sentences_and_that_is_said(tmp_pa
     assert any("aspectra index --terms" in w for w in searcher.run(plan).warnings)
     assert not any("--terms" in w for w in searcher.similar("seed").warnings)
     named = searcher.plan(Query(seeds=("seed",), same=("method: lists",)))
-    assert {"sentences@token"} == {probe.view for probe in about(named, "method")}
+    assert {p.view for p in about(named, "method")} == {"sentences@token", "abstract@bm25"}
     assert searcher.run(named).ids[0] == "same-topic"
     build_index(searcher.library, terms=True, load=lambda _: encoder)
     searcher.refresh()
@@ -228,7 +228,7 @@ def test_residual_contrast_takes_away_what_the_rest_predicts(tmp_path, encoder):
     papers += [PAPERS[1], PAPERS[2]]
     searcher = opened(tmp_path / "library", encoder, papers)
     query = Query(seeds=("seed",), same=("method",))
-    plan = searcher.plan(query, "guided(residual=yes,contrast=1)")
+    plan = searcher.plan(query, "guided(residual=yes,contrast_terms=1)")
     assert plan.search.fusion.contrast == "residual"
     assert "only what it predicts" in plan.describe()
     assert Plan.loads(plan.to_json()) == plan

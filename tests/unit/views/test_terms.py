@@ -20,7 +20,7 @@ from aspectra.views.terms.head import ASPECTS, TokenHead, head_of
 from aspectra.views.terms.phrases import offers_of
 from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
 from aspectra.views.terms.view import stem_counts, word_stems
-from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.text.tokens import LexicalSettings, Tokeniser, plain_words
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 from token_encoder import TokenEncoder, made_up_head
@@ -145,6 +145,42 @@ def test_phrases_are_runs_of_likely_words_strongest_first(encoder):
     assert offer["background"].sure < 0.5  # one word of three
     rare = offers_of(terms_of(encoder, text), stems, lambda found: 9.0 if "spectrogram" in found else 1.0)
     assert rare["method"].phrases[0].text == "spectrograms"
+
+
+def made_up_terms(text: str, chances: list[float]) -> PaperTerms:
+    """Every word names a method with its chance."""
+    words = plain_words(text)
+    table = np.zeros((len(words), 3), np.float32)
+    table[:, 1] = chances
+    return PaperTerms(text, words, table, np.zeros((3, 4), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("text", "chances", "phrases"),
+    [
+        ("ray tracing, splatting", [0.9, 0.9, 0.9], {"ray tracing", "splatting"}),
+        ("ray-tracing of light", [0.9, 0.9, 0.9, 0.9], {"ray-tracing of light"}),
+        ("the splatting of the", [0.9, 0.9, 0.9, 0.9], {"splatting"}),
+        ("tracing then splatting", [0.9, 0.1, 0.9], {"tracing", "splatting"}),
+        ("ray   tracing", [0.9, 0.9], {"ray", "tracing"}),
+        ("one two three four five six", [0.9] * 6, {"one two three four five", "six"}),
+        ("the of", [0.9, 0.9], set()),
+    ],
+)
+def test_phrases_end_where_the_text_or_the_chance_breaks(text, chances, phrases):
+    found = offers_of(
+        made_up_terms(text, chances), lambda word: () if word in {"the", "of"} else (word,), lambda _: 1.0
+    )
+    assert {phrase.text for phrase in found["method"].phrases} == phrases
+    assert found["method"].sure == pytest.approx(
+        sum(
+            sorted(
+                (c for w, c in zip(plain_words(text), chances, strict=True) if w not in {"the", "of"}),
+                reverse=True,
+            )[:3]
+        )
+        / 3
+    )
 
 
 # The views.

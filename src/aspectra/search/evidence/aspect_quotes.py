@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.plan import Search
+from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
 from aspectra.search.ranking import Evidence
 from aspectra.views.index.opened import Index
-from aspectra.views.protocol import TERMS, UnitView
+from aspectra.views.protocol import UnitView
 from aspectra.views.view import Positions, Probe
 
 __all__ = ["aspect_quotes"]
@@ -27,14 +28,15 @@ def aspect_quotes(
         papers: the hits; those whose text changed since they were indexed are not quoted.
     """
     asked: dict[str, Probe] = {}  # one probe for each aspect, whatever its matching
-    wanted = [probe for probe in search.probes if probe.matching and probe.weight > 0]
+    wanted = aspect_probes(search.probes, 1)
     for probe in wanted:
         if index.facts(probe.view).units == "sentences":
             asked.setdefault(probe.aspect, probe)
     sentences = f"sentences@{index.default_encoder()}"
     for probe in wanted:  # an aspect that is compared by terms alone is quoted by its sentences too
-        if index.facts(probe.view).base == TERMS and sentences in index.manifest["views"]:
-            asked.setdefault(probe.aspect, replace(probe, view=sentences))
+        if probe.aspect in ASPECT_ROLES and sentences in index.manifest["views"]:
+            roles = ASPECT_ROLES[probe.aspect]
+            asked.setdefault(probe.aspect, replace(probe, view=sentences, roles=roles, matching="single"))
     out: list[list[Evidence]] = [[] for _ in papers]
     for one in index.look_up(list(asked.values())):
         probe, view = one.probe, index.view(one.probe.view)

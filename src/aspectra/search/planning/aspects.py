@@ -10,7 +10,15 @@ from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.views.view import ROLE_GROUPS, ROLES, Probe
 
-__all__ = ["ASPECT_ROLES", "REST", "Aspect", "aspects_asked", "corrected_roles", "other_roles"]
+__all__ = [
+    "ASPECT_ROLES",
+    "REST",
+    "Aspect",
+    "aspect_probes",
+    "aspects_asked",
+    "corrected_roles",
+    "other_roles",
+]
 
 # Roles of each aspect, named by their first one; the role other belongs to none.
 ASPECT_ROLES: dict[str, tuple[str, ...]] = {group[0]: group for group in ROLE_GROUPS if group[0] != "other"}
@@ -118,7 +126,17 @@ def other_roles(aspects: tuple[Aspect, ...]) -> tuple[str, ...]:
     return tuple(r for roles in ASPECT_ROLES.values() for r in roles if r not in taken)
 
 
+def aspect_probes(probes: Iterable[Probe], sign: int) -> list[Probe]:
+    """Those that want papers alike in an aspect (sign 1), or different (sign -1)."""
+    return [
+        p
+        for p in probes
+        if (p.matching or (p.aspect in ASPECT_ROLES and not p.asking))
+        and p.aspect != REST
+        and p.weight * sign > 0
+    ]
+
+
 def aspects_asked(probes: Iterable[Probe], sign: int) -> list[str]:
     """Names of aspects, each once, in which papers should be alike (sign 1) or different (sign -1)."""
-    named = (p.aspect for p in probes if p.matching and p.aspect != REST and p.weight * sign > 0)
-    return list(dict.fromkeys(named))
+    return list(dict.fromkeys(probe.aspect for probe in aspect_probes(probes, sign)))

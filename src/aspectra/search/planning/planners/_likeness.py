@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -62,36 +63,35 @@ class Likeness:
         return list({phrase.text.casefold(): phrase.text for phrase in phrases}.values())[:_SHOWN]
 
     def shares(self, aspect: Aspect) -> Shares:
-        """How much each reading of an aspect counts, together 1 or less."""
-        if not aspect.roles or ViewFacts.words_of(TERMS).name not in self.views.names:
-            return Shares(sentences=1.0)
+        """How much each reading of an aspect counts."""
+        known = ViewFacts.words_of(TERMS).name in self.views.names
         if aspect.terms:
-            return NAMED
-        offers = self.offers[aspect.name]
+            return NAMED if known else dataclasses.replace(NAMED, sentences=1.0)
+        offers = self.offers[aspect.name] if known and aspect.roles else ()
         if not offers:
             return Shares(sentences=1.0)
-        if self.reading:
-            return aspect_shares(0.0 if self.reading == "sentences" else 1.0)
-        return aspect_shares(max(offer.sure for offer in offers))
+        if self.reading == "sentences":
+            return Shares(sentences=1.0)
+        shares = aspect_shares(max(offer.sure for offer in offers))
+        return dataclasses.replace(shares, sentences=0.0) if self.reading else shares
 
     def probes(self, aspect: Aspect, weight: float) -> list[Probe]:
-        """The probes of one aspect, which share its weight."""
+        """The probes of one aspect; ``weight`` times its shares."""
         shares = self.shares(aspect)
         query = self.query
         if aspect.terms:
             query = replace(query, text=aspect.terms, seeds=(), same_sentences=(), roles=())
         out = self.sentences(query, aspect, weight * shares.sentences)
-        roles, about = aspect.roles, replace(query, text=aspect.terms)
-        for view, share in (
-            (ViewFacts.words_of(TERMS).name, shares.words),
-            (f"{TERMS}@{self.views.encoder}", shares.vectors),
+        about = replace(query, text=aspect.terms)
+        for view, share, roles in (
+            (ViewFacts.words_of(TERMS).name, shares.words, aspect.roles),
+            (f"{TERMS}@{self.views.encoder}", shares.vectors, aspect.roles),
+            (ViewFacts.words_of("abstract").name, shares.anywhere, ()),
         ):
             if share and view in self.views.names:
+                how: Matching = "single" if roles else ""
                 found = probe(about, view, weight * share)
-                out.append(replace(found, aspect=aspect.name, roles=roles, matching="single"))
-        if aspect.terms and shares.anywhere:
-            found = probe(about, self.views.words("abstract"), weight * shares.anywhere)
-            out.append(replace(found, aspect=aspect.name))
+                out.append(replace(found, aspect=aspect.name, roles=roles, matching=how))
         return out
 
     def sentences(self, query: Query, aspect: Aspect, weight: float) -> list[Probe]:

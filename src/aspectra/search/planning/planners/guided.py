@@ -12,6 +12,7 @@ from aspectra.search.defaults import (
     ASPECT_CANDIDATES,
     ASPECT_MATCHINGS,
     ASPECT_WEIGHT,
+    CONTRAST_BESIDE_TERMS,
     CONTRAST_WEIGHT,
     DIFFERENT_WEIGHT,
 )
@@ -33,6 +34,7 @@ class Guidance(Options):
 
     Attributes:
         contrast: weight of the roles that are not named, subtracted; 0 leaves them out.
+        contrast_terms: the same where terms are compared too.
         residual: subtract only what the rest predicts, see :class:`~aspectra.search.plan.Fusion`.
         matching: how sentences are compared, see :class:`~aspectra.views.view.Probe`; "" for the default's.
         reading: of aspects: ``terms`` (a paper shares the seed's terms), ``sentences`` (its sentences say the
@@ -40,6 +42,7 @@ class Guidance(Options):
     """
 
     contrast: float = CONTRAST_WEIGHT
+    contrast_terms: float = CONTRAST_BESIDE_TERMS
     residual: bool = False
     matching: str = ""
     reading: str = ""
@@ -53,11 +56,11 @@ class Guidance(Options):
 def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Search:
     """The default: hybrid search, and likeness in the aspects that the query names.
 
-    The hybrid's probes; for each aspect to be shared, the terms that the seed names in it and the sentences
-    of its roles, weighted by how sure those terms are; less the other roles. Without aspects it is the
-    hybrid; with a direction, the probes of the planner ``directional`` take the hybrid's place. An aspect in
-    free words counts each sentence as much as it is about them. Where chunks of full text are encoded, free
-    words are compared with them too.
+    The hybrid's probes; for each aspect to be shared, the terms that the seed names in it, as much as they
+    are sure, and the sentences of its roles; where there are no terms, less the other roles. Without aspects
+    it is the hybrid; with a direction, the probes of the planner ``directional`` take the hybrid's place. An
+    aspect in free words counts each sentence as much as it is about them. Where chunks of full text are
+    encoded, free words are compared with them too.
     """
     whole = replace(query, same_sentences=(), roles=())
     plain = directional(whole, views) if query.direction else hybrid(whole, views)
@@ -90,9 +93,10 @@ def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Se
     for aspect in different:
         probes += like.probes(aspect, -DIFFERENT_WEIGHT / len(different))
     rest = tuple(r for r in other_roles(same) if not any(r in a.roles for a in different))
-    if same and rest and options.contrast:
-        share = sum(like.shares(a).sentences for a in same) / len(same)
-        probes += like.sentences(query, Aspect(REST, rest), -options.contrast * share)
+    by_terms = any(like.shares(aspect).words or like.shares(aspect).vectors for aspect in same)
+    contrast = options.contrast_terms if by_terms else options.contrast
+    if same and rest and contrast:
+        probes += like.sentences(query, Aspect(REST, rest), -contrast)
     fusion = replace(
         plain.fusion,
         candidates=ASPECT_CANDIDATES,
