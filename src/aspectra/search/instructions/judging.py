@@ -219,7 +219,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
 def _without_aspects(piece: Piece) -> Piece:
     """A piece of a question with its one doubtful aspect as plain words: *papers on this topic*."""
     marks = tuple(
-        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m for m in piece.marks
+        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m
+        for m in piece.marks
     )
     return replace(piece, marks=marks)
 
