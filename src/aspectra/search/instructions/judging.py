@@ -25,6 +25,7 @@ from aspectra.search.instructions.subjects import subject_of
 __all__ = ["read_pieces"]
 
 _WORDS = word_sets("judging")
+_PAIR = 2
 _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
 _UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
@@ -131,6 +132,27 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool) 
     return _loose(piece, sign) or (not started and _first_is_subject(piece, sign, others))
 
 
+def _allows(sign: Sign) -> bool:
+    """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
+    lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
+    return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
+
+
+def _nested(piece: Piece, before: Read) -> bool:
+    """Whether a relative clause goes on after a denial without content: *nothing, please, that isn't ...*."""
+    empty = before.role == "chatter" and before.sign.negative
+    return empty and piece.marks[0].low in _WORDS["relative"]
+
+
+def _denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
+    if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
+        return False
+    denied = {(r.attribute, r.value) for r in before.requests}
+    values = requests_of(piece, Sign(), company=True)
+    return bool(values) and all((r.attribute, r.value) in denied for r in values)
+
+
 def _is_fix(piece: Piece) -> bool:
     return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
         m.cat == "fix" for m in piece.marks
@@ -142,6 +164,12 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     number, question = len(before), context.question
     if piece.joint == "than":
         return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+    if number and sign.rules and _nested(piece, before[-1]):
+        sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
+    if number and _denied_again(piece, sign, before[-1]):
+        return Read(piece, "exception", sign)
+    if _allows(sign):
+        return Read(piece, "chatter")
     if number and _is_fix(piece):
         return Read(piece, "fix")
     if number:

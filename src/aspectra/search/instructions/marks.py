@@ -110,7 +110,7 @@ def _ends(low: str, at: int) -> bool:
 
 def _is_language(name: Name, main: Lexicon, tokens: list[Token], at: int) -> bool:
     """Whether what may be the name of a venue after *in* is a value of a table: *in Welsh*."""
-    doubtful = name.attribute in ("venue", "affiliation") and not name.sure and at + 1 < len(tokens)
+    doubtful = name.attribute in ("venue", "affiliation", "population") and not name.sure and at + 1 < len(tokens)
     return doubtful and any(entry.category == "language" for _, entry in main.matches(tokens, at + 1))
 
 

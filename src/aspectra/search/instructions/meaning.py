@@ -20,6 +20,7 @@ _ADJECTIVES = frozenset("recency citations access venue_rank".split())
 _WEB = frozenset("source format length audience".split())
 _WORDS = word_sets("meaning")
 _MIRROR = {"require": "exclude", "exclude": "require", "prefer": "avoid", "avoid": "prefer"}
+_NOR = _WORDS["nor"]
 _OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
 _ARTICLES = _WORDS["articles"]
 _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
@@ -73,8 +74,17 @@ class Sign:
 
     @property
     def negative(self) -> bool:
-        """Whether an odd number of them denies."""
-        return sum(mark.cat == "neg" for mark in self.rules) % 2 == 1
+        """Whether an odd number of them denies; *neither ... nor* is one denial."""
+        return len(self._denials) % 2 == 1
+
+    @property
+    def _denials(self) -> list[str]:
+        """The finer kind of each denial that is none of a list."""
+        out: list[Mark] = []
+        for mark in self.rules:
+            if mark.cat == "neg" and not (out and (mark.low in _NOR or mark.low == out[-1].low)):
+                out.append(mark)
+        return [mark.sub for mark in out]
 
     @property
     def strong(self) -> bool:
@@ -83,7 +93,7 @@ class Sign:
 
     def relation(self, *, hard: bool) -> str:
         """The relation of a value; ``hard``: of one that is hard where it is stated plainly."""
-        denials = [mark.sub for mark in self.rules if mark.cat == "neg"]
+        denials = self._denials
         soft = any(mark.cat == "soft" or "soft" in mark.flags for mark in self.rules)
         if len(denials) % 2:
             if soft or ("avoid" in denials and "strong" not in denials):
@@ -204,6 +214,8 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         out += [
             Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values
         ]
+    if not sign.rules:  # who tells that they have papers does not want them again
+        out = [replace(r, relation="exclude") if (r.attribute, r.value) == ("known", "have") else r for r in out]
     had = [r for r in out if (r.attribute, r.value) == ("known", "have")]
     if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith"
         return [replace(r, relation="exclude") for r in out if r not in had]

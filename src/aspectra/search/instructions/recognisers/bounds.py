@@ -269,6 +269,7 @@ def _one(match: re.Match[str], low: str) -> Bound:
         ("ye", 0, True),
     ):
         if got[name]:
+            shift -= match.group().endswith("前")  # 以前 leaves the year itself out
             return _half(int(got[name]) + shift, upper=upper)
     done = re.match(_DONE, low[match.start() : match.end()])
     needs = "" if done else "company"
