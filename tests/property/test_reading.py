@@ -75,13 +75,24 @@ def test_any_query_is_understood(text, instruction):
     assert literal.query.text == text
 
 
-SUBJECTS = st.sampled_from(["bee health", "graph learning for molecules", "the ideal gas law", "labour markets"])
+SUBJECTS = st.sampled_from(
+    ["bee health", "graph learning for molecules", "the ideal gas law", "labour markets"]
+)
 DENIALS = st.sampled_from(
     ["no {}", "but not {}", "nothing on {}", "excluding {}", "exclude {}", "not about {}", "without {}", "no {} please",
      "avoid {}", "except {}", "I don't want {}", "{} excluded"]
 )  # fmt: skip
 THINGS = st.sampled_from(
-    ["surveys", "theses", "zinc plates", "quantum dots", "preprints", "deep learning", "mice", "German cities"]
+    [
+        "surveys",
+        "theses",
+        "zinc plates",
+        "quantum dots",
+        "preprints",
+        "deep learning",
+        "mice",
+        "German cities",
+    ]
 )
 JOINTS = st.sampled_from([", ", "; ", ". ", " (", " - "])
 

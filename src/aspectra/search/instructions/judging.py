@@ -9,6 +9,7 @@ from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.meaning import (
     FACTS,
+    WEB,
     Sign,
     combined,
     free_requests,
@@ -29,6 +30,7 @@ _PAIR = 2
 _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
 _UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
+_IF = "a condition on a condition"
 _EVENT = "a time that is no year"
 
 
@@ -86,6 +88,8 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "unread", why=_DEMAND)
     if is_event(piece):
         return Read(piece, "unread", why=_EVENT)
+    if len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]:
+        return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
     free = phrases(piece, values)
     content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
@@ -101,10 +105,17 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         )
         if any(r.attribute == "aspect" for r in values):
             more, lost = [], ()
+        elif all(r.attribute in WEB for r in values):
+            more, lost = [], tuple((r.start, r.end, _UNKNOWN) for r in more) or lost
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
     if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
         return Read(piece, "chatter")
-    if cued and free and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]):
+    if (
+        cued
+        and free
+        and piece.marks[0].low not in _WORDS["for"]
+        and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"])
+    ):
         return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
     return Read(piece, "unread", why=_UNKNOWN)
 
@@ -134,6 +145,12 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool) 
 
 def _allows(sign: Sign) -> bool:
     """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
+    if (
+        len(sign.rules) == _PAIR
+        and sign.rules[0].low in _WORDS["no"]
+        and sign.rules[1].low in _WORDS["needed"]
+    ):
+        return True  # "no code needed"
     lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
     return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
 
@@ -164,6 +181,11 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     number, question = len(before), context.question
     if piece.joint == "than":
         return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+    first = piece.marks[0].low
+    if (first in _WORDS["if"] and piece.carries) or (
+        number and first in _WORDS["then"] and before[-1].why == _IF
+    ):
+        return Read(piece, "unread", sign, why=_IF)
     if number and sign.rules and _nested(piece, before[-1]):
         sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
     if number and _denied_again(piece, sign, before[-1]):

@@ -110,7 +110,9 @@ def _ends(low: str, at: int) -> bool:
 
 def _is_language(name: Name, main: Lexicon, tokens: list[Token], at: int) -> bool:
     """Whether what may be the name of a venue after *in* is a value of a table: *in Welsh*."""
-    doubtful = name.attribute in ("venue", "affiliation", "population") and not name.sure and at + 1 < len(tokens)
+    doubtful = (
+        name.attribute in ("venue", "affiliation", "population") and not name.sure and at + 1 < len(tokens)
+    )
     return doubtful and any(entry.category == "language" for _, entry in main.matches(tokens, at + 1))
 
 
@@ -150,7 +152,7 @@ def marks_of(text: str) -> list[Mark]:
             earlier = earlier and token.kind != "stop"
             at += 1
             continue
-        if token.kind == "mark":
+        if token.kind == "mark" and token.low not in "<>≤≥":
             out.append(Mark("func", start, token.end, token.low))
             at += 1
             continue
@@ -197,7 +199,7 @@ def marks_of(text: str) -> list[Mark]:
             out.append(_of_entry(longest[1], start, end, words, token.tied))
             at += longest[0]
             continue
-        category = "quote" if token.kind == "quote" else "word"
+        category = {"quote": "quote", "mark": "func"}.get(token.kind, "word")
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
     _phrasal(out)

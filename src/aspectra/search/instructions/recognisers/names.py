@@ -93,6 +93,9 @@ _PUBLISHER = re.compile(
 _ISSUED = re.compile(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
 )
+_OURS = re.compile(
+    rf"(?P<names>(?:{_NAMES['affiliation']})(?:{_JOIN}(?:{_NAMES['affiliation']}))*)(?:\s+(?:papers?|authors?|researchers|work|affiliations?)\b|(?=\s+only\b))"
+)
 _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['affiliation']}))(?![\w-])"
@@ -177,6 +180,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name(
             "venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group()))
         )
+    if match := _OURS.match(text, at):
+        return match.end(), Name("affiliation", _several(match["names"]), sure=False)
     if match := _COMMON_LIST.match(text, at):
         return match.end(), Name("venue", _several(match["names"]), sure=False)
     if match := _FROM_PLACE.match(text, at):
