@@ -57,7 +57,9 @@ def _agree(found: set[tuple[str, str, str]], wanted: set[tuple[str, str, str]]) 
     return not left
 
 
-@pytest.mark.parametrize(("name", "share"), [("instructions.jsonl", 0.85), ("instructions_fresh.jsonl", 0.75)])
+@pytest.mark.parametrize(
+    ("name", "share"), [("instructions.jsonl", 0.85), ("instructions_fresh.jsonl", 0.75)]
+)
 def test_the_older_sets_of_requests_about_documents(name, share):
     items = _read(name)
     right = [i["text"] for i in items if _agree(_found(i["text"]), _wanted(i))]

@@ -15,7 +15,8 @@ from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.plan import Plan
-from aspectra.search.query import Query
+from aspectra.search.query import Query, Unread
+from aspectra.search.ranking import Requests
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
@@ -182,10 +183,22 @@ def test_every_way_to_plan_reads_the_text_the_same(searcher):
 
 
 def test_what_was_not_understood_is_said(searcher):
-    ranking = searcher.search("contrastive learning, not for vision")
-    assert ranking.plan.unread == ("not for vision",)
-    assert "not understood, so not applied: “not for vision”" in ranking.warnings
-    assert "“not for vision”" in ranking.plan.describe()
+    ranking = searcher.search("contrastive learning, since 2015, well written")
+    why = "a judgement that no record or text states"
+    assert ranking.plan.unread == (Unread("well written", why),)
+    assert f"not applied: “well written” ({why})" in ranking.warnings
+    assert f"not applied: “well written” ({why})" in ranking.plan.describe()
+    assert Plan.loads(ranking.plan.to_json()) == ranking.plan
+    assert ranking.requests == Requests(
+        (("require year=>=2015", "since 2015"),), ranking.plan.unread, ("contrastive learning",)
+    )
+    assert ranking.requests.rows == [
+        ("applied", "require year=>=2015 “since 2015”"),
+        ("not applied", f"“well written” ({why})"),
+        ("searched for", "contrastive learning"),
+    ]
+    assert ranking.to_dict()["requests"]["not_applied"] == [{"words": "well written", "why": why}]
+    assert searcher.search("contrastive learning").requests.rows == []
 
 
 def test_a_text_of_constraints_alone_is_searched_and_applied():

@@ -9,6 +9,7 @@ from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.meaning import (
     FACTS,
+    WEB,
     Sign,
     combined,
     free_requests,
@@ -25,9 +26,11 @@ from aspectra.search.instructions.subjects import subject_of
 __all__ = ["read_pieces"]
 
 _WORDS = word_sets("judging")
+_PAIR = 2
 _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
 _UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
+_IF = "a condition on a condition"
 _EVENT = "a time that is no year"
 
 
@@ -85,6 +88,8 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "unread", why=_DEMAND)
     if is_event(piece):
         return Read(piece, "unread", why=_EVENT)
+    if len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]:
+        return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
     free = phrases(piece, values)
     content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
@@ -100,10 +105,17 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         )
         if any(r.attribute == "aspect" for r in values):
             more, lost = [], ()
+        elif all(r.attribute in WEB for r in values):
+            more, lost = [], tuple((r.start, r.end, _UNKNOWN) for r in more) or lost
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
     if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
         return Read(piece, "chatter")
-    if cued and free and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"]):
+    if (
+        cued
+        and free
+        and piece.marks[0].low not in _WORDS["for"]
+        and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"])
+    ):
         return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
     return Read(piece, "unread", why=_UNKNOWN)
 
@@ -131,6 +143,33 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool) 
     return _loose(piece, sign) or (not started and _first_is_subject(piece, sign, others))
 
 
+def _allows(sign: Sign) -> bool:
+    """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
+    if (
+        len(sign.rules) == _PAIR
+        and sign.rules[0].low in _WORDS["no"]
+        and sign.rules[1].low in _WORDS["needed"]
+    ):
+        return True  # "no code needed"
+    lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
+    return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
+
+
+def _nested(piece: Piece, before: Read) -> bool:
+    """Whether a relative clause goes on after a denial without content: *nothing, please, that isn't ...*."""
+    empty = before.role == "chatter" and before.sign.negative
+    return empty and piece.marks[0].low in _WORDS["relative"]
+
+
+def _denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
+    if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
+        return False
+    denied = {(r.attribute, r.value) for r in before.requests}
+    values = requests_of(piece, Sign(), company=True)
+    return bool(values) and all((r.attribute, r.value) in denied for r in values)
+
+
 def _is_fix(piece: Piece) -> bool:
     return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
         m.cat == "fix" for m in piece.marks
@@ -142,6 +181,17 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     number, question = len(before), context.question
     if piece.joint == "than":
         return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+    first = piece.marks[0].low
+    if (first in _WORDS["if"] and piece.carries) or (
+        number and first in _WORDS["then"] and before[-1].why == _IF
+    ):
+        return Read(piece, "unread", sign, why=_IF)
+    if number and sign.rules and _nested(piece, before[-1]):
+        sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
+    if number and _denied_again(piece, sign, before[-1]):
+        return Read(piece, "exception", sign)
+    if _allows(sign):
+        return Read(piece, "chatter")
     if number and _is_fix(piece):
         return Read(piece, "fix")
     if number:
@@ -219,7 +269,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
 def _without_aspects(piece: Piece) -> Piece:
     """A piece of a question with its one doubtful aspect as plain words: *papers on this topic*."""
     marks = tuple(
-        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m for m in piece.marks
+        replace(m, cat="word", attribute="", values=()) if m.cat == "aspect" and not m.sure else m
+        for m in piece.marks
     )
     return replace(piece, marks=marks)
 

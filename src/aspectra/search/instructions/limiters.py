@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from aspectra.search.instructions.meaning import Request, Sign, combined, free_requests, requests_of
+from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, requests_of
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import Read
@@ -16,8 +16,21 @@ TASTE = "a judgement that no record or text states"
 _WORDS = word_sets("limiters")
 _DIGIT = re.compile(r"\d")
 _COMBINED = "a denial of several things at once"
+_DETAIL = "a detail of what is asked for"
+_EITHER = "alternatives of different kinds"
 _AMOUNT = "an amount that no field states"
 _UNSURE = "it is not sure whether it is wanted"
+
+
+def _either(piece: Piece, values: Sequence[Request]) -> bool:
+    """Whether values of two attributes are alternatives, which no filter says: *open access or by Babai*."""
+    starts = {r.start: r.attribute for r in values}
+    ends = {r.end: r.attribute for r in values}
+    for before, mark, after in zip(piece.marks, piece.marks[1:], piece.marks[2:], strict=False):
+        sides = (ends.get(before.end), starts.get(after.start))
+        if mark.low in _WORDS["or"] and None not in sides and sides[0] != sides[1]:
+            return True
+    return False
 
 
 def pseudo(cat: str, sub: str = "") -> Sign:
@@ -50,10 +63,15 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     values = requests_of(piece, sign, company=True)
     if combined(piece, values, sign) and (others or not question):
         return Read(piece, "unread", sign, why=_COMBINED)
+    if sign.strong and not sign.negative and _either(piece, values):
+        return Read(piece, "unread", sign, why=_EITHER)
     if question and not others and (led := _led(piece, values, sign)):
         kept = tuple(r for r in values if r.end <= led[0])
         return Read(piece, "request", sign, kept, subject=led)
     free = free_requests(text, piece, values, sign)
+    if free and values and all(r.attribute in WEB for r in values):  # what the document holds, or is about
+        lost = tuple((r.start, r.end, _DETAIL) for r in free)
+        return Read(piece, "request", sign, tuple(values), lost=lost)
     if free and any(m.cat == "taste" for m in piece.marks) and not values:
         return Read(piece, "unread", sign, why=TASTE)
     if free and not values and sign.negative and _amount(piece):

@@ -108,6 +108,14 @@ def _ends(low: str, at: int) -> bool:
     return at == len(low) or not low[at].isalnum() or bool(_HAN.match(low[at]) or _HAN.match(low[at - 1]))
 
 
+def _is_language(name: Name, main: Lexicon, tokens: list[Token], at: int) -> bool:
+    """Whether what may be the name of a venue after *in* is a value of a table: *in Welsh*."""
+    doubtful = (
+        name.attribute in ("venue", "affiliation", "population") and not name.sure and at + 1 < len(tokens)
+    )
+    return doubtful and any(entry.category == "language" for _, entry in main.matches(tokens, at + 1))
+
+
 def _phrasal(marks: list[Mark]) -> None:
     """*Leave blogs out*, *keep surveys away*: the verb denies."""
     for at, mark in enumerate(marks):
@@ -144,14 +152,15 @@ def marks_of(text: str) -> list[Mark]:
             earlier = earlier and token.kind != "stop"
             at += 1
             continue
-        if token.kind == "mark":
+        if token.kind == "mark" and token.low not in "<>≤≥":
             out.append(Mark("func", start, token.end, token.low))
             at += 1
             continue
         longest = next(iter(main.matches(tokens, at)), None)
         if not token.tied:
             reach = tokens[at + longest[0] - 1].end if longest else start
-            if (name := read_name(text, start)) and name[0] >= reach:
+            name = read_name(text, start)
+            if name and name[0] >= reach and not _is_language(name[1], main, tokens, at):
                 out.append(_of_name(name[1], start, name[0], low[start : name[0]]))
                 at = _skip(tokens, at, name[0])
                 continue
@@ -190,7 +199,7 @@ def marks_of(text: str) -> list[Mark]:
             out.append(_of_entry(longest[1], start, end, words, token.tied))
             at += longest[0]
             continue
-        category = "quote" if token.kind == "quote" else "word"
+        category = {"quote": "quote", "mark": "func"}.get(token.kind, "word")
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
     _phrasal(out)

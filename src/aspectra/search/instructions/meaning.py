@@ -10,16 +10,29 @@ from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.recognisers.names import is_place
 
-__all__ = ["FACTS", "FREE", "Request", "Sign", "free_requests", "phrases", "requests_of", "sign_of", "valid"]
+__all__ = [
+    "FACTS",
+    "FREE",
+    "WEB",
+    "Request",
+    "Sign",
+    "free_requests",
+    "phrases",
+    "requests_of",
+    "sign_of",
+    "valid",
+]
 
 # Facts of the record: hard where they are stated plainly.
 FACTS = frozenset("year venue author affiliation publisher cites".split())
 # Attributes that free words can be.
 FREE = frozenset("topic method population reports keyword".split())
 _ADJECTIVES = frozenset("recency citations access venue_rank".split())
-_WEB = frozenset("source format length audience".split())
+# Attributes of documents on the web.
+WEB = frozenset("source format length audience".split())
 _WORDS = word_sets("meaning")
 _MIRROR = {"require": "exclude", "exclude": "require", "prefer": "avoid", "avoid": "prefer"}
+_NOR, _BY = _WORDS["nor"], _WORDS["by"]
 _OR, _AND, _IN = _WORDS["or"], _WORDS["and"], _WORDS["in"]
 _ARTICLES = _WORDS["articles"]
 _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
@@ -73,8 +86,17 @@ class Sign:
 
     @property
     def negative(self) -> bool:
-        """Whether an odd number of them denies."""
-        return sum(mark.cat == "neg" for mark in self.rules) % 2 == 1
+        """Whether an odd number of them denies; *neither ... nor* is one denial."""
+        return len(self._denials) % 2 == 1
+
+    @property
+    def _denials(self) -> list[str]:
+        """The finer kind of each denial that is none of a list."""
+        out: list[Mark] = []
+        for mark in self.rules:
+            if mark.cat == "neg" and not (out and (mark.low in _NOR or mark.low == out[-1].low)):
+                out.append(mark)
+        return [mark.sub for mark in out]
 
     @property
     def strong(self) -> bool:
@@ -83,7 +105,7 @@ class Sign:
 
     def relation(self, *, hard: bool) -> str:
         """The relation of a value; ``hard``: of one that is hard where it is stated plainly."""
-        denials = [mark.sub for mark in self.rules if mark.cat == "neg"]
+        denials = self._denials
         soft = any(mark.cat == "soft" or "soft" in mark.flags for mark in self.rules)
         if len(denials) % 2:
             if soft or ("avoid" in denials and "strong" not in denials):
@@ -160,17 +182,34 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
     if at:
         before = piece.marks[at - 1]
         loose = not mark.sure or "bare" in mark.flags
-        if loose and (before.free or (before.cat == "doc" and not signed)) and mark.start - before.end <= 1:
+        if (
+            loose
+            and mark.cat == "value"
+            and (before.free or (before.cat == "doc" and not signed))
+            and mark.start - before.end <= 1
+        ):
             return False
         if before.cat == "lead" and before.low in _ABOUT and mark.attribute in _SUBJECTS:
             return False
+        if mark.attribute == "audience" and before.low in _BY:
+            return False
+        if (
+            mark.attribute == "recency"
+            and piece.marks[at + 1 : at + 2]
+            and piece.marks[at + 1].attribute == "year"
+        ):
+            return False  # "early 2000s"
         behind = [
             m for m in piece.marks[max(0, at - _NEAR) : at] if not m.carries and m.low not in _ARTICLES
         ][-1:]
         if mark.attribute in ("kind", "population") and not mark.sure and behind and behind[0].low in _WITH:
             return False
-        if mark.attribute == "kind" and before.low in _WITH:
-            return False
+        if mark.attribute == "kind":
+            inner = at - 1
+            while inner > 0 and (piece.marks[inner].free or piece.marks[inner].low in _ARTICLES):
+                inner -= 1
+            if piece.marks[inner].low in _WITH:
+                return False
     if "bare" in mark.flags:
         return signed
     if not mark.sure:
@@ -203,6 +242,14 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
                 relation = "prefer"
         out += [
             Request(mark.attribute, v, relation, mark.start, mark.end, hard, mark.opposite) for v in values
+        ]
+    held = next((m.start for m in piece.marks if m.low in _WITH), -1)
+    heads = [r for r in out if r.attribute == "format" and r.end <= held]
+    if heads:  # "a manual with a list of options"
+        out = [r for r in out if r.attribute != "format" or r in heads]
+    if not sign.rules:  # who tells that they have papers does not want them again
+        out = [
+            replace(r, relation="exclude") if (r.attribute, r.value) == ("known", "have") else r for r in out
         ]
     had = [r for r in out if (r.attribute, r.value) == ("known", "have")]
     if had and len(out) > 1 and not sign.rules:  # "I already have the ones by Smith"
@@ -293,10 +340,10 @@ def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
     """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
     if not sign.negative or sign.place != "lead":
         return False
-    kinds = [r for r in used if r.attribute not in _WEB | FACTS and not r.opposite]
+    kinds = [r for r in used if r.attribute not in WEB | FACTS and not r.opposite]
     if not kinds:
         return False
-    if any(r.attribute in ("year", "citations", "sample") for r in used):
+    if any(r.attribute in ("year", "citations", "sample") for r in used if r is not kinds[0]):
         return True
     behind = [m for m in piece.marks if m.start >= kinds[0].end]
     joined = any(m.low in _WORDS["qualifies"] for m in behind)

@@ -19,6 +19,10 @@ _ADJECTIVES = frozenset("recency citations access status venue_rank".split())
 # Years before these are history more often than limits: with "since", and with "after" or "before".
 _LATELY, _NOW_ISH = 1990, 2010
 _POINTS = ("after", "before", "nach", "vor", "avant", "après", "antes", "después")
+# Attributes of which values stand behind the subject: *X in top journals*.
+_NAMED = frozenset("venue affiliation author publisher".split())
+_HAN = frozenset("kind language recency status citations access venue_rank".split())  # behind it in Chinese
+_BEHIND = frozenset("citations access venue_rank status known author recency".split())
 _REACH = 5  # words between an adjective and the word for documents that it describes
 
 
@@ -45,7 +49,8 @@ def _is_head(mark: Mark) -> bool:
     if mark.cat == "bound":
         return mark.attribute == "length"
     if mark.cat == "name":
-        owned = mark.attribute == "author" and mark.low.split()[-1] in _WORDS["docs"]
+        words = mark.low.split()
+        owned = mark.attribute == "author" and bool({words[0], words[-1]} & _WORDS["docs"])
         return owned or (mark.attribute == "venue" and mark.sure)
     if mark.attribute == "recency" and mark.low.startswith("state"):
         return True
@@ -93,7 +98,12 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
                 return pending, at + 1, True
             break
-        if mark.low == "的" and pending and at + 1 < len(marks) and marks[at - 1].attribute not in ("", "kind"):
+        if (
+            mark.low == "的"
+            and pending
+            and at + 1 < len(marks)
+            and marks[at - 1].attribute not in ("", "kind")
+        ):
             return pending, at + 1, True
         if mark.cat == "open":
             asked = True
@@ -118,7 +128,7 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             and marks[first].low not in _WORDS["close"]
         ):
             for ahead in range(at, min(at + _REACH, len(marks))):
-                if marks[ahead].cat == "doc" and ahead + 1 < len(marks):
+                if marks[ahead].cat == "doc" and ahead > at:
                     return [first], first + 1, True
     return [], 0, asked or head >= 0
 
@@ -161,6 +171,37 @@ def _adjectives(marks: Sequence[Mark], pending: Sequence[int], head: int) -> boo
     )
 
 
+def _in_time(mark: Mark, framed: bool) -> bool:
+    """Whether years at the end of a subject limit papers: *X since 2018*, not *the economy before 1933*."""
+    if mark.attribute != "year":
+        return bool(mark.opposite) or framed
+    years = [int(year) for year in re.findall(r"\d{4}", mark.values[0])]
+    point = ".." not in mark.values[0] and mark.low.startswith(_POINTS)
+    lately = max(years) >= (_NOW_ISH if point else _LATELY)
+    half = mark.opposite or (".." in mark.values[0] and mark.sure)
+    return bool(half and (framed or lately)) or (framed and mark.sure)
+
+
+def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool:
+    """Whether one mark at the end of a subject is a request."""
+    mark, before = marks[at], marks[at - 1]
+    if mark.cat == "bound" and not mark.low.isdigit():
+        return not changes and mark.attribute != "population" and _in_time(mark, framed)
+    if mark.attribute == "year":
+        return at == len(marks) - 1 and _trails(mark, before, framed)
+    if mark.cat == "name" and mark.sure and mark.attribute in _NAMED:
+        of = mark.attribute == "venue" and not framed and mark.low.startswith("of ")
+        return " " in mark.low and not of
+    if mark.cat == "name":
+        named = mark.attribute in ("author", "venue")
+        return named and (before.cat == "doc" or (framed and (mark.attribute == "venue" or " " in mark.low)))
+    if mark.attribute == "artifacts" and mark.sure:
+        return mark.low.startswith("with") or before.low in _WITH
+    if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
+        return before.free
+    return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)
+
+
 def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     """Numbers of the marks that are requests behind the subject, and where the subject ends."""
     marks = piece.marks
@@ -169,77 +210,28 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     framed = asked or any(_is_head(m) and m.cat != "value" for m in marks[:first] or marks)
     changes = any(m.cat == "change" for m in marks)
     han = "\u3400" <= marks[-1].low[0] <= "\u9fff"
+    told = _WORDS["told"]
     while end > first + 1:
         at = end - 1
-        mark = marks[at]
-        before = marks[at - 1]
-        if (
-            mark.cat == "polite"
-            or (han and mark.cat == "open")
-            or (
-                mark.cat == "func" and (picked or mark.low in _WORDS["and"]) and mark.low in _WORDS["between"]
-            )
-        ):
+        mark, before = marks[at], marks[at - 1]
+        links = mark.cat == "func" and mark.low in _WORDS["between"] and (picked or mark.low in _WORDS["and"])
+        if mark.cat == "polite" or links or (han and mark.cat == "open"):
             end = at
         elif mark.tied:
             break
-        elif (
-            mark.cat == "bound" and not changes and mark.attribute != "population" and not mark.low.isdigit()
-        ):
-            since = mark.attribute != "year" or ".." in mark.values[0] or not mark.low.startswith(_POINTS)
-            lately = mark.attribute != "year" or any(
-                int(y) >= (_LATELY if since else _NOW_ISH) for y in re.findall(r"\d{4}", mark.values[0])
-            )
-            span = ".." in mark.values[0] and mark.sure
-            if not ((mark.opposite or span) and (framed or lately)) and not (framed and mark.sure):
+        elif mark.attribute == "language" and (spoken := _languages(marks, at, first)):
+            picked = [*spoken, *picked]
+            end = spoken[0] - 1 - (marks[spoken[0] - 2].low in _WORDS["written"])
+        elif mark.attribute == "audience" and before.low in _FOR:
+            if mark.values != ("lay",) and not told & {marks[at - 2].low, marks[0].low}:
                 break
-            picked, end = [at, *picked], at
-        elif (mark.attribute == "year" and end == len(marks) and _trails(mark, before, framed)) or (
-            mark.attribute == "artifacts"
-            and mark.sure
-            and (mark.low.startswith("with") or before.low in _WITH or han)
+            picked, end = [at, *picked], at - 1 - (at - 2 > first and marks[at - 2].low in told)
+        elif _limits(marks, at, framed, changes) or (
+            han and (mark.attribute in _HAN or mark.attribute == "artifacts")
         ):
             picked, end = [at, *picked], at
-        elif mark.attribute == "language" and (told := _languages(marks, at, first)):
-            picked, end = [*told, *picked], told[0] - 1 - (marks[told[0] - 2].low in _WORDS["written"])
-        elif (
-            mark.cat == "name"
-            and mark.sure
-            and mark.attribute in ("venue", "affiliation", "author", "publisher")
-        ):
-            if " " not in mark.low or (
-                mark.attribute == "venue" and not framed and mark.low.startswith("of ")
-            ):
-                break
-            picked, end = [at, *picked], at
-        elif (
-            mark.cat == "name"
-            and mark.attribute in ("author", "venue")
-            and (before.cat == "doc" or (framed and mark.attribute == "venue"))
-        ):
-            picked, end = [at, *picked], at
-        elif (
-            mark.attribute == "audience"
-            and before.low in _FOR
-            and (
-                mark.values == ("lay",)
-                or marks[at - 2].low in _WORDS["told"]
-                or marks[0].low in _WORDS["told"]
-            )
-        ):
-            picked, end = [at, *picked], at - 1 - (at - 2 > first and marks[at - 2].low in _WORDS["told"])
-        elif han and mark.cat == "doc" and len(marks) - end < 4 and _chinese(marks, at, first):
+        elif han and mark.cat == "doc" and _chinese(marks, at, first):
             end = at
-        elif han and mark.attribute in (
-            "kind",
-            "language",
-            "recency",
-            "status",
-            "citations",
-            "access",
-            "venue_rank",
-        ):
-            picked, end = [at, *picked], at
         else:
             break
     while (
@@ -250,6 +242,11 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     ):
         end -= 1
     return picked, end
+
+
+def _joined(before: Mark, mark: Mark) -> bool:
+    """Whether a word before a value says that it is about documents: *in*, *with*, *published*."""
+    return before.low in _WORDS["joins"] or mark.low.startswith(("with ", "in ", "from ", "by ", "i "))
 
 
 def _trails(mark: Mark, before: Mark, framed: bool) -> bool:

@@ -91,6 +91,7 @@ _ONE = re.compile(
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
     rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
+    rf"|{_PATTERNS['vague']}(?P<yv>{_YEAR})"
     rf"|(?P<from>from\s+|von\s+|de\s+)(?P<yf>{_YEAR})(?=\s*+(?:$|[,.;:!?)]|only\b|please\b))"
     rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+)"
 )
@@ -232,6 +233,11 @@ def _beyond(how: str, number: int, *, whole: bool) -> tuple[str, str]:
     return (f">{number}", f"<={number}") if strict else (f">={number}", f"<{number}")
 
 
+_PEOPLE_RANGE = re.compile(
+    rf"(?:between\s+|from\s+)?+(?P<low>{_NUMBER})\s*+(?:and|to|[-–])\s*+(?P<high>{_NUMBER})\s*+{_PATTERNS['people']}(?!\w)"
+)
+
+
 def _counted(low: str, at: int) -> tuple[int, Bound] | None:
     """Citations, participants, ages."""
     for attribute, pattern in (("citations", _CITED), ("sample", _SAMPLE)):
@@ -242,6 +248,9 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
                 how, number = match["how"] or match["how2"], match["number"] or match["number2"]
                 value = _beyond(how.strip(), _number(number), whole=attribute == "citations")
             return match.end(), Bound(attribute, value[:1], value[1])
+    if match := _PEOPLE_RANGE.match(low, at):
+        first, last = sorted((_number(match["low"]), _number(match["high"])))
+        return match.end(), Bound("sample", (f"{first}..{last}",))
     if (match := _AGED.match(low, at)) and (
         match["who"] or match["aged"] or re.search("old|age", match["old"] or "")
     ):
@@ -269,9 +278,12 @@ def _one(match: re.Match[str], low: str) -> Bound:
         ("ye", 0, True),
     ):
         if got[name]:
+            shift -= match.group().endswith("前")  # 以前 leaves the year itself out
             return _half(int(got[name]) + shift, upper=upper)
     done = re.match(_DONE, low[match.start() : match.end()])
     needs = "" if done else "company"
+    if got["yv"]:
+        return Bound("year", (got["yv"],), vague=True)
     if got["decade"]:
         decade = int(got["decade"])
         decade += 1900 if decade < _EARLIEST else 0

@@ -93,9 +93,12 @@ _PUBLISHER = re.compile(
 _ISSUED = re.compile(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
 )
+_OURS = re.compile(
+    rf"(?P<names>(?:{_NAMES['affiliation']})(?:{_JOIN}(?:{_NAMES['affiliation']}))*)(?:\s+(?:papers?|authors?|researchers|work|affiliations?)\b|(?=\s+only\b))"
+)
 _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
-    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?\s+(?:University|Institute|College|Labs?|Hospital)|(?:{_NAMES['affiliation']}))(?![\w-])"
+    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
 _A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
@@ -111,6 +114,12 @@ _HEAD = _PLAIN_HEAD + _PATTERNS["more_heads"]
 _PLACE = re.compile(
     rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s++)?(?:from|on|out\s++of|aus)\s++(?:the|an?|our|their|dem|der)\s++"
     rf"(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)\s{{1,20}}+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
+)
+_IN_RUN = re.compile(rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))")
+_FEW = r"(?!(?:the|an?|others?|people|women|men|any\w*|my|me|us|using|them|date|year|same|some\w*|industry|different|please|now|then)\b)[a-z][a-z'-]+"
+_AUTHOR_LOW = re.compile(
+    rf"(?:papers?|works?|articles?|publications?|anything|something|stuff|everything)\s+by\s+"
+    rf"(?P<people>{_FEW}(?:\s+{_FEW}){{0,1}}?)(?=\s+(?:on|about|from|since|in|and|or|with)\b|\s*(?:$|[,.;:!?()]))"
 )
 _FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))")
 _QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
@@ -171,6 +180,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name(
             "venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group()))
         )
+    if match := _OURS.match(text, at):
+        return match.end(), Name("affiliation", _several(match["names"]), sure=False)
     if match := _COMMON_LIST.match(text, at):
         return match.end(), Name("venue", _several(match["names"]), sure=False)
     if match := _FROM_PLACE.match(text, at):
@@ -189,6 +200,10 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
             return match.end(), Name("author", _several(match["people"]))
     if match := _ACRONYM_AT.match(text, at):
         return match.end(), Name("venue", (match["name"],), sure=False)
+    if match := _AUTHOR_LOW.match(text, at):
+        return match.end(), Name("author", (match["people"],))
+    if (match := _IN_RUN.match(text, at)) and not _NO_NAME.match(match["name"]):
+        return match.end(), Name("venue", (match["name"].strip(),), sure=False)
     if (match := _FROM.match(text, at)) and not _NO_NAME.match(match["name"]):
-        return match.end(), Name("source", (match["name"].strip(),), sure=False)
+        return match.end(), Name("affiliation", (match["name"].strip(),), sure=False)
     return None
