@@ -11,17 +11,13 @@ from aspectra.base.trec import trec_lines
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.plan import Plan
-from aspectra.search.planning.aspects import aspects_asked
-from aspectra.search.query import Unread
+from aspectra.search.planning.requests import Requests
 from aspectra.search.step import Step, Tally
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NOT_APPLIED", "ConditionResult", "Evidence", "Fit", "Hit", "ProbeScore", "Ranking", "Requests"]
-
-# How a warning of words that were not applied begins.
-NOT_APPLIED = "not applied:"
+__all__ = ["ConditionResult", "Evidence", "Fit", "Hit", "ProbeScore", "Ranking"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,49 +228,6 @@ class Hit:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """What became of the words of a query: three lists.
-
-    Attributes:
-        applied: (condition or aspect, the words that it was read from, or "" where it was given as such).
-        not_applied: words that are not applied, with the reason.
-        searched: texts and ids of seed papers that are searched for.
-    """
-
-    applied: tuple[tuple[str, str], ...] = ()
-    not_applied: tuple[Unread, ...] = ()
-    searched: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, plan: Plan) -> Requests:
-        """Those of a plan."""
-        probes = plan.search.probes
-        applied = [(condition.spelling, condition.words) for condition in plan.conditions]
-        for word, sign in (("same", 1), ("different", -1)):
-            applied += [(f"{word} {name}", "") for name in aspects_asked(probes, sign)]
-        texts = [" ".join(probe.text.split()) for probe in probes if probe.text.strip()]
-        return cls(tuple(applied), plan.unread, tuple(dict.fromkeys([*texts, *plan.search.seeds])))
-
-    @property
-    def rows(self) -> list[tuple[str, str]]:
-        """For people: (name of a list, what it holds); none where the words of the query held no request."""
-        if not self.not_applied and not any(words for _, words in self.applied):
-            return []
-        applied = (f"{what} “{words}”" if words else what for what, words in self.applied)
-        missed = (f"“{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.not_applied)
-        lists = (("applied", applied), ("not applied", missed), ("searched for", self.searched))
-        return [(name, " · ".join(found)) for name, items in lists if (found := list(items))]
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {
-            "applied": [{"request": what, "words": words} for what, words in self.applied],
-            "not_applied": [{"words": unread.words, "why": unread.why} for unread in self.not_applied],
-            "searched": list(self.searched),
-        }
-
-
 @dataclass(frozen=True)
 class Ranking(Sequence[Hit]):
     """Hits of a plan, best first: score descending, then paper id descending.
@@ -315,7 +268,7 @@ class Ranking(Sequence[Hit]):
     @property
     def requests(self) -> Requests:
         """What became of the words of the query: what was applied, what was not, what was searched for."""
-        return Requests.of(self.plan)
+        return Requests.of(self.plan, self.not_applied)
 
     @property
     def ids(self) -> list[str]:
@@ -331,8 +284,6 @@ class Ranking(Sequence[Hit]):
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 4),
         }
-        if self.not_applied:
-            out["not_applied"] = [{"condition": c.spelling, "why": why} for c, why in self.not_applied]
         if self.fit is not None:
             out["fit"] = self.fit.to_dict()
         if self.steps:

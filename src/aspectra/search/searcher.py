@@ -26,9 +26,10 @@ from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
 from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewNames
 from aspectra.search.planning.publication_order import in_publication_order, year_warnings
+from aspectra.search.planning.requests import NOT_APPLIED
 from aspectra.search.planning.seeds import IndexSeeds, term_warnings
 from aspectra.search.query import Query
-from aspectra.search.ranking import NOT_APPLIED, Hit, Ranking
+from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.stages.protocol import Context, Draft
@@ -332,7 +333,7 @@ class Searcher:
                 f"{stale} hit(s) changed since they were indexed and are not quoted: aspectra index"
             )
         unapplied = tuple(without_data(engine.index, plan.conditions))
-        warnings += [f"not applied: [{condition.label}]: {why}" for condition, why in unapplied]
+        warnings += [f"{NOT_APPLIED} [{condition.label}]: {why}" for condition, why in unapplied]
         warnings += [
             f"nothing is exempt by {exempt.spelling} from [{condition.label}]: {why}"
             for condition, exempt, why in exemptions_without_data(engine.index, plan.conditions)

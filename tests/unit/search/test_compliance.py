@@ -287,7 +287,7 @@ def test_a_ranking_says_what_was_not_applied_and_who_was_left_out(small, attribu
     ranking = small.search("alpha", conditions=[unknown])
     assert set(ranking.ids) == {"first", "second", "third"}
     assert ranking.not_applied == ((unknown, "no paper of this library states its given"),)
-    assert ranking.to_dict()["not_applied"][0]["condition"] == "require given=v"
+    assert ranking.to_dict()["requests"]["not_applied"][0]["words"] == "require given=v"
     assert any("not applied: [require given=v]" in warning for warning in ranking.warnings)
     assert ranking[0].conditions[0].reason == "given unknown"
     ranking = small.search("alpha", conditions=[Condition("given", "w", "require")])

@@ -160,7 +160,7 @@ def _plan_text(made: Plan, style: str) -> str:
     # TOML and JSON escape control characters themselves; the readable form does not.
     if style == "toml":
         return made.to_toml()
-    from aspectra.search.ranking import Requests
+    from aspectra.search.planning.requests import Requests
 
     rows = [row for row in Requests.of(made).rows if row[0] != "not applied"]  # that is in the description
     return safe("\n".join([made.describe(), *(f"  {name}: {text}" for name, text in rows)])) + "\n"
@@ -178,7 +178,7 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
     """Run a plan and write what came of it."""
     from aspectra.app.output.rankings import write_ranking
     from aspectra.app.recent import remember
-    from aspectra.search.ranking import NOT_APPLIED
+    from aspectra.search.planning.requests import NOT_APPLIED
     from aspectra.search.stages.protocol import needs_model
 
     if result.plan:

@@ -111,7 +111,6 @@ class Search(Document, frozen=True):
     requests: Requests
     warnings: list[str]
     seconds: float
-    not_applied: list[dict[str, str]] = []
     fit: dict[str, bool | float | None] = {}  # how well the best hits fit the words
     steps: list[dict[str, Any]] = []
     simulated: bool = False
