@@ -104,6 +104,8 @@ def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
         if found[0] >= MEETS:
             return one.spelling
     return ""
+
+
 def _beside(
     quotes: tuple[Evidence, ...] | None, of_aspects: tuple[Evidence, ...]
 ) -> tuple[Evidence, ...] | None:

@@ -172,7 +172,9 @@ class Engine:
             fused = score_papers(self.index, how, mask, count - len(ids))
             if parts and len(fused.scores):  # all of them below the papers before
                 above = min(part.scores.min(initial=np.inf) for part in parts)
-                fused = dataclasses.replace(fused, scores=fused.scores - max(fused.scores.max() - above + 1.0, 0.0))
+                fused = dataclasses.replace(
+                    fused, scores=fused.scores - max(fused.scores.max() - above + 1.0, 0.0)
+                )
             at = top_positions(fused.scores, count - len(ids), self.index.id_order[fused.papers])
             ids += [self.index.ids[position] for position in fused.papers[at]]
             scores += fused.scores[at].tolist()

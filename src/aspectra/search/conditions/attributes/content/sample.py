@@ -12,6 +12,7 @@ import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.labels._lensed import lacks, lens_column
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
@@ -56,9 +57,13 @@ class SampleAttribute(Attribute):
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 within the bounds, 0 outside, NaN where the text tells no number."""
         low, high = _bounds(value)
-        counts = np.asarray(index.lens("sample").column("participants")[papers], np.float32)
+        counts = lens_column(index, "sample", "participants", papers)
         inside = ((counts >= low) & (counts <= high)).astype(np.float32)
         return np.where(np.isnan(counts), counts, inside)
+
+    def missing(self, value: str, index: Index) -> str:
+        """Why nothing is known of any paper."""
+        return lacks(index, "sample", "participants") or super().missing(value, index)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The sentence with the number."""

@@ -7,14 +7,27 @@ import re
 import numpy as np
 
 from aspectra.base.checking import unknown_name
-from aspectra.base.errors import ViewMismatch
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["LensAttribute"]
+__all__ = ["LensAttribute", "lacks", "lens_column"]
+
+
+def lens_column(index: Index, lens: str, label: str, papers: Positions) -> Floats:
+    """(papers,) values of a label of a lens; NaN where an index of an older version has none."""
+    if lacks(index, lens, label):
+        return np.full(len(papers), np.nan, np.float32)
+    return np.asarray(index.lens(lens).column(label)[papers], np.float32)
+
+
+def lacks(index: Index, lens: str, label: str) -> str:
+    """Why the index has no values of a label, for people; "" where it has."""
+    if lens in index.lens_names and label in index.lens(lens).labels:
+        return ""
+    return f"the index was built by an older version, without {label} of the lens {lens}: aspectra index"
 
 
 class LensAttribute(Attribute):
@@ -42,19 +55,12 @@ class LensAttribute(Attribute):
         return {}
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 0 to 1, NaN for a paper without text.
+        """(papers,) 0 to 1, NaN for a paper without text, and for all where the index has no such label."""
+        return lens_column(index, self.name, value, papers)
 
-        Raises:
-            ViewMismatch: the index holds values of an older lens, which had no such label.
-        """
-        lens = index.lens(self.name)
-        if value not in lens.labels:
-            raise ViewMismatch(
-                f"the index has no {self.name} {value!r}",
-                why="it was built by an older version, which knew " + ", ".join(lens.labels),
-                hint="aspectra index",
-            )
-        return np.asarray(lens.column(value)[papers], np.float32)
+    def missing(self, value: str, index: Index) -> str:
+        """Why nothing is known: an index of an older version has no such lens, or no such label."""
+        return lacks(index, self.name, value) or super().missing(value, index)
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """What spoke most for the value, or None where it is the text as a whole."""

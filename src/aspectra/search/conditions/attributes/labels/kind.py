@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.labels._lensed import LensAttribute
+from aspectra.search.conditions.attributes.labels._lensed import LensAttribute, lens_column
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.kind import KindLens, stated_as
@@ -26,8 +26,8 @@ class KindAttribute(LensAttribute):
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper of which neither text nor record is known."""
         grades = super().grades(value, index, papers)
-        if value in _SOURCES and "source" in index.lens_names:
-            grades = np.fmax(grades, np.asarray(index.lens("source").column(value)[papers], np.float32))
+        if value in _SOURCES:
+            grades = np.fmax(grades, lens_column(index, "source", value, papers))
         return grades
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.labels._lensed import lacks
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.length import stated_pages
@@ -68,6 +69,11 @@ class _Value:
                 ">= with a number of words, characters, sentences, paragraphs, minutes or pages: <=8 pages",
             )
         return cls(found[1], found[2] or "", float(found[3] or 0), found[4] or "")
+
+    @property
+    def paged(self) -> bool:
+        """Whether it counts pages."""
+        return self.unit == "page" or self.group in ("short", "long")
 
 
 def _at_most(counts: Floats, bound: float, softness: float) -> Floats:
@@ -125,15 +131,11 @@ class LengthAttribute(Attribute):
         _Value.parse(value)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
-        """(papers,) 0 to 1, NaN for a paper without text and where its pages are unknown.
-
-        Raises:
-            ViewMismatch: the index holds values of an older lens, which did not count pages.
-        """
-        parsed, lens = _Value.parse(value), index.lens("length")
-        paged = parsed.unit == "page" or parsed.group in ("short", "long")
-        if paged and "pages" not in lens.labels:
-            raise ViewMismatch("the index does not count pages", hint="aspectra index")
+        """(papers,) 0 to 1, NaN for a paper without text and where its pages are unknown."""
+        parsed = _Value.parse(value)
+        if parsed.paged and lacks(index, "length", "pages"):  # of an older version
+            return np.full(len(papers), np.nan, np.float32)
+        lens = index.lens("length")
         if parsed.group not in ("short", "long"):
             return _grades(parsed, lens, papers)
         bound = f"<={_SHORT_PAGES} pages" if parsed.group == "short" else f">={_LONG_PAGES} pages"
@@ -145,6 +147,11 @@ class LengthAttribute(Attribute):
             np.array([not name for name in names])[codes[papers]] if names else np.ones(len(papers), bool)
         )
         return np.where(np.isnan(by_pages) & nowhere, by_words, by_pages)
+
+    def missing(self, value: str, index: Index) -> str:
+        """Why nothing is known of any paper."""
+        pages = lacks(index, "length", "pages") if _Value.parse(value).paged else ""
+        return pages or super().missing(value, index)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The pages that the record states; "" where it states none, or they were not asked for."""
