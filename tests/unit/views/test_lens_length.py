@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aspectra.base.errors import UsageError, ViewMismatch
+from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.attributes.labels.length import ARTICLE_EDGE, WORDS_PER_MINUTE
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
@@ -176,7 +176,7 @@ def test_short_and_long_are_pages_of_papers_and_words_of_pages() -> None:
     ]
     values = LensValues(LENS.labels, np.concatenate(LENS.apply(papers)))
     venues = (np.array([1, 1, 1, 0, 0]), ["", "A"])
-    index = SimpleNamespace(lens=lambda _: values, coded=lambda _: venues)
+    index = SimpleNamespace(lens=lambda _: values, lens_names=["length"], coded=lambda _: venues)
     met = {v: LENGTH.grades(v, index, np.arange(5)) for v in ("short", "long", "<=8 pages")}
     assert [*np.nan_to_num(met["short"], nan=-1).round()] == [1, 0, -1, 1, 0]
     assert [*np.nan_to_num(met["long"], nan=-1).round()] == [0, 1, -1, 0, 1]
@@ -187,7 +187,7 @@ def test_short_and_long_are_pages_of_papers_and_words_of_pages() -> None:
 
 def test_an_index_without_pages_is_told() -> None:
     old = LensValues(LENS.labels[:-1], np.ones((1, 4), np.float32))
-    index = SimpleNamespace(lens=lambda _: old)
-    assert LENGTH.grades("<=8 words", index, np.arange(1)).shape == (1,)
-    with pytest.raises(ViewMismatch, match="pages"):
-        LENGTH.grades("<=8 pages", index, np.arange(1))
+    index = SimpleNamespace(lens=lambda _: old, lens_names=["length"])
+    assert not np.isnan(LENGTH.grades("<=8 words", index, np.arange(1))).any()
+    assert np.isnan(LENGTH.grades("<=8 pages", index, np.arange(1))).all()
+    assert "older version, without pages" in LENGTH.missing("<=8 pages", index)
