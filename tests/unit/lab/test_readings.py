@@ -136,8 +136,33 @@ def test_an_exception_is_kept_or_softened():
     hard = Stated("exclude", "kind", "survey", "no surveys")
     assert judge_reading(one, Reading("owls", (kept,)), YEAR).exact
     assert judge_reading(one, Reading("owls", (soft,), unread=("no surveys",)), YEAR).exact
+    wanted = Reading("owls", (Stated("prefer", "kind", "survey", "no surveys"),), unread=("no surveys",))
+    assert judge_reading(one, wanted, YEAR).results == ("inverted",)
     assert not judge_reading(one, Reading("owls", (soft,)), YEAR).exceptions
     assert not judge_reading(one, Reading("owls", (hard,), unread=("no surveys",)), YEAR).exceptions
+
+
+def test_conditions_that_find_their_own_relation_choose_first():
+    calls = {"relation": "require", "attribute": "topic", "value": "owl calls", "span": "only calls"}
+    night = {**calls, "relation": "prefer", "value": "owl calls at night", "span": "ideally at night"}
+    one = annotation("owls, only calls, ideally at night", conditions=[calls, night])
+    read = Reading("owls", (Stated("prefer", "topic", "owl calls at night", "ideally at night"),))
+    assert judge_reading(one, read, YEAR).results == ("lost", "right")
+
+
+def test_other_years_with_another_sign_are_misread_and_no_inversion():
+    since = {"relation": "require", "attribute": "year", "value": ">=2019", "span": "since 2019"}
+    one = annotation("owls since 2019", conditions=[since])
+    read = Reading("owls", (Stated("avoid", "year", "2015..2016", "since 2019"),))
+    assert judge_reading(one, read, YEAR).results == ("misread",)
+    until = Reading("owls", (Stated("require", "year", "<=2019", "since 2019"),))
+    assert judge_reading(one, until, YEAR).results == ("inverted",)
+
+
+def test_aspects_exchanged_are_an_inversion():
+    one = annotation(mode="instruction", topic="", aspects={"same": ["method"], "different": []})
+    assert judge_reading(one, Reading(same=("approach",)), YEAR).exact
+    assert judge_reading(one, Reading(different=("approach",)), YEAR).turned
 
 
 def test_a_plain_text_is_damaged_by_anything_read():
