@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from aspectra.base.errors import ViewMismatch
 from aspectra.papers.paper import Paper, field_text
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses._cues import cue
 from aspectra.views.lenses._kind_records import recorded_kinds
 from aspectra.views.lenses._lead import lead_text
 from aspectra.views.lenses.kind import IMPLIED, KINDS, stated_as
-from aspectra.views.lenses.protocol import LENSES
+from aspectra.views.lenses.protocol import LENSES, LensValues
 
 LENS = LENSES.get("kind")
 
@@ -161,3 +165,34 @@ def test_kinds_of_nothing_are_unknown():
     assert kinds("", "", metadata={"type": "thesis"}) == {"thesis", "grey literature"}
     (row,) = LENS.apply([Paper("x", "An application of knots")])
     assert [k for k, g in zip(LENS.labels, row[0], strict=True) if np.isnan(g)] == ["application"]
+
+
+def test_an_index_of_an_older_lens_is_told():
+    values = LensValues(("survey",), np.ones((1, 1), np.float32))
+    index = SimpleNamespace(lens=lambda _: values, lens_names=("kind",))
+    attribute = ATTRIBUTES.get("kind")
+    assert attribute.grades("survey", index, np.arange(1)) == 1
+    with pytest.raises(ViewMismatch, match="rct"):
+        attribute.grades("rct", index, np.arange(1))
+
+
+def test_conditions_say_what_the_record_stated_or_quote_the_text():
+    attribute, index = ATTRIBUTES.get("kind"), SimpleNamespace()
+    stated = Paper("x", "Ropes", metadata={"nbib": [["PT", "Case Reports"]]})
+    assert attribute.reason("case report", stated, index) == "Case Reports (record)"
+    assert attribute.span("case report", stated, index) is None
+    told = Paper("x", "Cherry juice", RCT)
+    assert attribute.reason("rct", told, index) == ""
+    span = attribute.span("rct", told, index)
+    assert span is not None
+    assert span.field == "abstract"
+
+
+def test_news_are_what_the_source_takes_for_news():
+    columns = {"kind": ("news",), "source": ("news",)}
+    grades = {"kind": 0.1, "source": 0.9}
+    index = SimpleNamespace(
+        lens=lambda name: LensValues(columns[name], np.full((1, 1), grades[name], np.float32)),
+        lens_names=("kind", "source"),
+    )
+    assert ATTRIBUTES.get("kind").grades("news", index, np.arange(1)) == pytest.approx(0.9)
