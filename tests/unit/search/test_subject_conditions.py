@@ -187,13 +187,7 @@ def test_the_quote_is_the_sentence_that_decided(words, vectors):
 def test_a_text_that_changed_is_read_as_it_is_now(tmp_path):
     searcher = made(tmp_path / "library", vectors=False)
     with searcher.library.writing("add") as writer:
-        writer.add(
-            [
-                Paper(
-                    "twice", "Calls at night", "Short. A random forest runs on and on. A random forest it is."
-                )
-            ]
-        )
+        writer.add([Paper("twice", "Calls at night", LATER)])
     found = graded(searcher, "topic", "random forest")
     assert found["twice"] >= 0.5
     with searcher.library.writing("add") as writer:
