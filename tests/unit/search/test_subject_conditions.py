@@ -20,6 +20,7 @@ from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
 
 PASSING = "We train trees. Unlike random forest models, trees can be read. They are quick."
+LATER = "We heard so many calls at night that none of us slept well at all. A random forest. Random forests."
 PAPERS = [
     Paper("title", "Random forests for owl calls", "We record calls at night. Ten sites were used."),
     Paper("twice", "Calls at night", "A random forest is trained. The random forest finds owls. Good."),
@@ -95,6 +96,9 @@ def test_words_of_one_sentence_count_less_than_the_phrase(words):
 def test_words_of_two_sentences_name_nothing():
     text = "Sites are random. A forest grows."
     assert Phrase.of("random forest").named("", text, [(0, 17), (18, len(text))]) is None
+    named = Phrase.of("random forest").named("A forest of random owls", text, [(0, 17), (18, len(text))])
+    assert named is not None
+    assert (named.title, named.units, named.intact) == (True, (0,), False)
 
 
 def test_short_forms_come_from_other_papers(words):
@@ -108,13 +112,15 @@ def test_long_forms_need_two_papers(words):
     assert Phrase.of("RFM").known_as(texts).text == "random forest model"
     assert Phrase.of("RFM").known_as(texts[:6]).text == "RFM"
     assert len(Phrase.of("random forest model").known_as(texts).terms) == 2
+    assert len(Phrase.of("random forest model").known_as(["Random forest models (RF-Ms) win."]).terms) == 2
     assert len(Phrase.of("random fir model").known_as(texts).terms) == 1
     assert len(Phrase.of("big owl").known_as(["A big owl (BO) is."]).terms) == 1, "two letters mean much"
 
 
 def test_any_alternative_will_do(words):
-    both = graded(words, "topic", "zebras or random forests")
-    assert both["title"] == graded(words, "topic", "random forests")["title"]
+    alone = graded(words, "topic", "random forests")["title"]
+    for value in ("zebras or random forests", "random forests or zebras"):
+        assert graded(words, "topic", value)["title"] == alone
 
 
 def test_vectors_find_what_is_not_named(tmp_path):
@@ -135,6 +141,26 @@ def test_weights_are_of_the_evidence(words, vectors):
         assert found.named.shape == (len(PAPERS), len(WEIGHTS.named))
         assert found.other.shape == (len(PAPERS), columns)
     assert min(*WEIGHTS.named, *WEIGHTS.other) >= 0.0
+
+
+def test_sentences_are_counted_without_the_title(words):
+    at = np.array([words.index.positions["title"]])
+    assert evidence("random forests", words.index, at).named[0].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_the_words_of_a_short_form_are_those_of_the_long_one(vectors):
+    at = np.array([vectors.index.positions[i] for i in ("apart", "disease")])
+    shares = evidence("RFM", vectors.index, at).other[:, 0]
+    assert shares[0] > 0.3
+    assert shares[1] == 0.0
+
+
+def test_what_is_required_bounds_the_search(words, vectors):
+    for searcher in (words, vectors):
+        mask = ATTRIBUTES.get("topic").possible("random forests", searcher.index)
+        assert mask is not None
+        assert mask[[searcher.index.positions[i] for i in ("title", "twice", "passing", "apart")]].all()
+        assert not mask.all()
 
 
 def test_vectors_change_nothing_where_a_paper_names_it(words, vectors):
@@ -161,13 +187,7 @@ def test_the_quote_is_the_sentence_that_decided(words, vectors):
 def test_a_text_that_changed_is_read_as_it_is_now(tmp_path):
     searcher = made(tmp_path / "library", vectors=False)
     with searcher.library.writing("add") as writer:
-        writer.add(
-            [
-                Paper(
-                    "twice", "Calls at night", "Short. A random forest runs on and on. A random forest it is."
-                )
-            ]
-        )
+        writer.add([Paper("twice", "Calls at night", LATER)])
     found = graded(searcher, "topic", "random forest")
     assert found["twice"] >= 0.5
     with searcher.library.writing("add") as writer:
