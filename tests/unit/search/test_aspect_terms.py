@@ -70,6 +70,14 @@ def test_a_plan_says_what_the_seed_names_in_each_aspect(searcher):
     assert searcher.plan(Query("birds")).search.terms == ()
 
 
+def test_a_text_that_holds_an_endless_word_can_be_a_seed(tmp_path, encoder, monkeypatch):
+    endless = "spectrograms" * 1000
+    monkeypatch.setattr(encoder, "_word", lambda word: TokenEncoder._word(encoder, word[:12]))
+    searcher = opened(tmp_path / "library", encoder, [*PAPERS, Paper("long", "Lists", f"We use {endless}.")])
+    assert any(p.text == endless for p in IndexSeeds(searcher.index).offers("long")["method"].phrases)
+    assert searcher.plan(Query(seeds=("long",), same=("method",))).search.terms == ("method: Lists",)
+
+
 def test_both_readings_share_the_weight_of_an_aspect(searcher):
     plan = searcher.plan(Query(seeds=("seed",), same=("method",)))
     assert {"terms@bm25", "terms@token", "sentences@token"} <= views(plan)
