@@ -24,7 +24,8 @@ German Chinese surveys review preprints thesis recent seminal open access code d
 list short long mention term “x” 'y' "z" about on for of in and or than , . : ; ( ) - – more less older 200
 words pages citations participants n > 2019 2015 since before after last five years by Ada Lovelace from
 NeurIPS Nature MDPI Stanford US the same different method results papers studies that which use using with
-tables cats graph learning kein nicht nur auf Deutsch sans thèses depuis sin tesis desde 不要 中文 综述 必须 2020年 的 以后
+tables cats graph learning kein nicht nur auf Deutsch sans thèses depuis sin tesis desde
+不要 中文 综述 必须 2020年 的 以后
 find me please well-written inclusion exclusion
 """.split()
 )
@@ -79,7 +80,9 @@ SUBJECTS = st.sampled_from(
     ["bee health", "graph learning for molecules", "the ideal gas law", "labour markets"]
 )
 DENIALS = st.sampled_from(
-    ["no {}", "but not {}", "nothing on {}", "excluding {}", "exclude {}", "not about {}", "without {}", "no {} please",
+    ["no {}", "but not {}", "nothing on {}", "excluding {}", "exclude {}", "not about {}",
+     "without {}",
+     "no {} please",
      "avoid {}", "except {}", "I don't want {}", "{} excluded"]
 )  # fmt: skip
 THINGS = st.sampled_from(

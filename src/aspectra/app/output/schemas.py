@@ -81,25 +81,11 @@ class Hit(_Part, frozen=True):
     probes: list[ProbeScore] = []
 
 
-class Applied(_Part, frozen=True):
-    """A condition or an aspect that was applied, and the words it was read from, or "" where it was given."""
-
-    request: str
-    words: str
-
-
-class NotApplied(_Part, frozen=True):
-    """Words of the query that ask something of papers and were not applied."""
-
-    words: str
-    why: str
-
-
 class Requests(_Part, frozen=True):
-    """What became of the words of the query."""
+    """What became of the words of a query: ``request`` and ``words``; ``words`` and ``why``; texts."""
 
-    applied: list[Applied]
-    not_applied: list[NotApplied]
+    applied: list[dict[str, str]]
+    not_applied: list[dict[str, str]]
     searched: list[str]
 
 

@@ -46,7 +46,7 @@ _SMALL = _numbers("numbers")
 _BIG = _numbers("big")
 _SMALL_RE = "|".join(sorted(map(re.escape, _SMALL), key=len, reverse=True))
 _NUMBER = (
-    rf"(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred"
+    rf"(?:(?:\d{{1,3}}(?:,\d{{3}}){{1,3}}+|\d{{1,7}}|(?:{_SMALL_RE})(?![^\W\u3400-\u9fff]))(?:[ -]?(?:hundred"
     rf"|hundert|thousand|tausend|k|百|千)(?![^\W\u3400-\u9fff]))?|hundert|tausend|thousand|hundreds?)"
 )
 _KINDS = {start: unit for unit, starts in table("bounds")["units"].items() for start in starts.split(" | ")}
@@ -278,8 +278,8 @@ def _one(match: re.Match[str], low: str) -> Bound:
         ("ye", 0, True),
     ):
         if got[name]:
-            shift -= match.group().endswith("前")  # 以前 leaves the year itself out
-            return _half(int(got[name]) + shift, upper=upper)
+            whole = int(got[name]) + shift - match.group().endswith("前")  # 以前 leaves the year itself out
+            return _half(whole, upper=upper)
     done = re.match(_DONE, low[match.start() : match.end()])
     needs = "" if done else "company"
     if got["yv"]:

@@ -94,7 +94,8 @@ _ISSUED = re.compile(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
 )
 _OURS = re.compile(
-    rf"(?P<names>(?:{_NAMES['affiliation']})(?:{_JOIN}(?:{_NAMES['affiliation']}))*)(?:\s+(?:papers?|authors?|researchers|work|affiliations?)\b|(?=\s+only\b))"
+    rf"(?P<names>(?:{_NAMES['affiliation']})(?:{_JOIN}(?:{_NAMES['affiliation']}))*)"
+    rf"(?:\s+(?:papers?|authors?|researchers|work|affiliations?)\b|(?=\s+only\b))"
 )
 _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
@@ -116,7 +117,10 @@ _PLACE = re.compile(
     rf"(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)\s{{1,20}}+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
 )
 _IN_RUN = re.compile(rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))")
-_FEW = r"(?!(?:the|an?|others?|people|women|men|any\w*|my|me|us|using|them|date|year|same|some\w*|industry|different|please|now|then)\b)[a-z][a-z'-]+"
+_FEW = (
+    r"(?!(?:the|an?|others?|people|women|men|any\w*|my|me|us|using|them|date|year|same|some\w*|industry|different"
+    r"|please|now|then)\b)[a-z][a-z'-]+"
+)
 _AUTHOR_LOW = re.compile(
     rf"(?:papers?|works?|articles?|publications?|anything|something|stuff|everything)\s+by\s+"
     rf"(?P<people>{_FEW}(?:\s+{_FEW}){{0,1}}?)(?=\s+(?:on|about|from|since|in|and|or|with)\b|\s*(?:$|[,.;:!?()]))"
