@@ -38,8 +38,7 @@ class Library:
     Args:
         store: the papers, for whoever needs more than the methods here.
         model: the language model for steps that need one, or None; may be changed between two searches.
-        lanes: calls to it under way at once; may be changed too, as may ``lists``, the user's lists of venues
-            and papers that conditions name.
+        lanes: calls to it under way at once; may be changed too, as may ``lists``, which conditions name.
 
     >>> len(library)  # in these examples: three papers, in folder / "papers.lib"
     3
@@ -47,8 +46,7 @@ class Library:
 
     def __init__(self, store: Store, *, model: ChatModel | None = None, lanes: int = 8) -> None:
         self.store = store
-        self.model, self.lanes = model, lanes
-        self.lists = UserLists()
+        self.model, self.lanes, self.lists = model, lanes, UserLists()
 
     @cached_property
     def searcher(self) -> Searcher:

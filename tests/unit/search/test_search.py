@@ -289,7 +289,7 @@ def test_metrics_agree_on_unit_vectors(searcher, metric):
 def test_outputs(searcher):
     ranking = searcher.search("owls <b>at</b> night", limit=5)
     document = json.loads(ranking.to_json())
-    assert set(document) == {"plan", "hits", "warnings", "seconds", "fit"}
+    assert set(document) == {"plan", "hits", "requests", "warnings", "seconds", "fit"}
     assert {"id", "title", "authors", "year", "venue", "score", "evidence"} <= set(document["hits"][0])
     assert {"quote", "field", "start", "end", "aspect"} == set(document["hits"][0]["evidence"][0])
     lines = [line.split() for line in ranking.to_trec("7").splitlines()]

@@ -1,8 +1,7 @@
 """The JSON documents of ``--json``, as types: ``aspectra schema NAME`` prints their JSON schemas.
 
 Each document names its schema in the field ``schema``, as in ``aspectra.search/1``. The number grows when a
-field is removed or changes its meaning; new fields may come without notice. A field with a default may be
-absent. A test converts the real output of every command strictly into these types.
+field is removed or changes its meaning; new fields may come without notice. One with a default may be absent.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from aspectra.views.build.terms import write_terms
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.graph import GRAPH_VIEW
+from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.prompted.building import collect_prompted

@@ -84,7 +84,6 @@ class Likeness:
         if aspect.terms:
             query = replace(query, text=aspect.terms, seeds=(), same_sentences=(), roles=())
         out = self.sentences(query, aspect, weight * shares.sentences)
-        about = replace(query, text=aspect.terms)
         for view, share, roles in (
             (ViewFacts.words_of(TERMS).name, shares.words, aspect.roles),
             (f"{TERMS}@{self.views.encoder}", shares.vectors, aspect.roles),
@@ -92,7 +91,7 @@ class Likeness:
         ):
             if share and view in self.views.names:
                 how: Matching = "single" if roles else ""
-                found = probe(about, view, weight * share)
+                found = probe(replace(query, text=aspect.terms), view, weight * share)
                 out.append(replace(found, aspect=aspect.name, roles=roles, matching=how))
         return out
 

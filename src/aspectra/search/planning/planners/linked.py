@@ -6,7 +6,7 @@ from aspectra.search.defaults import TEXT_WEIGHT
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import ViewNames, planner
 from aspectra.search.query import Query
-from aspectra.views.graph import GRAPH_VIEW
+from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.view import Probe
 
 __all__ = ["linked"]

@@ -1,8 +1,8 @@
-"""The view of the citations between papers, see :mod:`aspectra.views.graph`."""
+"""The view of the citations between papers, see :mod:`aspectra.views.index.citations`."""
 
 from __future__ import annotations
 
-from aspectra.views.graph import CitationView
+from aspectra.views.index.citations import CitationView
 from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.protocol import ViewFacts

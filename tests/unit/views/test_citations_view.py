@@ -11,7 +11,7 @@ from aspectra.papers.paper import Paper, Reference
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
-from aspectra.views.graph import GRAPH_VIEW
+from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 
