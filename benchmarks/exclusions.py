@@ -38,6 +38,8 @@ LOST = 0.005  # of papers without Y and without its words, at most, in each coll
 RESAMPLES = 2000
 FAR = 4.0  # deviations, of a rule that reads no words
 PLAIN = "the title or two sentences name it"
+EXCLUDED, AVOIDED = "shipped, searched: exclude", "shipped, searched: avoid"
+SEARCHED = {EXCLUDED: "exclude", AVOIDED: "avoid"}
 SHIPPED = "words and vectors, shipped"
 MEASURES = {
     "violations": "violations in the first ten, change %",
@@ -66,6 +68,10 @@ away and keeps 90 % of the mentions: of papers that name Y in one sentence, half
 med and a third elsewhere (below). The labels allow no sharp measurement either. Of 30 papers that name
 Y without the label, 16 are about it when read; of 30 that a grade excluded against the label, 22 are;
 and of 30 violations that stayed, 11 cannot be told from title and abstract.
+
+**Avoid does better than exclude.** As a preference (`avoid method=Y`) the same grades drop no paper at
+all and take away 67 %, 45 % and 39 % of the violations, with more of R@50: papers whose grade is below
+a half are moved down as well.
 
 **What decides.** A paper that names Y is graded by where and how often, and vectors add nothing there:
 they order such papers a little better and filter them worse (*vectors where it is named too*). For
@@ -213,7 +219,7 @@ class Outcome:
         return out
 
 
-def run(bench: Bench, rule: Rule | None, pairs: Sequence[Pair], *, searched: bool = False) -> Outcome:
+def run(bench: Bench, rule: Rule | None, pairs: Sequence[Pair], *, searched: str = "") -> Outcome:
     """Each query's ranking with and without what the rule finds."""
     out = Outcome()
     about: dict[str, Array] = {}
@@ -225,7 +231,8 @@ def run(bench: Bench, rule: Rule | None, pairs: Sequence[Pair], *, searched: boo
         plain = bench.ranked(pair.x)
         left = plain[~gone[plain]]
         if searched:
-            conditions = (Condition("method", pair.y, "exclude"),)
+            conditions = (Condition("method", pair.y, searched),)  # type: ignore[arg-type]
+
             query = Query(pair.x, conditions=conditions, limit=RECALLED, evidence=0, literal=True)
             left = bench.search(query)
         wide = wanted & bench.evidence(pair.y).names
@@ -406,8 +413,8 @@ def outcome_table(benches: Sequence[Bench], rules: dict[str, Rule], half: str) -
     rows: list[tuple[Any, ...]] = []
     for bench in benches:
         pairs = [pair for pair in bench.collection.queries if half in ("", pair.half)]
-        for name, rule in [*rules.items(), ("shipped, searched", rules[SHIPPED])]:
-            outcome = run(bench, rule, pairs, searched=name == "shipped, searched")
+        for name, rule in [*rules.items(), (EXCLUDED, rules[SHIPPED]), (AVOIDED, None)]:
+            outcome = run(bench, rule, pairs, searched=SEARCHED.get(name, ""))
             found = outcome.measures()
             spans = outcome.intervals() if name == SHIPPED else {}
             cells = [
