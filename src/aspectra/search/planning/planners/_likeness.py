@@ -19,6 +19,7 @@ from aspectra.views.view import Matching, Probe
 __all__ = ["Likeness"]
 
 _SHOWN = 5  # terms of an aspect that a plan shows
+_LONGEST_SHOWN = 100  # characters of one: what is longer is no word, but a text may hold it
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Likeness:
         """The terms that the seeds name in an aspect, strongest first."""
         phrases = [phrase for offer in self.offers[name] for phrase in offer.phrases]
         phrases.sort(key=lambda phrase: -phrase.weight)
-        return list({phrase.text.casefold(): phrase.text for phrase in phrases}.values())[:_SHOWN]
+        shown = {p.text.casefold(): p.text for p in phrases if len(p.text) <= _LONGEST_SHOWN}
+        return list(shown.values())[:_SHOWN]
 
     def shares(self, aspect: Aspect) -> Shares:
         """How much each reading of an aspect counts."""
