@@ -246,7 +246,11 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     """
     signs = [sign_of(piece) for piece in pieces]
     if long and question:
-        return [_long(piece, sign) for piece, sign in zip(pieces, signs, strict=True)]
+        whole = [_long(piece, sign) for piece, sign in zip(pieces, signs, strict=True)]
+        for number, read in enumerate(whole[1:], 1):  # "..., please"
+            if whole[number - 1].requests and all(m.cat == "polite" for m in read.piece.marks):
+                whole[number] = Read(read.piece, "chatter")
+        return whole
     aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
     if question and not aspects:
         pieces = [_without_aspects(piece) for piece in pieces]
@@ -305,6 +309,4 @@ def _long(piece: Piece, sign: Sign) -> Read:
         strong = sign.rules or all(v.attribute in FACTS for v in values)
         if strong and not combined(piece, values, sign):
             return Read(piece, "request", sign, tuple(values))
-    if all(m.cat == "polite" for m in piece.marks):
-        return Read(piece, "chatter")
     return Read(piece, "subject", subject=(piece.start, piece.end))

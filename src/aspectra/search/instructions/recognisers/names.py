@@ -42,7 +42,7 @@ _PERSON = rf"(?:{_PART}(?:\s+{_PART}){{0,4}}(?:\s+et\s+al\.?)?)"
 _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
 _JOIN = rf"(?:\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+[、和或与]\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
-_SPLIT = re.compile(_JOIN)
+_SPLIT = re.compile(rf"[,&、和或与]|(?<=\s){_ANDS}(?=\s)")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = re.compile(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
