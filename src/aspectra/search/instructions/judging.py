@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
+from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
     FACTS,
     WEB,
@@ -31,6 +32,7 @@ _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
 _UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
 _IF = "a condition on a condition"
+_UNSURE = "a word before it that is not known"
 _EVENT = "a time that is no year"
 
 
@@ -96,6 +98,9 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     if any(m.cat == "taste" for m in piece.marks) and not values:
         return Read(piece, "unread", why=TASTE)
     cued = any(m.cat in ("lead", "cue") for m in piece.marks) or piece.marks[0].low in _WORDS["place"]
+    opens = piece.marks[0].cat == "word" and piece.marks[0].low.isalpha() and not cued
+    if values and opens and values[0].start > piece.start and not is_english(text):
+        return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
         lost = (
@@ -241,7 +246,11 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     """
     signs = [sign_of(piece) for piece in pieces]
     if long and question:
-        return [_long(piece, sign) for piece, sign in zip(pieces, signs, strict=True)]
+        whole = [_long(piece, sign) for piece, sign in zip(pieces, signs, strict=True)]
+        for number, read in enumerate(whole[1:], 1):  # "..., please"
+            if whole[number - 1].requests and all(m.cat == "polite" for m in read.piece.marks):
+                whole[number] = Read(read.piece, "chatter")
+        return whole
     aspects = sum(m.cat == "aspect" for piece in pieces for m in piece.marks) > 1
     if question and not aspects:
         pieces = [_without_aspects(piece) for piece in pieces]
@@ -300,6 +309,4 @@ def _long(piece: Piece, sign: Sign) -> Read:
         strong = sign.rules or all(v.attribute in FACTS for v in values)
         if strong and not combined(piece, values, sign):
             return Read(piece, "request", sign, tuple(values))
-    if all(m.cat == "polite" for m in piece.marks):
-        return Read(piece, "chatter")
     return Read(piece, "subject", subject=(piece.start, piece.end))

@@ -15,7 +15,7 @@ from aspectra.search.instructions.recognisers.names import Name, read_name
 from aspectra.search.instructions.recognisers.spelling import corrected
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token, fold, tokenise
 
-__all__ = ["SIGNS", "marks_of"]
+__all__ = ["SIGNS", "is_english", "marks_of"]
 
 SIGNS = ("neg", "hard", "soft", "perm", "except")
 _GRAMMAR = frozenset(
@@ -46,9 +46,14 @@ def _languages(low: str) -> tuple[str, ...]:
         counts[name] += sum(
             word in _vocabulary((name,))[0].words and word not in _telling(name) for word in unknown
         )
-    most = max(_FOREIGN, key=lambda name: counts[name])
-    foreign = (most,) if counts[most] > max(0.5, _FOREIGN_SHARE * len(found)) else ()
+    least = max(0.5, _FOREIGN_SHARE * len(found), max(counts.values()) / 2)  # related languages share words
+    foreign = sorted((name for name in _FOREIGN if counts[name] > least), key=lambda name: -counts[name])
     return (*foreign, "en", *(("zh",) if _HAN.search(low) else ()))
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is read by the tables of English first."""
+    return _languages(fold(text))[0] == "en"
 
 
 @cache

@@ -112,6 +112,10 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
             replace(r, attribute=open_host[0].attribute) for r in free_requests(text, piece, (), Sign())
         ]
         words = []
+    hosts = reads[host].requests
+    limits = [r for r in hosts if r.relation != "prefer"]
+    if not across and not limits and not any(v.attribute == r.attribute for v in values for r in hosts):
+        return  # "open access, except surveys" denies surveys
     pairs = tuple((r.attribute, r.value) for r in values if r.attribute != "aspect")
     narrower = any(
         r.attribute == v and r.value == w

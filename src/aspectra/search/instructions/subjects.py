@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from aspectra.search.instructions.meaning import Request, Sign, requests_of
 from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
+from aspectra.search.instructions.recognisers.names import is_venue
 
 __all__ = ["Subject", "subject_of"]
 
@@ -193,7 +194,7 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
         of = mark.attribute == "venue" and not framed and mark.low.startswith("of ")
         return " " in mark.low and not of
     if mark.cat == "name":
-        named = mark.attribute in ("author", "venue")
+        named = mark.attribute == "author" or (mark.attribute == "venue" and all(map(is_venue, mark.values)))
         return named and (before.cat == "doc" or (framed and (mark.attribute == "venue" or " " in mark.low)))
     if mark.attribute == "artifacts" and mark.sure:
         return mark.low.startswith("with") or before.low in _WITH

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 
-__all__ = ["Name", "is_place", "read_name"]
+__all__ = ["Name", "is_place", "is_venue", "read_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ _PERSON = rf"(?:{_PART}(?:\s+{_PART}){{0,4}}(?:\s+et\s+al\.?)?)"
 _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
 _JOIN = rf"(?:\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+[、和或与]\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
-_SPLIT = re.compile(_JOIN)
+_SPLIT = re.compile(rf"[,&、和或与]|(?<=\s){_ANDS}(?=\s)")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = re.compile(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
@@ -102,6 +102,7 @@ _SITED = re.compile(
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
+_A_VENUE = re.compile(_COMMON)
 _A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
 _FROM_PLACE = re.compile(
     rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
@@ -157,6 +158,11 @@ def _place(match: re.Match[str]) -> Name | None:
 def is_place(words: str) -> bool:
     """Whether words name a country, a continent or the like: *US*, *Europe*."""
     return bool(_A_PLACE.fullmatch(words))
+
+
+def is_venue(words: str) -> bool:
+    """Whether words are the name of a venue in the lists: *Nature*, *ICML*."""
+    return bool(_A_VENUE.fullmatch(words))
 
 
 def read_name(text: str, at: int) -> tuple[int, Name] | None:
