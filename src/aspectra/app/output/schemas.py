@@ -397,7 +397,5 @@ def json_schema(name: str) -> dict[str, Any]:
         UsageError: there is none of that name.
     """
     check_choice(name, DOCUMENTS, "schema")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **msgspec.json.schema(DOCUMENTS[name]),
-    }
+    schema = msgspec.json.schema(DOCUMENTS[name])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
