@@ -372,13 +372,10 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "lens-list": LensList,
     "lens-status": LensStatus,
     "lens-estimate": _document_of(
-        "LensEstimate", "``lens estimate``: what the missing values will cost.", LensEstimate, lens=str
+        "LensEstimate", "``lens estimate``: what missing values cost.", LensEstimate, lens=str
     ),
     "lens-run": _document_of(
-        "LensRun",
-        "``lens run``: what was computed; ``stopped`` is an error's code or empty.",
-        RunReport,
-        stopped=str,
+        "LensRun", "``lens run``: what was computed; ``stopped``: an error's code.", RunReport, stopped=str
     ),
     "bench-list": BenchList,
     "bench-audit": BenchAudit,
