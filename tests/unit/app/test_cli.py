@@ -283,7 +283,7 @@ def test_the_json_document(run, library):
     code, out, err = run("search", "dense retrieval", "--json")
     assert (code, err) == (0, "")
     whole = json.loads(out)
-    assert list(whole) == ["schema", "plan", "hits", "warnings", "seconds"]
+    assert list(whole) == ["schema", "plan", "hits", "requests", "warnings", "seconds"]
     assert isinstance(whole["seconds"], float)
     hit = whole["hits"][0]
     assert hit["id"] == "retrieval"
