@@ -279,11 +279,23 @@ def test_index_settings_that_mean_nothing(run, library, flags):
     assert "Nothing changed" in run("index")[1]
 
 
+def test_a_search_shows_what_was_applied_what_was_not_and_what_was_searched_for(run, library):
+    asked = "dense retrieval, no surveys, well written"
+    for command in ("search", "plan"):
+        code, out, err = run(command, asked)
+        said = " ".join(out.split())
+        assert (code, "not applied" in err) == (0, False)  # once, beside the hits
+        assert "exclude kind=survey “no surveys”" in said
+        assert "“well written” (a judgement that no record or text states)" in said
+        assert "searched for" in said
+    assert "searched for" not in run("search", "dense retrieval")[1]
+
+
 def test_the_json_document(run, library):
     code, out, err = run("search", "dense retrieval", "--json")
     assert (code, err) == (0, "")
     whole = json.loads(out)
-    assert list(whole) == ["schema", "plan", "hits", "warnings", "seconds", "fit"]
+    assert list(whole) == ["schema", "plan", "hits", "requests", "warnings", "seconds", "fit"]
     assert isinstance(whole["seconds"], float)
     hit = whole["hits"][0]
     assert hit["id"] == "retrieval"
