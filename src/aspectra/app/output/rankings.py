@@ -54,10 +54,11 @@ def _score(value: float) -> str:
 def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain: bool) -> None:
     """The table of ``--format table``; ``explain`` adds what each view gave."""
     if not screen.quiet:
-        screen.line(plan_in_words(ranking.plan), style="dim")
+        lists = ranking.requests.rows  # which name the conditions
+        screen.line(plan_in_words(ranking.plan, conditions=not lists), style="dim")
         for terms in ranking.plan.search.terms:
             screen.line(safe(terms, one_line=True), style="dim", indent=2)
-        screen.pairs((name, _short(text, _LONGEST_LIST)) for name, text in ranking.requests.rows)
+        screen.pairs((name, _short(text, _LONGEST_LIST)) for name, text in lists)
         screen.line()
     places = len(str(len(ranking)))
     for hit in ranking:
@@ -173,8 +174,8 @@ def write_ranking(
         screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({style}).")
 
 
-def plan_in_words(plan: Plan) -> str:
-    """What a plan searches for, in one line: words or seeds, the conditions as read, the steps."""
+def plan_in_words(plan: Plan, *, conditions: bool) -> str:
+    """What a plan searches for, in one line: words or seeds, on demand its conditions, the steps."""
     from aspectra.search.planning.aspects import aspects_asked
 
     texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.search.probes if p.text.strip()))
@@ -186,6 +187,7 @@ def plan_in_words(plan: Plan) -> str:
     for sign, word in ((1, "same"), (-1, "different")):
         if named := aspects_asked(plan.search.probes, sign):
             parts.append(f"{word} " + ", ".join(named))
-    parts += [f"[{condition.label}]" for condition in plan.conditions]
+    if conditions:
+        parts += [f"[{condition.label}]" for condition in plan.conditions]
     steps = " | ".join(step if isinstance(step, str) else step.planner for step in plan.steps)
     return safe(" · ".join([*parts, steps]), one_line=True)
