@@ -53,12 +53,12 @@ def beta_regularised(x: float, a: float, b: float) -> float:
 def student_sf(t: float, df: float) -> float:
     """P(T > t) under Student's distribution.
 
-    >>> student_sf(0.0, 5), round(student_sf(2.0, 10), 9)
-    (0.5, 0.036694017)
+    >>> student_sf(0.0, 5), round(student_sf(2.0, 10), 9), f"{student_sf(9.9, 148):.3e}"
+    (0.5, 0.036694017, '2.396e-18')
     """
     if math.isinf(t):
         return 0.0 if t > 0 else 1.0
-    if t * t < df:  # the tail is large: 1 minus the middle loses nothing, and a small t is not rounded away
+    if t * t < 1.0:  # the tail is large: 1 minus the middle loses nothing, and a small t is not rounded away
         tail = 0.5 - 0.5 * beta_regularised(t * t / (df + t * t), 0.5, df / 2.0)
     else:
         tail = 0.5 * beta_regularised(df / (df + t * t), df / 2.0, 0.5)
