@@ -236,7 +236,8 @@ class LibraryMachine(RuleBasedStateMachine):
             literal=True,
         )
         scores = bm25_scores(words, self.seen)
-        expected = {i for i in scores if i in self.held and limit.passes(self.seen[i])}
+        applied = limit.applied(self.seen.values())
+        expected = {i for i in scores if i in self.held and applied.passes(self.seen[i])}
         assert set(ranking.ids) == expected
         order = [(hit.score, hit.id) for hit in ranking]
         assert order == sorted(order, reverse=True)

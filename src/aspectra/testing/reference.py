@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from aspectra.papers.paper import Paper
@@ -20,11 +20,19 @@ class Limit:
     Attributes:
         since, until: bounds of the year, both included; papers without a year do not pass one.
         venue: the only venue, or "".
+
+    A bound of which no paper states anything is not applied: see :meth:`applied`.
     """
 
     since: int | None = None
     until: int | None = None
     venue: str = ""
+
+    def applied(self, papers: Iterable[Paper]) -> Limit:
+        """The limit without what none of the papers states: no year, or no venue."""
+        known = list(papers)
+        dated, placed = any(p.year is not None for p in known), any(p.venue for p in known)
+        return Limit(*((self.since, self.until) if dated else (None, None)), self.venue if placed else "")
 
     def passes(self, paper: Paper) -> bool:
         """Whether a search with this limit may show a paper."""
