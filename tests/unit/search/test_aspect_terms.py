@@ -105,6 +105,20 @@ def test_the_aspect_decides_which_paper_is_nearest(searcher):
         assert searcher.similar("seed", same=["background"], recipe=step).ids[0] == "same-topic"
 
 
+def test_the_sentence_that_names_the_terms_is_quoted(searcher):
+    hit = searcher.similar("seed", same=["method: spectrograms"])[0]
+    (quote,) = [one for one in hit.evidence if one.aspect == "method"]
+    assert "spectrograms" in quote.quote
+    assert (quote.seed, quote.seed_quote) == ("", "")  # the person named them
+    hit = searcher.similar("seed", same=["method"], recipe="guided(reading=terms)")[0]
+    (quote,) = [one for one in hit.evidence if one.aspect == "method"]
+    assert (hit.id, quote.seed) == ("same-method", "seed")
+    assert "network" in quote.quote and "network" in quote.seed_quote
+    # None of the seed's terms is in this one: its likest sentence is quoted.
+    other = next(h for h in searcher.similar("seed", same=["method"]) if h.id == "same-topic")
+    assert all("network" not in one.quote for one in other.evidence)
+
+
 def test_an_aspect_compared_by_terms_alone_is_quoted_by_its_sentences(searcher, monkeypatch):
     monkeypatch.setattr(_likeness, "aspect_shares", lambda sure: Shares(words=0.3, vectors=0.5))
     ranking = searcher.similar("seed", same=["method"])

@@ -1,4 +1,8 @@
-"""Evidence for aspects: the hit's sentence that answers best, beside the seed's sentence that it answers."""
+"""Evidence for aspects: the hit's sentence that answers best, beside the seed's sentence that it answers.
+
+Where a hit names enough of the aspect's terms, the sentence that names most of them; else the one that says
+the like.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Sequence
 
 from aspectra.base.values import replace
 from aspectra.papers.paper import Paper, field_text
+from aspectra.search.evidence.term_quotes import TermQuoter
 from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import ASPECT_ROLES, aspect_probes
 from aspectra.search.ranking import Evidence
@@ -37,6 +42,7 @@ def aspect_quotes(
         if probe.aspect in ASPECT_ROLES and sentences in index.manifest["views"]:
             roles = ASPECT_ROLES[probe.aspect]
             asked.setdefault(probe.aspect, replace(probe, view=sentences, roles=roles, matching="single"))
+    named = {probe.aspect: TermQuoter(index, probe) for probe in wanted if TermQuoter.fits(probe)}
     out: list[list[Evidence]] = [[] for _ in papers]
     for one in index.look_up(list(asked.values())):
         probe, view = one.probe, index.view(one.probe.view)
@@ -47,6 +53,9 @@ def aspect_quotes(
         for number, (question, answer) in enumerate(zip(questions, answers, strict=True)):
             paper = papers[number]
             if answer < 0 or not index.unchanged(paper):
+                continue
+            if probe.aspect in named and (quote := named[probe.aspect].quote(paper)) is not None:
+                out[number].append(quote)
                 continue
             unit = view.units.unit(paper.id, int(answer))
             seed, said = quotes[question] if question >= 0 else ("", "")

@@ -26,6 +26,7 @@ from aspectra.views.view import Floats, Probe
 __all__ = ["TermView", "aspect_columns", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
 
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
+_LIKELY = 0.3  # from here on a word is a term to people
 _ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of a sentence -> its aspect
 
 
@@ -204,13 +205,36 @@ class TermView(LexicalView):
                 documents.append(((tuple(words), counts[:, columns].sum(axis=1).astype(np.float32)),))
         return Asked(probe, words=tuple(self._tokeniser.words(probe.text)), documents=tuple(documents))
 
-    def _documents(self, asked: Asked) -> Floats:
+    def _strengths(self, asked: Asked) -> dict[int, float]:
+        """Number of a word -> its count in what is asked, the mean over seeds."""
         strengths = {number: float(count) for number, count in Counter(self._known(asked.words)).items()}
         for ((words, counts),) in asked.documents:
             for word, count in zip(words, counts.tolist(), strict=True):
                 if count >= _LEAST and word in self._vocabulary:
                     number = self._vocabulary[word]
                     strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
+        return strengths
+
+    def shares(self, asked: Asked, texts: Sequence[str], within: str | None = None) -> NDArray[np.float64]:
+        """(texts,) how much of the likely terms that are asked each text has, 0 to 1: count times rarity.
+
+        Args:
+            asked: from :meth:`look_up`.
+            texts: sentences.
+            within: only terms that this text has count; None for all.
+        """
+        strengths = {number: count for number, count in self._strengths(asked).items() if count >= _LIKELY}
+        if within is not None:
+            here = {*self._known(self._tokeniser.words(within))}
+            strengths = {number: count for number, count in strengths.items() if number in here}
+        rarity = self.rarity(strengths)
+        worth = {number: count * rarity[number] for number, count in strengths.items()}
+        total = sum(worth.values()) or 1.0
+        held = ({*self._known(self._tokeniser.words(text))} & worth.keys() for text in texts)
+        return np.array([sum(worth[number] for number in one) / total for one in held])
+
+    def _documents(self, asked: Asked) -> Floats:
+        strengths = self._strengths(asked)
         columns = aspect_columns(asked.probe.roles)
         terms = [column * len(self._vocabulary) + number for column in columns for number in strengths]
         return self._weights.scores(terms, [*strengths.values()] * len(columns))
