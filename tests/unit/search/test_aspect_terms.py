@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from test_aspects import PAPERS, SEED
+from test_aspects import PAPERS, SEED, _paper
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
@@ -105,18 +105,28 @@ def test_the_aspect_decides_which_paper_is_nearest(searcher):
         assert searcher.similar("seed", same=["background"], recipe=step).ids[0] == "same-topic"
 
 
-def test_the_sentence_that_names_the_terms_is_quoted(searcher):
-    hit = searcher.similar("seed", same=["method: spectrograms"])[0]
-    (quote,) = [one for one in hit.evidence if one.aspect == "method"]
-    assert "spectrograms" in quote.quote
-    assert (quote.seed, quote.seed_quote) == ("", "")  # the person named them
-    hit = searcher.similar("seed", same=["method"], recipe="guided(reading=terms)")[0]
-    (quote,) = [one for one in hit.evidence if one.aspect == "method"]
-    assert (hit.id, quote.seed) == ("same-method", "seed")
-    assert "network" in quote.quote and "network" in quote.seed_quote
-    # None of the seed's terms is in this one: its likest sentence is quoted.
-    other = next(h for h in searcher.similar("seed", same=["method"]) if h.id == "same-topic")
-    assert all("network" not in one.quote for one in other.evidence)
+def test_the_sentence_that_names_the_terms_is_quoted(tmp_path, encoder):
+    elsewhere = _paper(
+        "elsewhere",
+        "Frogs",
+        ("background", "Frogs croak in spring."),
+        ("method", "Volunteers walk along the shore."),
+        ("result", "A convolutional network on spectrograms hears more."),
+    )
+    searcher = opened(tmp_path / "library", encoder, [*PAPERS, elsewhere])
+
+    def quoted(paper_id, same):
+        hit = next(hit for hit in searcher.similar("seed", same=[same]) if hit.id == paper_id)
+        return next(one for one in hit.evidence if one.aspect == "method")
+
+    quote = quoted("elsewhere", "method")
+    assert quote.quote == "A convolutional network on spectrograms hears more."
+    assert quote.seed == "seed"
+    assert "convolutional network" in quote.seed_quote
+    named = quoted("elsewhere", "method: spectrograms")
+    assert (named.quote, named.seed, named.seed_quote) == (quote.quote, "", "")
+    # This one has none of the seed's terms: its sentence of that role is quoted.
+    assert quoted("same-topic", "method").quote == "Volunteers walk along the shore and write lists."
 
 
 def test_an_aspect_compared_by_terms_alone_is_quoted_by_its_sentences(searcher, monkeypatch):
