@@ -106,7 +106,7 @@ def test_every_field_is_accounted_for():
     }
     assert {f.name for f in fields(Topic)} == {
         *("id", "text", "seed", "aspect", "instructions"),
-        *("group", "labels"),
+        *("group", "labels", "typed"),
     }
     assert {f.name for f in fields(Benchmark)} == {
         *("name", "topics", "qrels", "revision", "pools", "excluded"),

@@ -104,7 +104,7 @@ RECIPES = [
     Recipe("own", (OWN, "top(12)", "bm25")),
     Recipe("read", ("hybrid", "citations(seeds=4)"), "read"),
 ]
-STARTS_FROM_A_PAPER = ("prism", "directional")
+STARTS_FROM_A_PAPER = ("prism", "directional", "linked")
 
 
 def test_every_planner_and_every_stage_is_in_the_list():

@@ -23,7 +23,7 @@ def indexed(home, run):
         (["search", "owls", "--same", "metod"], "did you mean method?"),
         (["search", "owls", "--different", "reslut"], "did you mean result?"),
         (["search", "owls", "-c", "avoid kind=review"], "did you mean survey?"),
-        (["search", "owls", "-c", "require kind=datset"], "did you mean dataset?"),
+        (["search", "owls", "-c", "require kind=datset"], "did you mean dataset"),
         (["search", "owls", "-c", "avoid langage=de"], "did you mean language"),
         (["search", "owls", "-c", "forbid kind=survey"], "known: require, exclude, prefer, avoid"),
         (["search", "owls", "-c", "avoids kind=survey"], "did you mean avoid?"),

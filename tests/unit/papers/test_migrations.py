@@ -72,7 +72,7 @@ def test_an_upgraded_library_is_as_a_new_one(old, tmp_path):
 def test_nothing_is_computed_again_and_the_answers_are_the_same(old):
     load = Encoders()
     report = build_index(old, load=load)
-    assert (report.encoded, report.encoded_full, report.read, report.lensed) == (0, 0, 0, 0)
+    assert (report.encoded, report.encoded_full, report.read) == (0, 0, 0)  # lenses have newer versions
     assert load.encoded == []
     lenses = [definition(old, name) for name in ("bird", "whole")]
     assert [(tally(old, lens).values, tally(old, lens).missing) for lens in lenses] == [(4, 0), (4, 0)]

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from aspectra.base.errors import ViewMismatch
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses._cues import cue
@@ -172,8 +171,8 @@ def test_an_index_of_an_older_lens_is_told():
     index = SimpleNamespace(lens=lambda _: values, lens_names=("kind",))
     attribute = ATTRIBUTES.get("kind")
     assert attribute.grades("survey", index, np.arange(1)) == 1
-    with pytest.raises(ViewMismatch, match="rct"):
-        attribute.grades("rct", index, np.arange(1))
+    assert np.isnan(attribute.grades("rct", index, np.arange(1))).all()
+    assert "without rct of the lens kind: aspectra index" in attribute.missing("rct", index)
 
 
 def test_conditions_say_what_the_record_stated_or_quote_the_text():

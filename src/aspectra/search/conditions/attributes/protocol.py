@@ -80,7 +80,7 @@ class Attribute(Protocol):
         Args:
             value: as it was written.
             seeds: ids of the query's seed papers.
-            index: the generation.
+            index: that is searched.
             lists: of the user.
         """
         return value

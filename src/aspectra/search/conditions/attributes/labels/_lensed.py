@@ -13,7 +13,10 @@ from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
+
 __all__ = ["LensAttribute", "lacks", "lens_column"]
+
+_PHRASES = re.compile(r"^([\w -]++)(?::[^=\n]*+)?+=((?:.|\n\s)*)", re.MULTILINE)
 
 
 def lens_column(index: Index, lens: str, label: str, papers: Positions) -> Floats:
@@ -47,12 +50,17 @@ class LensAttribute(Attribute):
             raise unknown_name(f"{value!r} is no {self.name}", value, self.values, self._synonyms(value))
 
     def _synonyms(self, word: str) -> dict[str, str]:
-        """The word with the first value that its English words mean: ``review`` is said for ``survey``."""
+        """The word with the first value that its English words mean: ``review`` is said for ``survey``.
+
+        A value for which the whole word is said goes before one with a longer phrase.
+        """
         said = word.strip().casefold()
-        for value, phrases in re.findall(r"^([\w ]+):[^=\n]*=((?:.|\n\s)*)", self.words("en"), re.MULTILINE):
-            if said and re.search(rf"\b{re.escape(said)}\b", phrases):
-                return {said: value}
-        return {}
+        held: dict[bool, str] = {}
+        for value, phrases in _PHRASES.findall(self.words("en") if said else ""):
+            alone = said in (re.sub(r"\([^)]*\)", "", phrase).strip() for phrase in phrases.split("|"))
+            if alone or re.search(rf"\b{re.escape(said)}\b", phrases):
+                held.setdefault(alone, value.strip())
+        return {said: held[max(held)]} if held else {}
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 0 to 1, NaN for a paper without text, and for all where the index has no such label."""
