@@ -43,6 +43,7 @@ _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
 _JOIN = rf"(?:\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+[、和或与]\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
 _SPLIT = re.compile(rf"[,&、和或与]|(?<=\s){_ANDS}(?=\s)")
+_ET_AL = re.compile(r"\s+et\s+al\.?")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = re.compile(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
@@ -136,7 +137,7 @@ _ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
 
 
 def _several(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in _SPLIT.split(names) if name.strip())
+    return tuple(name.strip() for name in _SPLIT.split(_ET_AL.sub("", names)) if name.strip())
 
 
 def _place(match: re.Match[str]) -> Name | None:
