@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from aspectra.search.instructions.guarding import guarded
 from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english
@@ -71,6 +72,8 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
             or company
             or (all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low)
         )
+        if alone and values and all(r.attribute in WEB for r in values) and len(marks) > _SHORT:
+            return Read(piece, "subject", subject=(piece.start, piece.end))
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
         if (
@@ -265,14 +268,21 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if follows == "colon" and (header := is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
             reads.append(Read(piece, "chatter"))
-        elif heading and not sign.rules:
+        elif heading and (not sign.rules or (heading == "exclude" and _prefixed(sign))):
             under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
+            under = replace(under, rules=(*under.rules, *sign.rules))
             reads.append(signed(text, piece, under, others=True, question=question))
         else:
             company = bool(compared) or follows == "colon" or aspects
             context = _Context(question, many > holders[number], len(pieces) == 1, company)
             reads.append(_judged(text, piece, sign, reads, context))
-    return settled(text, reads, question=question)
+    reads = settled(text, reads, question=question)
+    return guarded(text, reads) if question else reads
+
+
+def _prefixed(sign: Sign) -> bool:
+    """Whether the one denial is a prefix: *non-English*."""
+    return len(sign.rules) == 1 and "prefix" in sign.rules[0].flags
 
 
 def _without_aspects(piece: Piece) -> Piece:

@@ -49,6 +49,8 @@ def _is_head(mark: Mark) -> bool:
         return True
     if mark.cat == "bound":
         return mark.attribute == "length"
+    if mark.attribute == "cites":
+        return True
     if mark.cat == "name":
         words = mark.low.split()
         owned = mark.attribute == "author" and bool({words[0], words[-1]} & _WORDS["docs"])
@@ -116,7 +118,9 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
                 head = at
         elif mark.cat == "doc":
             head = at
-        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard"):
+        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard", "demand") and not (
+            mark.low.isdigit() and asked
+        ):
             break
         at += 1
     if at < len(marks) and pending:
@@ -137,6 +141,10 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
 def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
     """Whether *of* or *in* leads from a word for documents to the subject."""
     before = marks[at - 1]
+    if marks[at].cat == "cue" and marks[at].sub == "topic":
+        return head >= 0 and before.low in _WORDS["and"] | _THAT
+    if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
+        return True
     if marks[at].low in _OF:
         kind = before.sure and ("of" in before.flags or (before.carries and _is_head(before)))
         return kind or _plain_of(marks, at)
@@ -176,6 +184,8 @@ def _in_time(mark: Mark, framed: bool) -> bool:
     """Whether years at the end of a subject limit papers: *X since 2018*, not *the economy before 1933*."""
     if mark.attribute != "year":
         return bool(mark.opposite) or framed
+    if mark.low.startswith(("in the", "from the", "during the")) and mark.low.endswith("s"):
+        return int(mark.values[0][:4]) >= _LATELY
     years = [int(year) for year in re.findall(r"\d{4}", mark.values[0])]
     point = ".." not in mark.values[0] and mark.low.startswith(_POINTS)
     lately = max(years) >= (_NOW_ISH if point else _LATELY)

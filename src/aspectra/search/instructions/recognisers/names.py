@@ -109,7 +109,7 @@ _FROM_PLACE = re.compile(
     rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
 )
 _CITES = re.compile(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?"
 )
 # What a name may end in; the plain ones are no part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]
@@ -131,7 +131,7 @@ _FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]
 _QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
 _PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
 _NO_NAME = re.compile(_PATTERNS["no_name"])
-_NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|\w+ing$")
+_NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|(?:[a-z]\w*|\w+(?=ing\s))ing")
 _OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
 _ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
 

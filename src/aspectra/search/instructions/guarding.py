@@ -1,0 +1,104 @@
+"""What is never searched for, and what always is: the last look at the pieces of a question.
+
+A piece behind the first that holds words of a request and was not read as one is listed as not applied. Lists
+of plain things (*mice, rats and humans*) and the second halves of titles are searched whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aspectra.search.instructions.meaning import FACTS, Sign, requests_of, sign_of
+from aspectra.search.instructions.recognisers.lexicon import word_sets
+from aspectra.search.instructions.settling import Read
+
+__all__ = ["guarded"]
+
+_WORDS = word_sets("guarding")
+_NEAR = 2  # marks at the beginning of a piece among which a sign opens it
+_UNSURE = "it is not sure how it is meant"
+# Attributes whose words are as often words of a subject in the middle of a text.
+_LOOSE = frozenset("language population audience aspect keyword known reports method topic source format".split())
+
+
+def _plain(read: Read) -> bool:
+    """Whether a piece has no sign and no fact of the record, so that it may be an item of a plain list."""
+    hard = any(r.attribute in FACTS or r.hard for r in read.requests)
+    says = any(m.cat in ("perm", "fix", "polite", "open", "wish", "taste", "demand") for m in read.piece.marks)
+    return not read.sign.rules and not hard and not says and read.role in ("request", "subject", "chatter")
+
+
+def _whole(read: Read) -> Read:
+    return replace(
+        read, role="subject", requests=(), subject=(read.piece.start, read.piece.end), lost=(), why=""
+    )
+
+
+def _lists(reads: list[Read]) -> None:
+    """Search a list of plain things whole: *children, adolescents, and adults with ADHD*."""
+    last = 0
+    while last + 1 < len(reads) and reads[last + 1].piece.joint == "comma" and _plain(reads[last + 1]):
+        last += 1
+    if not last or not _plain(reads[0]):
+        return
+    tail = reads[last]
+    if tail.piece.marks[0].low not in _WORDS["and"] or tail.role == "request":
+        return
+    for n in range(last + 1):
+        if n or not reads[0].subject or not reads[0].requests:
+            reads[n] = _whole(reads[n])
+
+
+def _titles(text: str, reads: list[Read]) -> None:
+    """Search the second half of a title whole: *Placing by touch: An empirical study of fingers*."""
+    if len(reads) < 2 or reads[1].piece.joint != "colon" or reads[0].role != "subject" or reads[0].requests:
+        return
+    second = reads[1]
+    named = any(m.cat == "name" for m in second.piece.marks)
+    if text[second.piece.start].isupper() and second.piece.free and not second.sign.rules and not named:
+        for n in range(1, len(reads)):
+            if reads[n].piece.sentence > second.piece.sentence or not _plain(reads[n]):
+                break
+            reads[n] = _whole(reads[n])
+
+
+def _doubtful(read: Read) -> bool:
+    """Whether a piece that would be searched for holds words of a request."""
+    marks = read.piece.marks
+    if marks[0].low in _WORDS["asks"] or read.piece.joint == "bracket":
+        return False
+    sign = sign_of(read.piece)
+    opens = [m for m in marks[:_NEAR] if m.cat in ("neg", "hard", "soft", "except") and m.low not in _WORDS["verbs"]]
+    if opens and sign.place == "lead":
+        return True
+    return any(
+        r.attribute not in _LOOSE and (r.attribute != "year" or r.opposite or ".." in r.value)
+        for r in requests_of(read.piece, Sign(), company=False)
+    )
+
+
+def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
+    """The pieces of a question: plain lists and titles whole, doubtful pieces listed as not applied."""
+    out = list(reads)
+    if not out:
+        return out
+    before = [r.subject for r in out]
+    _lists(out)
+    _titles(text, out)
+    for n, read in enumerate(out):
+        kept = read.subject != before[n]
+        if n and read.role == "subject" and not read.requests and not kept and _doubtful(read):
+            listed = out[n - 1].role == "subject" and read.piece.joint == "comma" and _enumerated(out, n)
+            if not listed and any(r.role == "subject" for r in out[:n]):
+                out[n] = replace(read, role="unread", subject=None, why=_UNSURE)
+    return out
+
+
+def _enumerated(reads: Sequence[Read], at: int) -> bool:
+    """Whether a piece is an item inside a list of plain things that are all searched for."""
+    later = next((r for r in reads[at + 1 :] if r.piece.joint != "comma"), None)
+    items = [r for r in reads[at:] if later is None or r.piece.start < later.piece.start]
+    return all(r.role == "subject" and not r.requests for r in items) and any(
+        items[-1].piece.marks[0].low in _WORDS["and"] for _ in (0,)
+    )
