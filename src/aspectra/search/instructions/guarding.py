@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aspectra.search.instructions.meaning import FACTS, Sign, requests_of, sign_of
+from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of, sign_of
+from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.settling import Read
 
-__all__ = ["guarded"]
+__all__ = ["field_of", "guarded", "in_field"]
 
 _WORDS = word_sets("guarding")
 _NEAR = 2  # marks at the beginning of a piece among which a sign opens it
@@ -76,6 +77,27 @@ def _doubtful(read: Read) -> bool:
         r.attribute not in _LOOSE and (r.attribute != "year" or r.opposite or ".." in r.value)
         for r in requests_of(read.piece, Sign(), company=False)
     )
+
+
+def field_of(piece: Piece, follows: str) -> str:
+    """The field of a protocol that a piece before a colon names: *Population:*, *Outcomes:*; else ""."""
+    words = " ".join(m.low for m in piece.marks)
+    return words if follows == "colon" and words in _WORDS["fields"] else ""
+
+
+def in_field(text: str, piece: Piece, field: str, *, question: bool) -> Read:
+    """A piece without a sign under a field: a value, or words that are searched for or preferred."""
+    typed = field in _WORDS["typed"]
+    values = requests_of(piece, Sign(), company=True) if typed else []
+    if values:
+        return Read(piece, "request", Sign(), tuple(values))
+    start, end = piece.start, piece.end
+    if typed:
+        return Read(piece, "chatter" if not piece.free else "unread", why="not recognised")
+    if question:
+        return Read(piece, "subject", subject=(start, end))
+    attribute = "population" if field in _WORDS["people"] else "reports" if field in _WORDS["outcome"] else "topic"
+    return Read(piece, "request", Sign(), (Request(attribute, text[start:end], "prefer", start, end),))
 
 
 def guarded(text: str, reads: Sequence[Read]) -> list[Read]:

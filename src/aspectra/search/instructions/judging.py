@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aspectra.search.instructions.guarding import guarded
+from aspectra.search.instructions.guarding import field_of, guarded, in_field
 from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english
@@ -96,6 +96,9 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     if len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]:
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
+    loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
+    if loose and any(m.free for m in piece.marks[: loose[0]]):
+        return Read(piece, "unread", why=_UNSURE)  # "papers that criticise this approach"
     free = phrases(piece, values)
     content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
     if any(m.cat == "taste" for m in piece.marks) and not values:
@@ -259,12 +262,22 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         pieces = [_without_aspects(piece) for piece in pieces]
     reads: list[Read] = []
     holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
+    joints = [piece.joint for piece in pieces[1:]]
+    named = sum(bool(field_of(p, j)) for p, j in zip(pieces, joints, strict=False))
+    fields, field = named > question, ""
     heading, heading_at, many = "", -1, sum(holders)
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
         compared = number and follows and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
         if piece.sentence > heading_at + ("\n" in text):
             heading = ""
+        if fields and field_of(piece, follows):
+            field = field_of(piece, follows)
+            reads.append(Read(piece, "chatter"))
+            continue
+        if field and not heading and not sign.rules:
+            reads.append(in_field(text, piece, field, question=question))
+            continue
         if follows == "colon" and (header := is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
             reads.append(Read(piece, "chatter"))

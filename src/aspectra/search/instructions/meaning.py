@@ -269,6 +269,8 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
                 out.append((start, last + 1))
             start = -1
         elif part:
+            if start < 0 and at and piece.marks[at - 1].low in _WORDS["things"]:
+                start = at - 1  # "language models"
             start, last = (at, at) if start < 0 else (start, at)
     if start >= 0:
         out.append((start, last + 1))

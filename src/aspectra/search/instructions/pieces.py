@@ -109,8 +109,12 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "than"
     if mark.low in _AND and not last and not mark.tied:
         after = marks[at + 1]
+        if after.low in _WORDS["keep"] and at + 2 < len(marks) and marks[at + 2].cat == "hard":
+            return "and"
         if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
             return "and"
+        if after.low in _WORDS["adverbs"] and after.cat == "hard" and marks[0].cat == "neg":
+            return "list"
         if (
             (is_rule(after) and after.low not in _AND)
             or after.cat in ("demand", "open", "taste")
