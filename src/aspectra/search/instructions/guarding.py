@@ -6,9 +6,11 @@ of plain things (*mice, rats and humans*) and the second halves of titles are se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of, sign_of
 from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import word_sets
@@ -17,6 +19,8 @@ from aspectra.search.instructions.settling import Read
 __all__ = ["field_of", "guarded", "in_field"]
 
 _WORDS = word_sets("guarding")
+_FEW = 3  # words of a title or a name at least
+_MOSTLY = 0.75  # of the words of a title begin with a capital
 _NEAR = 2  # marks at the beginning of a piece among which a sign opens it
 _UNSURE = "it is not sure how it is meant"
 # Attributes whose words are as often words of a subject in the middle of a text.
@@ -64,6 +68,31 @@ def _titles(text: str, reads: list[Read]) -> None:
             reads[n] = _whole(reads[n])
 
 
+def _is_title(text: str, reads: Sequence[Read]) -> bool:
+    """Whether a text is capitalised as titles are, and no piece behind a comma or a stop is a request."""
+    words = [w for w in re.findall(r"[^\W\d_]{4,}", text) if w not in _WORDS["small"]]
+    capital = sum(w[0].isupper() and not w.isupper() for w in words)
+    if len(words) < _FEW or capital < _MOSTLY * len(words) or not is_english(text):
+        return False
+    if any(m.cat == "bound" and m.opposite for r in reads for m in r.piece.marks):
+        return False
+    return not any(r.requests and r.piece.joint in ("comma", "semicolon", "stop") for r in reads[1:])
+
+
+def _is_name(reads: Sequence[Read]) -> bool:
+    """Whether a text is one denial that is a name: *no free lunch theorems*, *except clauses in SQL*."""
+    first = reads[0]
+    if any(r.subject for r in reads) or not first.sign.rules or first.sign.place != "lead" or not first.piece.free:
+        return False
+    marks = first.piece.marks
+    if any(m.cat in ("doc", "open", "polite", "lead", "wish", "fix") for r in reads for m in r.piece.marks):
+        return False
+    if marks[0].cat == "except" or first.role == "exception":
+        return True
+    content = sum(m.free or m.carries for m in marks)
+    return len(reads) == 1 and marks[0].low in _WORDS["no"] and content >= _FEW
+
+
 def _doubtful(read: Read) -> bool:
     """Whether a piece that would be searched for holds words of a request."""
     marks = read.piece.marks
@@ -108,6 +137,8 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
     before = [r.subject for r in out]
     _lists(out)
     _titles(text, out)
+    if _is_title(text, out) or _is_name(out):
+        out = [_whole(r) if n or r.sign.rules else r for n, r in enumerate(out)]
     for n, read in enumerate(out):
         kept = read.subject != before[n]
         if n and read.role == "subject" and not read.requests and not kept and _doubtful(read):

@@ -84,7 +84,10 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
             return Read(piece, "chatter")
         return Read(piece, "subject", subject=(piece.start, piece.end))
     found = subject_of(piece)
-    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
+    front = [m for m in piece.marks if m.end <= found.start]
+    lost = [(m.start, m.end, TASTE) for m in front if m.cat == "taste"]
+    lost += [(m.start, m.end, _DEMAND) for m in front if m.cat == "demand"]
+    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end), lost=tuple(lost))
 
 
 def _unsigned_instruction(text: str, piece: Piece) -> Read:
@@ -192,6 +195,14 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     number, question = len(before), context.question
     if piece.joint == "than":
         return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+    have = piece.marks[0].attribute == "known" and len(piece.marks) > 1 and piece.marks[1].cat == "neg"
+    if have and not any(m.cat == "doc" or m.carries for m in piece.marks[1:]):
+        return Read(piece, "chatter")  # "I have no login"
+    if piece.marks[0].cat == "polite" and piece.marks[0].low.startswith(("i am", "i'm", "we are", "we're")) and not sign.rules:
+        if not question or context.others:
+            return Read(piece, "chatter")
+    if piece.joint == "list" and number and before[-1].sign.negative:  # "exclude A and purely B"
+        return signed(text, piece, before[-1].sign, others=context.others, question=question)
     first = piece.marks[0].low
     if (first in _WORDS["if"] and piece.carries) or (
         number and first in _WORDS["then"] and before[-1].why == _IF
@@ -215,6 +226,11 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
+    if question and not number and _tells(piece) and not sign.rules and (context.others or context.led):
+        return Read(piece, "chatter")
+    if sign.rules and question and number and not context.others and (led := _leads_to(piece, sign)):
+        kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
+        return Read(piece, "subject", sign, kept, subject=led)
     if sign.rules and question and _is_subject(piece, sign, before, context.others):
         return Read(piece, "subject", subject=(piece.start, piece.end))
     if sign.rules:
@@ -233,12 +249,14 @@ class _Context:
         others: whether another piece can be the subject.
         alone: whether the text is one piece.
         company: whether something else says that documents are meant.
+        led: whether a later piece leads to a subject.
     """
 
     question: bool
     others: bool
     alone: bool
     company: bool
+    led: bool = False
 
 
 def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: bool) -> list[Read]:
@@ -287,7 +305,9 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             reads.append(signed(text, piece, under, others=True, question=question))
         else:
             company = bool(compared) or follows == "colon" or aspects
-            context = _Context(question, many > holders[number], len(pieces) == 1, company)
+            told = many > holders[number] + (number > 0 and _tells(pieces[0]))
+            led = any(_leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
+            context = _Context(question, told, len(pieces) == 1, company, led)
             reads.append(_judged(text, piece, sign, reads, context))
     reads = settled(text, reads, question=question)
     return guarded(text, reads) if question else reads
@@ -296,6 +316,24 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
 def _prefixed(sign: Sign) -> bool:
     """Whether the one denial is a prefix: *non-English*."""
     return len(sign.rules) == 1 and "prefix" in sign.rules[0].flags
+
+
+def _tells(piece: Piece) -> bool:
+    """Whether a piece tells who is asking: *I am a nurse on a surgical ward*."""
+    words = " ".join(m.low for m in piece.marks[:_PAIR])
+    return words.startswith(tuple(_WORDS["am"])) and not any(m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT])
+
+
+def _leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
+    """Where a subject stands behind *need ... on*, or None."""
+    if sign.negative or sign.place != "lead" or sign.rules[0].cat != "hard":
+        return None
+    if not sign.rules[0].low.startswith("need"):
+        return None
+    for at, mark in enumerate(piece.marks[1:-1], 1):
+        if mark.cat == "lead":
+            return piece.marks[at + 1].start, piece.end
+    return None
 
 
 def _without_aspects(piece: Piece) -> Piece:

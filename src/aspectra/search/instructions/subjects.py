@@ -98,7 +98,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             ):
                 at += 1
                 continue
-            if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
+            judged = head >= 0 and not pending and any(m.cat == "taste" for m in marks[:at])
+            if head >= 0 and at + 1 < len(marks) and (judged or asked or _counts(marks, pending, head)):
                 return pending, at + 1, True
             break
         if (
@@ -184,7 +185,7 @@ def _in_time(mark: Mark, framed: bool) -> bool:
     """Whether years at the end of a subject limit papers: *X since 2018*, not *the economy before 1933*."""
     if mark.attribute != "year":
         return bool(mark.opposite) or framed
-    if mark.low.startswith(("in the", "from the", "during the")) and mark.low.endswith("s"):
+    if mark.low.endswith("0s") and mark.low.startswith(("in the", "from the", "during the")):
         return int(mark.values[0][:4]) >= _LATELY
     years = [int(year) for year in re.findall(r"\d{4}", mark.values[0])]
     point = ".." not in mark.values[0] and mark.low.startswith(_POINTS)
@@ -255,6 +256,18 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
     return picked, end
 
 
+def _inner(piece: Piece, first: int, asked: bool) -> list[int]:
+    """Numbers of marks from the first bound inside a subject on: *X between 2005 and 2022 in English*."""
+    marks = piece.marks
+    framed = asked or any(_is_head(m) and m.cat != "value" for m in marks)
+    for at in range(first + 1, len(marks)):
+        mark = marks[at]
+        counted = mark.cat == "bound" and mark.attribute in ("citations", "year") and _in_time(mark, framed)
+        if counted and not (mark.attribute == "year" and not framed):
+            return [n for n in range(at, len(marks)) if marks[n].carries]
+    return []
+
+
 def _joined(before: Mark, mark: Mark) -> bool:
     """Whether a word before a value says that it is about documents: *in*, *with*, *published*."""
     return before.low in _WORDS["joins"] or mark.low.startswith(("with ", "in ", "from ", "by ", "i "))
@@ -291,7 +304,9 @@ def subject_of(piece: Piece) -> Subject:
     more, last = _tail(piece, first, asked)
     if last <= first:
         more, last = [], len(piece.marks)
+    if not more and (inner := _inner(piece, first, asked)):
+        more, last = inner, inner[0]
     requests = _requests(piece, [*picked, *more])
-    cut = bool(requests)
+    cut = bool(requests) or any(m.cat in ("taste", "demand") for m in piece.marks[:first])
     start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
     return Subject(tuple(requests), start, piece.marks[last - 1].end if more else piece.end, asked)

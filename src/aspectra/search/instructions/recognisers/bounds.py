@@ -116,7 +116,7 @@ _CITED = re.compile(
 _SAMPLE = re.compile(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
+    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER}))(?!\w)"
 )
 _AGED = re.compile(
