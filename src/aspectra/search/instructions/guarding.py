@@ -23,6 +23,8 @@ _FEW = 3  # words of a title or a name at least
 _MOSTLY = 0.75  # of the words of a title begin with a capital
 _NEAR = 2  # marks at the beginning of a piece among which a sign opens it
 _UNSURE = "it is not sure how it is meant"
+_PEOPLE = frozenset("population audience language".split())
+_LATELY = 1960  # earlier years behind a comma are those of the subject: *propaganda, 1939-1945*
 # Attributes whose words are as often words of a subject in the middle of a text.
 _LOOSE = frozenset("language population audience aspect keyword known reports method topic source format".split())
 
@@ -48,7 +50,9 @@ def _lists(reads: list[Read]) -> None:
     if not last or not _plain(reads[0]):
         return
     tail = reads[last]
-    if tail.piece.marks[0].low not in _WORDS["and"] or tail.role == "request":
+    if tail.piece.marks[0].low not in _WORDS["and"] or (
+        tail.role == "request" and any(r.attribute not in _PEOPLE for r in tail.requests)
+    ):
         return
     for n in range(last + 1):
         if n or not reads[0].subject or not reads[0].requests:
@@ -66,6 +70,11 @@ def _titles(text: str, reads: list[Read]) -> None:
             if reads[n].piece.sentence > second.piece.sentence or not _plain(reads[n]):
                 break
             reads[n] = _whole(reads[n])
+
+
+def _long_ago(request: Request) -> bool:
+    years = re.findall(r"\d{4}", request.value) if request.attribute == "year" else []
+    return bool(years) and max(map(int, years)) < _LATELY and not request.opposite
 
 
 def _is_title(text: str, reads: Sequence[Read]) -> bool:
@@ -102,6 +111,13 @@ def _doubtful(read: Read) -> bool:
     opens = [m for m in marks[:_NEAR] if m.cat in ("neg", "hard", "soft", "except") and m.low not in _WORDS["verbs"]]
     if opens and sign.place == "lead":
         return True
+    if any(m.cat == "hard" and m.low in _WORDS["must"] for m in marks):
+        return True
+    if marks[0].low in _WORDS["then"] and any(m.carries for m in marks):
+        return True
+    first = next((n for n, m in enumerate(marks) if m.low not in _WORDS["a"]), 0)
+    if marks[first].attribute in ("kind", "status") and marks[first + 1 : first + 2]:
+        return marks[first + 1].low in _WORDS["or"]
     return any(
         r.attribute not in _LOOSE and (r.attribute != "year" or r.opposite or ".." in r.value)
         for r in requests_of(read.piece, Sign(), company=False)
@@ -137,6 +153,9 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
     before = [r.subject for r in out]
     _lists(out)
     _titles(text, out)
+    for n, read in enumerate(out[1:], 1):
+        if read.requests and not read.sign.rules and all(_long_ago(r) for r in read.requests):
+            out[n] = _whole(read)
     if _is_title(text, out) or _is_name(out):
         out = [_whole(r) if n or r.sign.rules else r for n, r in enumerate(out)]
     for n, read in enumerate(out):

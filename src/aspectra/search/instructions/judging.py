@@ -72,6 +72,8 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
             or company
             or (all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low)
         )
+        if marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks):
+            return Read(piece, "subject", subject=(piece.start, piece.end))
         if alone and values and all(r.attribute in WEB for r in values) and len(marks) > _SHORT:
             return Read(piece, "subject", subject=(piece.start, piece.end))
         if values and not left and set_off:
@@ -147,14 +149,14 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     return not documents or (not others and not sign.negative)
 
 
-def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool) -> bool:
+def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, listed: bool) -> bool:
     """Whether a piece of a question with a sign is a part of its subject after all."""
     if piece.marks[0].low in _WORDS["asks"] and piece.free and len(piece.marks) > _SHORT:
         return True
     if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
         return True  # the sentence goes on behind brackets
     started = any(read.role == "subject" for read in before[-_NEAR:])
-    return _loose(piece, sign) or (not started and _first_is_subject(piece, sign, others))
+    return _loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 
 def _allows(sign: Sign) -> bool:
@@ -231,7 +233,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if sign.rules and question and number and not context.others and (led := _leads_to(piece, sign)):
         kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
         return Read(piece, "subject", sign, kept, subject=led)
-    if sign.rules and question and _is_subject(piece, sign, before, context.others):
+    if sign.rules and question and _is_subject(piece, sign, before, context.others, context.listed):
         return Read(piece, "subject", subject=(piece.start, piece.end))
     if sign.rules:
         return signed(text, piece, sign, others=context.others, question=question)
@@ -250,6 +252,7 @@ class _Context:
         alone: whether the text is one piece.
         company: whether something else says that documents are meant.
         led: whether a later piece leads to a subject.
+        listed: whether a comma stands behind the piece.
     """
 
     question: bool
@@ -257,6 +260,7 @@ class _Context:
     alone: bool
     company: bool
     led: bool = False
+    listed: bool = False
 
 
 def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: bool) -> list[Read]:
@@ -307,7 +311,7 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             company = bool(compared) or follows == "colon" or aspects
             told = many > holders[number] + (number > 0 and _tells(pieces[0]))
             led = any(_leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
-            context = _Context(question, told, len(pieces) == 1, company, led)
+            context = _Context(question, told, len(pieces) == 1, company, led, follows == "comma")
             reads.append(_judged(text, piece, sign, reads, context))
     reads = settled(text, reads, question=question)
     return guarded(text, reads) if question else reads
@@ -345,12 +349,13 @@ def _without_aspects(piece: Piece) -> Piece:
     return replace(piece, marks=marks)
 
 
-def _loose(piece: Piece, sign: Sign) -> bool:
+def _loose(piece: Piece, sign: Sign, listed: bool) -> bool:
     """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
     if (
         piece.joint != "comma"
         or sign.rules[0] is not piece.marks[0]
         or sign.rules[0].low not in _WORDS["verbs"]
+        or not (listed or any(m.low in _WORDS["and"] for m in piece.marks))
     ):
         return False
     return not any(m.carries or m.cat in ("doc", "polite") for m in piece.marks)

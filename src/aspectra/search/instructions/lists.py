@@ -84,7 +84,7 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
             correct(text, reads, at)
     for at in range(len(reads)):
         if reads[at].role == "exception":
-            exempt(text, reads, at)
+            exempt(text, reads, at, across=read.piece.joint in ("stop", "colon"))
         elif reads[at].role == "permission":
             permit(text, reads, at)
     for at, read in enumerate(reads):

@@ -141,7 +141,12 @@ def _named(marks: list[Mark]) -> None:
         after = marks[at + 1] if at + 1 < len(marks) else None
         if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
             marks[at] = replace(mark, cat="word")
+        if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
+            marks[at] = replace(mark, cat="word")
         if mark.cat != "neg" or before is None:
+            continue
+        if mark.low == "not" and before.low == "or" and after is not None and after.low == "to":
+            marks[at] = replace(mark, cat="word", sub="")  # "to be or not to be"
             continue
         if mark.low in _WORDS["verbs"] and before.free:
             told = after is not None and (after.carries or after.cat in ("doc", "taste", "func", "polite"))

@@ -239,6 +239,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         hard = mark.attribute in FACTS or number
         relation = sign.relation(hard=hard)
         values = mark.values
+        if sign.negative and values[0].startswith("name:") and mark.low.startswith("on "):
+            out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))
+            continue
         if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
             values, relation = (values[0][1:],), _MIRROR[relation]
         if mark.opposite and sign.negative:

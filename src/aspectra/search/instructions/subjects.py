@@ -246,12 +246,7 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
             end = at
         else:
             break
-    while (
-        picked
-        and end > first + 1
-        and marks[end - 1].cat == "func"
-        and marks[end - 1].low in _WORDS["between"]
-    ):
+    while picked and end > first + 1 and marks[end - 1].low in _WORDS["between"] | _WITH:
         end -= 1
     return picked, end
 
@@ -264,6 +259,9 @@ def _inner(piece: Piece, first: int, asked: bool) -> list[int]:
         mark = marks[at]
         counted = mark.cat == "bound" and mark.attribute in ("citations", "year") and _in_time(mark, framed)
         if counted and not (mark.attribute == "year" and not framed):
+            behind = [m for m in marks[at + 1 :] if not m.carries]
+            if any(m.free for m in behind) and not any(m.low in _THAT for m in behind[:1]):
+                return []  # the subject goes on behind it
             return [n for n in range(at, len(marks)) if marks[n].carries]
     return []
 

@@ -40,9 +40,9 @@ _PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|t
 _PART = rf"(?:{_PARTICLE}\s+)*(?:{_INITIALS}\s*)?{_CAP}"
 _PERSON = rf"(?:{_PART}(?:\s+{_PART}){{0,4}}(?:\s+et\s+al\.?)?)"
 _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
-_JOIN = rf"(?:\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+(?:或者|[、和或与])\s*+)"
+_JOIN = rf"(?:\s*+/\s*+|\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+(?:或者|[、和或与])\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
-_SPLIT = re.compile(rf"[,&、和与]|或者?|(?<=\s){_ANDS}(?=\s)")
+_SPLIT = re.compile(rf"[,/&、和与]|或者?|(?<=\s){_ANDS}(?=\s)")
 _ET_AL = re.compile(r"\s+et\s+al\.?")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = re.compile(
@@ -73,10 +73,13 @@ _IN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
     rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
 )
-_ACRONYM_AT = re.compile(r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)")
+_ACRONYM_AT = re.compile(rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?![\w-])(?!\s+[a-z]{{3,}}ing\b)")
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = re.compile(
     rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
+)
+_LOWER_VENUE = re.compile(
+    rf"(?:(?:in|at|from)\s+)?(?P<names>(?:{_NAMES['lower']})(?![\w-])(?:{_JOIN}(?:{_NAMES['lower']})(?![\w-]))*)"
 )
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = re.compile(
@@ -100,7 +103,7 @@ _OURS = re.compile(
 )
 _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
-    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
+    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
 _WORK = re.compile(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)")
@@ -196,6 +199,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("publisher", (match["name"],))
     if match := _KNOWN_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]))
+    if match := _LOWER_VENUE.match(text, at):
+        return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):
         return match.end(), Name(
             "venue", _several(match["names"]), sure=bool(re.match(_SHOWN, match.group()))
@@ -219,7 +224,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
             return match.end(), Name("author", _several(match["people"]))
     if match := _ACRONYM_AT.match(text, at):
-        return match.end(), Name("venue", (match["name"],), sure=False)
+        return match.end(), Name("venue", _several(match["name"]), sure=False)
     if match := _AUTHOR_LOW.match(text, at):
         return match.end(), Name("author", (match["people"],))
     if (match := _IN_RUN.match(text, at)) and not _NO_NAME.match(match["name"]):
