@@ -26,13 +26,15 @@ _UNSURE = "it is not sure how it is meant"
 _PEOPLE = frozenset("population audience language".split())
 _LATELY = 1960  # earlier years behind a comma are those of the subject: *propaganda, 1939-1945*
 # Attributes whose words are as often words of a subject in the middle of a text.
-_LOOSE = frozenset("language population audience aspect keyword known reports method topic source format".split())
+_LOOSE = frozenset("language population audience aspect keyword reports method topic source format".split())
 
 
 def _plain(read: Read) -> bool:
     """Whether a piece has no sign and no fact of the record, so that it may be an item of a plain list."""
     hard = any(r.attribute in FACTS or r.hard for r in read.requests)
-    says = any(m.cat in ("perm", "fix", "polite", "open", "wish", "taste", "demand") for m in read.piece.marks)
+    says = any(
+        m.cat in ("perm", "fix", "polite", "open", "wish", "taste", "demand") for m in read.piece.marks
+    )
     return not read.sign.rules and not hard and not says and read.role in ("request", "subject", "chatter")
 
 
@@ -64,7 +66,9 @@ def _titles(text: str, reads: list[Read]) -> None:
     if len(reads) < 2 or reads[1].piece.joint != "colon" or reads[0].role != "subject" or reads[0].requests:
         return
     second = reads[1]
-    named = any(m.cat == "name" for m in second.piece.marks)
+    named = any(m.cat == "name" and m.sure for m in second.piece.marks) or any(
+        r.piece.marks[0].low in _WORDS["then"] for r in reads[2:]
+    )
     if text[second.piece.start].isupper() and second.piece.free and not second.sign.rules and not named:
         for n in range(1, len(reads)):
             if reads[n].piece.sentence > second.piece.sentence or not _plain(reads[n]):
@@ -91,7 +95,12 @@ def _is_title(text: str, reads: Sequence[Read]) -> bool:
 def _is_name(reads: Sequence[Read]) -> bool:
     """Whether a text is one denial that is a name: *no free lunch theorems*, *except clauses in SQL*."""
     first = reads[0]
-    if any(r.subject for r in reads) or not first.sign.rules or first.sign.place != "lead" or not first.piece.free:
+    if (
+        any(r.subject for r in reads)
+        or not first.sign.rules
+        or first.sign.place != "lead"
+        or not first.piece.free
+    ):
         return False
     marks = first.piece.marks
     if any(m.cat in ("doc", "open", "polite", "lead", "wish", "fix") for r in reads for m in r.piece.marks):
@@ -108,16 +117,24 @@ def _doubtful(read: Read) -> bool:
     if marks[0].low in _WORDS["asks"] or read.piece.joint == "bracket":
         return False
     sign = sign_of(read.piece)
-    opens = [m for m in marks[:_NEAR] if m.cat in ("neg", "hard", "soft", "except") and m.low not in _WORDS["verbs"]]
+    opens = [
+        m
+        for m in marks[:_NEAR]
+        if m.cat in ("neg", "hard", "soft", "except") and m.low not in _WORDS["verbs"]
+    ]
     if opens and sign.place == "lead":
         return True
-    if any(m.cat == "hard" and m.low in _WORDS["must"] for m in marks):
+    if marks[0].sub != "back" and any(m.cat == "hard" and m.low in _WORDS["must"] for m in marks):
         return True
     if marks[0].low in _WORDS["then"] and any(m.carries for m in marks):
         return True
     first = next((n for n, m in enumerate(marks) if m.low not in _WORDS["a"]), 0)
-    if marks[first].attribute in ("kind", "status") and marks[first + 1 : first + 2]:
-        return marks[first + 1].low in _WORDS["or"]
+    if marks[first].attribute in ("kind", "status") and any(
+        m.low in _WORDS["or"] for m in marks[first + 1 : first + 2]
+    ):
+        return True
+    if read.piece.joint in ("colon", "stop") and marks[first].free:
+        return False  # a sentence of the subject that names papers further on
     return any(
         r.attribute not in _LOOSE and (r.attribute != "year" or r.opposite or ".." in r.value)
         for r in requests_of(read.piece, Sign(), company=False)
@@ -141,7 +158,9 @@ def in_field(text: str, piece: Piece, field: str, *, question: bool) -> Read:
         return Read(piece, "chatter" if not piece.free else "unread", why="not recognised")
     if question:
         return Read(piece, "subject", subject=(start, end))
-    attribute = "population" if field in _WORDS["people"] else "reports" if field in _WORDS["outcome"] else "topic"
+    attribute = (
+        "population" if field in _WORDS["people"] else "reports" if field in _WORDS["outcome"] else "topic"
+    )
     return Read(piece, "request", Sign(), (Request(attribute, text[start:end], "prefer", start, end),))
 
 
@@ -159,6 +178,9 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
     if _is_title(text, out) or _is_name(out):
         out = [_whole(r) if n or r.sign.rules else r for n, r in enumerate(out)]
     for n, read in enumerate(out):
+        if n and read.subject and read.requests and read.piece.marks[0].low in _WORDS["then"]:
+            out[n] = replace(read, role="request", subject=None)
+            continue
         kept = read.subject != before[n]
         if n and read.role == "subject" and not read.requests and not kept and _doubtful(read):
             listed = out[n - 1].role == "subject" and read.piece.joint == "comma" and _enumerated(out, n)
@@ -169,8 +191,6 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
 
 def _enumerated(reads: Sequence[Read], at: int) -> bool:
     """Whether a piece is an item inside a list of plain things that are all searched for."""
-    later = next((r for r in reads[at + 1 :] if r.piece.joint != "comma"), None)
-    items = [r for r in reads[at:] if later is None or r.piece.start < later.piece.start]
-    return all(r.role == "subject" and not r.requests for r in items) and any(
-        items[-1].piece.marks[0].low in _WORDS["and"] for _ in (0,)
-    )
+    end = next((n for n in range(at + 1, len(reads)) if reads[n].piece.joint != "comma"), len(reads))
+    plain = all(r.role == "subject" and not r.requests for r in reads[at:end])
+    return plain and reads[end - 1].piece.marks[0].low in _WORDS["and"]

@@ -58,7 +58,10 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
     marks = piece.marks
     if marks[0].cat == "lead" and marks[1:]:
         return Read(piece, "subject", subject=(marks[1].start, piece.end))
-    company = company or any(m.cat in ("doc", "open") or m.low in _WORDS["frames"] for m in marks)
+    company = company or any(
+        m.cat in ("doc", "open") or m.low in _WORDS["frames"] or (m.attribute == "known" and m.sure)
+        for m in marks
+    )
     if number and (why := _no_request(piece)):
         return Read(piece, "unread", why=why)
     if not piece.free:
@@ -74,7 +77,7 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
         )
         if marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks):
             return Read(piece, "subject", subject=(piece.start, piece.end))
-        if alone and values and all(r.attribute in WEB for r in values) and len(marks) > _SHORT:
+        if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
             return Read(piece, "subject", subject=(piece.start, piece.end))
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
@@ -102,7 +105,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
     loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
-    if loose and any(m.free for m in piece.marks[: loose[0]]):
+    if loose and any(m.free or m.cat == "cue" for m in piece.marks[: loose[0]]):
         return Read(piece, "unread", why=_UNSURE)  # "papers that criticise this approach"
     free = phrases(piece, values)
     content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
@@ -140,7 +143,7 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
     values = requests_of(piece, sign, company=True)
     documents = any(m.cat == "doc" for m in piece.marks)
-    if not piece.free or (others and sign.negative and sign.strong):
+    if sign.rules[0].low in _WORDS["excludes"] or not piece.free or (others and sign.negative and sign.strong):
         return False
     if values:
         people = all(r.attribute in ("population", "audience", "language") for r in values)
@@ -151,7 +154,11 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
 
 def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, listed: bool) -> bool:
     """Whether a piece of a question with a sign is a part of its subject after all."""
-    if piece.marks[0].low in _WORDS["asks"] and piece.free and len(piece.marks) > _SHORT:
+    if (
+        piece.marks[0].low in _WORDS["asks"] | _WORDS["auxiliary"]
+        and piece.free
+        and len(piece.marks) > _SHORT
+    ):
         return True
     if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
         return True  # the sentence goes on behind brackets
@@ -200,9 +207,13 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     have = piece.marks[0].attribute == "known" and len(piece.marks) > 1 and piece.marks[1].cat == "neg"
     if have and not any(m.cat == "doc" or m.carries for m in piece.marks[1:]):
         return Read(piece, "chatter")  # "I have no login"
-    if piece.marks[0].cat == "polite" and piece.marks[0].low.startswith(("i am", "i'm", "we are", "we're")) and not sign.rules:
-        if not question or context.others:
-            return Read(piece, "chatter")
+    if (
+        piece.marks[0].cat == "polite"
+        and piece.marks[0].low.startswith(("i am", "i'm", "we are", "we're"))
+        and not sign.rules
+        and (not question or context.others)
+    ):
+        return Read(piece, "chatter")
     if piece.joint == "list" and number and before[-1].sign.negative:  # "exclude A and purely B"
         return signed(text, piece, before[-1].sign, others=context.others, question=question)
     first = piece.marks[0].low
@@ -325,7 +336,9 @@ def _prefixed(sign: Sign) -> bool:
 def _tells(piece: Piece) -> bool:
     """Whether a piece tells who is asking: *I am a nurse on a surgical ward*."""
     words = " ".join(m.low for m in piece.marks[:_PAIR])
-    return words.startswith(tuple(_WORDS["am"])) and not any(m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT])
+    return words.startswith(tuple(_WORDS["am"])) and not any(
+        m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT]
+    )
 
 
 def _leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:

@@ -40,9 +40,9 @@ def pseudo(cat: str, sub: str = "") -> Sign:
 
 def _amount(piece: Piece) -> bool:
     """Whether free words are about an amount: *more than one GPU*."""
-    return any(m.low[0].isdigit() and (m.low.isdecimal() or len(m.low) > _NAME) for m in piece.marks if m.free) or any(
-        m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m)
-    )
+    return any(
+        m.low[0].isdigit() and (m.low.isdecimal() or len(m.low) > _NAME) for m in piece.marks if m.free
+    ) or any(m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m))
 
 
 def tastes(piece: Piece) -> tuple[tuple[int, int, str], ...]:

@@ -113,7 +113,11 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             asked = True
         elif mark.low in _THAT and head == at - 1 and pending and (asked or "adj" in marks[pending[0]].flags):
             return pending, at + 1, True
-        elif mark.carries and mark.attribute != "aspect":
+        elif (
+            mark.carries
+            and mark.attribute != "aspect"
+            and not (at and mark.attribute == "kind" and marks[at - 1].low in _WORDS["mine"])
+        ):
             pending.append(at)
             if _is_head(mark):
                 head = at

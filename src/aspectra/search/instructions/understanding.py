@@ -8,11 +8,13 @@ from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.search.instructions.marks import marks_of
 from aspectra.search.instructions.reading import Reading, read_instruction
+from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.query import Query, Unread
 
 __all__ = ["Understood", "understand"]
 
 _DENIALS = ("neg", "except")  # categories of marks
+_DENYING = ("no", "not", "behind", "without")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ def understand(query: Query) -> Understood:
     return Understood(query, unread, fallback)
 
 
+def _denies(mark: Mark) -> bool:
+    """Whether a mark denies by itself, or is a value that is said by a denial: *no paywalls*."""
+    return mark.cat in _DENIALS or mark.low.split()[0] in _DENYING or any(v[0] == "!" for v in mark.values)
+
+
 def _positive(text: str, reading: Reading) -> str:
     """What is searched for where a text has no subject: words of wishes that deny nothing.
 
@@ -66,7 +73,7 @@ def _positive(text: str, reading: Reading) -> str:
     words = dict.fromkeys(
         c.words
         for c in reading.conditions
-        if c.relation in ("require", "prefer") and not any(m.cat in _DENIALS for m in marks_of(c.words))
+        if c.relation in ("require", "prefer") and not any(map(_denies, marks_of(c.words)))
     )
     if not words:
         raise UsageError(

@@ -121,7 +121,7 @@ _SAMPLE = re.compile(
 )
 _AGED = re.compile(
     rf"(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
-    rf"(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
+    rf"(?:(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+|[<>]=?\s*+|[≥≤]\s*+)(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
     rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])"
 )
 

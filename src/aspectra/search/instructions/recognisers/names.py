@@ -73,7 +73,9 @@ _IN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
     rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
 )
-_ACRONYM_AT = re.compile(rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?![\w-])(?!\s+[a-z]{{3,}}ing\b)")
+_ACRONYM_AT = re.compile(
+    rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?![\w-])(?!\s+[a-z]{{3,}}ing\b)"
+)
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = re.compile(
     rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
