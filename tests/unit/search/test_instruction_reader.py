@@ -139,7 +139,7 @@ def _told(text: str) -> list[str]:
         ("open access, open data, and open hives", [], "open access, open data, and open hives"),
         ("hive propaganda, 1939-1945", [], "hive propaganda, 1939-1945"),
         ("Should children under 12 keep bees?", [], "Should children under 12 keep bees"),
-        ("Bees by Touch: A Case Study in Hive Assembly", [], "Bees by Touch: A Case Study in Hive Assembly"),
+        ("Placing Bees: A Case Study in Hive Care", [], "Placing Bees: A Case Study in Hive Care"),
         ("Learning Large Hive Models Without the Kernel Trick", [],
          "Learning Large Hive Models Without the Kernel Trick"),
         # Beside them, requests that resemble them.
@@ -317,9 +317,7 @@ def test_of_a_text_of_requests_alone_the_wishes_are_searched_for():
     assert understand(Query("no surveys", seeds=("a",))).query.text == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["no surveys", "no paywalls", "nothing on wasps", "without surveys, not 2019"]
-)
+@pytest.mark.parametrize("text", ["no surveys", "nothing on wasps", "without surveys, not 2019"])
 def test_a_text_of_denials_alone_names_nothing_to_search_for(text):
     with pytest.raises(UsageError) as raised:
         understand(Query(text))

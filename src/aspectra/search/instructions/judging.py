@@ -69,7 +69,9 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
         if not number and found.requests and found.start > piece.start:
             return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
         values = requests_of(piece, Sign(), company=company)
-        left = [m for m in marks if m.carries and m.start not in {r.start for r in values}]
+        read = {r.start for r in values}
+        had = bool(values) and marks[0].attribute == "known"  # "I already know" says how the rest is meant
+        left = [m for m in marks[had:] if m.carries and m.start not in read]
         set_off = (
             not alone
             or company
@@ -143,7 +145,8 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
     values = requests_of(piece, sign, company=True)
     documents = any(m.cat == "doc" for m in piece.marks)
-    if sign.rules[0].low in _WORDS["excludes"] or not piece.free or (others and sign.negative and sign.strong):
+    denied = others and sign.negative and sign.strong
+    if denied or sign.rules[0].low in _WORDS["excludes"] or not piece.free:
         return False
     if values:
         people = all(r.attribute in ("population", "audience", "language") for r in values)

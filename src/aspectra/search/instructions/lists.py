@@ -82,8 +82,11 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     for at in range(len(reads)):
         if at and any(m.cat == "fix" for m in reads[at].piece.marks[:2]):
             correct(text, reads, at)
-    for at in range(len(reads)):
-        if reads[at].role == "exception":
+    for at, read in enumerate(reads):
+        empty = not (read.piece.carries or read.piece.free)
+        if read.role == "exception" and empty and [r.role for r in reads[at + 1 : at + 2]] == ["exception"]:
+            reads[at] = replace(read, role="chatter")  # "Exception: ..."
+        elif reads[at].role == "exception":
             exempt(text, reads, at, across=read.piece.joint in ("stop", "colon"))
         elif reads[at].role == "permission":
             permit(text, reads, at)

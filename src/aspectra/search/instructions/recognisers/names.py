@@ -43,7 +43,7 @@ _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
 _JOIN = rf"(?:\s*+/\s*+|\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+(?:或者|[、和或与])\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
 _SPLIT = re.compile(rf"[,/&、和与]|或者?|(?<=\s){_ANDS}(?=\s)")
-_ET_AL = re.compile(r"\s+et\s+al\.?")
+_ET_AL = re.compile(r"(?<!\s)\s++et\s++al\.?")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = re.compile(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
