@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aspectra.base.errors import UsageError
 from aspectra.search.instructions.reading import read_instruction
 from aspectra.search.instructions.recognisers.bounds import read_bound
 from aspectra.search.instructions.recognisers.lexicon import expand
@@ -129,6 +130,33 @@ def _told(text: str) -> list[str]:
         ("the rise of blogging after 2004", [], "the rise of blogging after 2004"),
         ("studies showing no effect of sugar", [], "studies showing no effect of sugar"),
         ("theory", [], "theory"),
+        ("nerve block for fractures", [], "nerve block for fractures"),
+        ("exceptions to consent in emergencies", [], "exceptions to consent in emergencies"),
+        ("no free lunch theorems", [], "no free lunch theorems"),
+        ("to be or not to be a bee", [], "to be or not to be a bee"),
+        ("need for cognition in bees", [], "need for cognition in bees"),
+        ("wasps, bees, and adults with allergies", [], "wasps, bees, and adults with allergies"),
+        ("open access, open data, and open hives", [], "open access, open data, and open hives"),
+        ("hive propaganda, 1939-1945", [], "hive propaganda, 1939-1945"),
+        ("Should children under 12 keep bees?", [], "Should children under 12 keep bees"),
+        ("Placing Bees: A Case Study in Hive Care", [], "Placing Bees: A Case Study in Hive Care"),
+        ("Learning Large Hive Models Without the Kernel Trick", [],
+         "Learning Large Hive Models Without the Kernel Trick"),
+        # Beside them, requests that resemble them.
+        ("mites, not nerve block", ["avoid topic=nerve block"], "mites"),
+        ("mites, not question answering", ["avoid topic=question answering"], "mites"),
+        ("mites, drop Granger causality", ["exclude topic=Granger causality"], "mites"),
+        ("mites, must predate 2017", ["require year=<=2016"], "mites"),
+        ("mites, at the earliest 2018", ["require year=>=2018"], "mites"),
+        ("mites in the 2020s", ["require year=2020..2029"], "mites"),
+        ("mites, at COLING, no, at RSS", ["require venue=RSS"], "mites"),
+        ("mites, only iros / naacl", ["require venue=iros", "require venue=naacl"], "mites"),
+        ("mites beyond English", ["avoid language=en"], "mites"),
+        ("mites. I already know Litz et al. 2009.", ["exclude known=Litz et al. 2009"], "mites"),
+        ("I am a nurse on a ward and need trials on mites, excluding case reports",
+         ["require kind=trial", "exclude kind=case report"], "mites"),
+        ("Population: nurses. Outcome: burnout. Design: RCTs. Years: since 2015",
+         ["prefer kind=rct", "require year=>=2015"], "nurses burnout"),
         ("How do I keep bees in German cities?", [], "How do I keep bees in German cities"),
         ("", [], ""),
         ("?!", [], ""),
@@ -143,6 +171,16 @@ def test_questions(text, spellings, topic):
     [
         ("nothing before 2015", ["require year=>=2015"]),
         ("not older than 2016", ["require year=>=2016"]),
+        ("drop the reviews and keep only what has data available",
+         ["exclude kind=survey", "require artifacts=data"]),
+        ("exclude papers on wasps and purely theoretical work",
+         ["exclude kind=theory", "exclude topic=wasps"]),
+        ("Not eligible: wasps, non-English publications.", ["exclude topic=wasps", "require language=en"]),
+        ("Only open access papers. Exception: anything by Kahneman.",
+         ["require access=open unless author=Kahneman"]),
+        ("only surveys, I mean, only wasps", ["require topic=wasps"]),
+        ("no student samples if you can avoid them", ["avoid topic=student samples"]),
+        ("Population: nurses. Outcome: burnout", ["prefer population=nurses", "prefer reports=burnout"]),
         ("published after 2020", ["require year=>=2021"]),
         ("not 2020", ["exclude year=2020"]),
         ("between 2018 and 2021", ["require year=2018..2021"]),
@@ -273,10 +311,18 @@ def test_a_condition_that_was_given_goes_before_what_is_read():
     assert query.text == "mites"
 
 
-def test_a_text_of_requests_alone_is_searched_as_it_is():
-    understood = understand(Query("no surveys"))
-    assert (understood.query.text, understood.fallback) == ("no surveys", True)
+def test_of_a_text_of_requests_alone_the_wishes_are_searched_for():
+    understood = understand(Query("trials since 2018, no surveys"))
+    assert (understood.query.text, understood.fallback) == ("trials since 2018", True)
     assert understand(Query("no surveys", seeds=("a",))).query.text == ""
+
+
+@pytest.mark.parametrize("text", ["no surveys", "nothing on wasps", "without surveys, not 2019"])
+def test_a_text_of_denials_alone_names_nothing_to_search_for(text):
+    with pytest.raises(UsageError) as raised:
+        understand(Query(text))
+    assert raised.value.why
+    assert "--literal" in raised.value.hint
 
 
 def test_recognisers():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from aspectra.search.instructions.guarding import field_of, guarded, in_field
 from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english
@@ -57,7 +58,10 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
     marks = piece.marks
     if marks[0].cat == "lead" and marks[1:]:
         return Read(piece, "subject", subject=(marks[1].start, piece.end))
-    company = company or any(m.cat in ("doc", "open") or m.low in _WORDS["frames"] for m in marks)
+    company = company or any(
+        m.cat in ("doc", "open") or m.low in _WORDS["frames"] or (m.attribute == "known" and m.sure)
+        for m in marks
+    )
     if number and (why := _no_request(piece)):
         return Read(piece, "unread", why=why)
     if not piece.free:
@@ -65,12 +69,18 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
         if not number and found.requests and found.start > piece.start:
             return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
         values = requests_of(piece, Sign(), company=company)
-        left = [m for m in marks if m.carries and m.start not in {r.start for r in values}]
+        read = {r.start for r in values}
+        had = bool(values) and marks[0].attribute == "known"  # "I already know" says how the rest is meant
+        left = [m for m in marks[had:] if m.carries and m.start not in read]
         set_off = (
             not alone
             or company
             or (all(r.attribute in FACTS or r.hard for r in values) and marks[0].low != marks[-1].low)
         )
+        if marks[0].low in _WORDS["auxiliary"] and not any(m.cat in ("doc", "open") for m in marks):
+            return Read(piece, "subject", subject=(piece.start, piece.end))
+        if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
+            return Read(piece, "subject", subject=(piece.start, piece.end))
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
         if (
@@ -81,7 +91,10 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
             return Read(piece, "chatter")
         return Read(piece, "subject", subject=(piece.start, piece.end))
     found = subject_of(piece)
-    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end))
+    front = [m for m in piece.marks if m.end <= found.start]
+    lost = [(m.start, m.end, TASTE) for m in front if m.cat == "taste"]
+    lost += [(m.start, m.end, _DEMAND) for m in front if m.cat == "demand"]
+    return Read(piece, "subject", Sign(), found.requests, (found.start, found.end), lost=tuple(lost))
 
 
 def _unsigned_instruction(text: str, piece: Piece) -> Read:
@@ -93,6 +106,9 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     if len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]:
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
+    loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
+    if loose and any(m.free or m.cat == "cue" for m in piece.marks[: loose[0]]):
+        return Read(piece, "unread", why=_UNSURE)  # "papers that criticise this approach"
     free = phrases(piece, values)
     content = [m for m in piece.marks if m.cat not in ("func", "polite", "but", "open", "wish", "doc")]
     if any(m.cat == "taste" for m in piece.marks) and not values:
@@ -129,7 +145,8 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     """Whether the first piece of a question is its subject though it has a sign: *Only children*."""
     values = requests_of(piece, sign, company=True)
     documents = any(m.cat == "doc" for m in piece.marks)
-    if not piece.free or (others and sign.negative and sign.strong):
+    denied = others and sign.negative and sign.strong
+    if denied or sign.rules[0].low in _WORDS["excludes"] or not piece.free:
         return False
     if values:
         people = all(r.attribute in ("population", "audience", "language") for r in values)
@@ -138,14 +155,18 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
     return not documents or (not others and not sign.negative)
 
 
-def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool) -> bool:
+def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, listed: bool) -> bool:
     """Whether a piece of a question with a sign is a part of its subject after all."""
-    if piece.marks[0].low in _WORDS["asks"] and piece.free and len(piece.marks) > _SHORT:
+    if (
+        piece.marks[0].low in _WORDS["asks"] | _WORDS["auxiliary"]
+        and piece.free
+        and len(piece.marks) > _SHORT
+    ):
         return True
     if piece.joint == "bracket" and not piece.bracketed and sign.cats == {"soft"} and piece.free:
         return True  # the sentence goes on behind brackets
     started = any(read.role == "subject" for read in before[-_NEAR:])
-    return _loose(piece, sign) or (not started and _first_is_subject(piece, sign, others))
+    return _loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 
 def _allows(sign: Sign) -> bool:
@@ -186,6 +207,18 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     number, question = len(before), context.question
     if piece.joint == "than":
         return signed(text, piece, pseudo("neg", "avoid"), others=True, question=question)
+    have = piece.marks[0].attribute == "known" and len(piece.marks) > 1 and piece.marks[1].cat == "neg"
+    if have and not any(m.cat == "doc" or m.carries for m in piece.marks[1:]):
+        return Read(piece, "chatter")  # "I have no login"
+    if (
+        piece.marks[0].cat == "polite"
+        and piece.marks[0].low.startswith(("i am", "i'm", "we are", "we're"))
+        and not sign.rules
+        and (not question or context.others)
+    ):
+        return Read(piece, "chatter")
+    if piece.joint == "list" and number and before[-1].sign.negative:  # "exclude A and purely B"
+        return signed(text, piece, before[-1].sign, others=context.others, question=question)
     first = piece.marks[0].low
     if (first in _WORDS["if"] and piece.carries) or (
         number and first in _WORDS["then"] and before[-1].why == _IF
@@ -209,7 +242,12 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
-    if sign.rules and question and _is_subject(piece, sign, before, context.others):
+    if question and not number and _tells(piece) and not sign.rules and (context.others or context.led):
+        return Read(piece, "chatter")
+    if sign.rules and question and number and not context.others and (led := _leads_to(piece, sign)):
+        kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
+        return Read(piece, "subject", sign, kept, subject=led)
+    if sign.rules and question and _is_subject(piece, sign, before, context.others, context.listed):
         return Read(piece, "subject", subject=(piece.start, piece.end))
     if sign.rules:
         return signed(text, piece, sign, others=context.others, question=question)
@@ -227,12 +265,16 @@ class _Context:
         others: whether another piece can be the subject.
         alone: whether the text is one piece.
         company: whether something else says that documents are meant.
+        led: whether a later piece leads to a subject.
+        listed: whether a comma stands behind the piece.
     """
 
     question: bool
     others: bool
     alone: bool
     company: bool
+    led: bool = False
+    listed: bool = False
 
 
 def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: bool) -> list[Read]:
@@ -256,23 +298,62 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         pieces = [_without_aspects(piece) for piece in pieces]
     reads: list[Read] = []
     holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
+    joints = [piece.joint for piece in pieces[1:]]
+    named = sum(bool(field_of(p, j)) for p, j in zip(pieces, joints, strict=False))
+    fields, field = named > question, ""
     heading, heading_at, many = "", -1, sum(holders)
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
         compared = number and follows and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
         if piece.sentence > heading_at + ("\n" in text):
             heading = ""
+        if fields and field_of(piece, follows):
+            field = field_of(piece, follows)
+            reads.append(Read(piece, "chatter"))
+            continue
+        if field and not heading and not sign.rules:
+            reads.append(in_field(text, piece, field, question=question))
+            continue
         if follows == "colon" and (header := is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
             reads.append(Read(piece, "chatter"))
-        elif heading and not sign.rules:
+        elif heading and (not sign.rules or (heading == "exclude" and _prefixed(sign))):
             under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
+            under = replace(under, rules=(*under.rules, *sign.rules))
             reads.append(signed(text, piece, under, others=True, question=question))
         else:
             company = bool(compared) or follows == "colon" or aspects
-            context = _Context(question, many > holders[number], len(pieces) == 1, company)
+            told = many > holders[number] + (number > 0 and _tells(pieces[0]))
+            led = any(_leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
+            context = _Context(question, told, len(pieces) == 1, company, led, follows == "comma")
             reads.append(_judged(text, piece, sign, reads, context))
-    return settled(text, reads, question=question)
+    reads = settled(text, reads, question=question)
+    return guarded(text, reads) if question else reads
+
+
+def _prefixed(sign: Sign) -> bool:
+    """Whether the one denial is a prefix: *non-English*."""
+    return len(sign.rules) == 1 and "prefix" in sign.rules[0].flags
+
+
+def _tells(piece: Piece) -> bool:
+    """Whether a piece tells who is asking: *I am a nurse on a surgical ward*."""
+    words = " ".join(m.low for m in piece.marks[:_PAIR])
+    return words.startswith(tuple(_WORDS["am"])) and not any(
+        m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT]
+    )
+
+
+def _leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
+    """Where a subject stands behind *need ... on*, or None."""
+    if sign.negative or sign.place != "lead" or sign.rules[0].cat != "hard":
+        return None
+    if not sign.rules[0].low.startswith("need"):
+        return None
+    for at, mark in enumerate(piece.marks[1:-1], 1):
+        if mark.cat == "lead":
+            return piece.marks[at + 1].start, piece.end
+    return None
 
 
 def _without_aspects(piece: Piece) -> Piece:
@@ -284,12 +365,13 @@ def _without_aspects(piece: Piece) -> Piece:
     return replace(piece, marks=marks)
 
 
-def _loose(piece: Piece, sign: Sign) -> bool:
+def _loose(piece: Piece, sign: Sign, listed: bool) -> bool:
     """Whether a verb of denial stands in a list of plain words: *residual blocks, skip connections*."""
     if (
         piece.joint != "comma"
         or sign.rules[0] is not piece.marks[0]
         or sign.rules[0].low not in _WORDS["verbs"]
+        or not (listed or any(m.low in _WORDS["and"] for m in piece.marks))
     ):
         return False
     return not any(m.carries or m.cat in ("doc", "polite") for m in piece.marks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, requests_of
@@ -14,7 +13,8 @@ __all__ = ["TASTE", "pseudo", "signed", "tastes"]
 
 TASTE = "a judgement that no record or text states"
 _WORDS = word_sets("limiters")
-_DIGIT = re.compile(r"\d")
+_PAIR = 2
+_NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
 _EITHER = "alternatives of different kinds"
@@ -40,9 +40,9 @@ def pseudo(cat: str, sub: str = "") -> Sign:
 
 def _amount(piece: Piece) -> bool:
     """Whether free words are about an amount: *more than one GPU*."""
-    return any(_DIGIT.search(m.low) for m in piece.marks if m.free) or any(
-        m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m)
-    )
+    return any(
+        m.low[0].isdigit() and (m.low.isdecimal() or len(m.low) > _NAME) for m in piece.marks if m.free
+    ) or any(m.low in _WORDS["amount"] for m in piece.marks if not is_rule(m))
 
 
 def tastes(piece: Piece) -> tuple[tuple[int, int, str], ...]:
@@ -85,6 +85,11 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if not values and not free:
         if any(m.cat == "taste" for m in piece.marks):
             return Read(piece, "unread", sign, why=TASTE)
+        named = [m for m in piece.marks if m.low in _WORDS["things"]]
+        if len(named) >= _PAIR and sign.place == "lead" and named[-1] is piece.marks[-1]:
+            words = (named[0].start, named[-1].end)  # "not question answering"
+            wish = Request("topic", text[slice(*words)], sign.relation(hard=False), *words)
+            return Read(piece, "request", sign, (wish,))
         return Read(piece, "chatter", sign)
     return Read(piece, "request", sign, (*values, *free), lost=tastes(piece) if values else ())
 

@@ -15,6 +15,7 @@ __all__ = ["LIST", "denial", "settled"]
 
 LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
+_NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
 _CHAIN = 12  # items of a list that are looked at
 _NAMES = 3  # names in a row that make a list of people
@@ -61,7 +62,7 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
     if not values:
         named = before.requests[-1].attribute == "author"
         return before.sign if (joined or named) and (subject_before or named) else None
-    return before.sign if alike or joined else None
+    return before.sign if joined or (alike and not before.sign.negative) else None
 
 
 def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
@@ -81,9 +82,12 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
     for at in range(len(reads)):
         if at and any(m.cat == "fix" for m in reads[at].piece.marks[:2]):
             correct(text, reads, at)
-    for at in range(len(reads)):
-        if reads[at].role == "exception":
-            exempt(text, reads, at)
+    for at, read in enumerate(reads):
+        empty = not (read.piece.carries or read.piece.free)
+        if read.role == "exception" and empty and [r.role for r in reads[at + 1 : at + 2]] == ["exception"]:
+            reads[at] = replace(read, role="chatter")  # "Exception: ..."
+        elif reads[at].role == "exception":
+            exempt(text, reads, at, across=read.piece.joint in ("stop", "colon"))
         elif reads[at].role == "permission":
             permit(text, reads, at)
     for at, read in enumerate(reads):
@@ -134,6 +138,10 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
         before.role == "subject" and before.piece.carries and not before.piece.free
     )
     if read.role == "chatter" and read.sign.rules and named and not before.sign.rules:
+        pronoun = read.sign.rules[-1].low in _NOTHING and len(read.piece.marks) > 1
+        if pronoun and all(m.sub != "back" for m in read.piece.marks):
+            reads[at] = replace(read, role="unread", why="not recognised")
+            return
         if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
             reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
         return

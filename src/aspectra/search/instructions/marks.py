@@ -21,6 +21,7 @@ SIGNS = ("neg", "hard", "soft", "perm", "except")
 _GRAMMAR = frozenset(
     "neg hard soft wish perm except fix but cue taste demand open label lead doc func polite change".split()
 )
+_BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
 _WORD = re.compile(r"[^\W\d_]+")
@@ -133,6 +134,28 @@ def _phrasal(marks: list[Mark]) -> None:
                     break
 
 
+def _named(marks: list[Mark]) -> None:
+    """Denials that are none: a verb behind a word (*nerve block*), *exceptions to*, a *no* that corrects."""
+    for at, mark in enumerate(marks):
+        before = marks[at - 1] if at else None
+        after = marks[at + 1] if at + 1 < len(marks) else None
+        if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
+            marks[at] = replace(mark, cat="word")
+        if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
+            marks[at] = replace(mark, cat="word")
+        if mark.cat != "neg" or before is None:
+            continue
+        if mark.low == "not" and before.low == "or" and after is not None and after.low == "to":
+            marks[at] = replace(mark, cat="word", sub="")  # "to be or not to be"
+            continue
+        if mark.low in _WORDS["verbs"] and before.free:
+            told = after is not None and (after.carries or after.cat in ("doc", "taste", "func", "polite"))
+            if not told:
+                marks[at] = replace(mark, cat="word", sub="")
+        elif mark.low in _WORDS["bare_no"] and before.cat in _BREAKS and after and after.cat in _BREAKS:
+            marks[at] = replace(mark, cat="fix", sub="")
+
+
 def _skip(tokens: list[Token], number: int, end: int) -> int:
     while number < len(tokens) and tokens[number].start < end:
         number += 1
@@ -208,6 +231,7 @@ def marks_of(text: str) -> list[Mark]:
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
     _phrasal(out)
+    _named(out)
     return [
         replace(mark, cat="word")
         if "prefix" in mark.flags and mark.cat == "neg" and not (out[n + 1 : n + 2] or [mark])[0].carries

@@ -147,8 +147,10 @@ def _modifies(piece: Piece, at: int) -> bool:
     """Whether a value stands before a word of no table that it belongs to: *German tweets*."""
     mark = piece.marks[at]
     if at + 1 >= len(piece.marks):
-        return False
+        return mark.low == "first" and at > 0  # "reviews first"
     after = piece.marks[at + 1]
+    if mark.attribute == "language" and after.attribute in WEB:
+        return True
     near = after.start - mark.end <= 1 and not re.match("[\u3400-\u9fff]", after.low)
     return after.free and near and mark.cat == "value" and not mark.low.startswith(("with ", "that "))
 
@@ -193,6 +195,10 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
             return False
         if mark.attribute == "audience" and before.low in _BY:
             return False
+        if mark.attribute in ("kind", "status") and before.low in _WORDS["mine"]:
+            return False  # "my thesis is about"
+        if before.attribute == "language" and mark.attribute in WEB:
+            return False  # "Latin script"
         if (
             mark.attribute == "recency"
             and piece.marks[at + 1 : at + 2]
@@ -233,6 +239,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         hard = mark.attribute in FACTS or number
         relation = sign.relation(hard=hard)
         values = mark.values
+        if sign.negative and values[0].startswith("name:") and mark.low.startswith("on "):
+            out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))
+            continue
         if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
             values, relation = (values[0][1:],), _MIRROR[relation]
         if mark.opposite and sign.negative:
@@ -269,6 +278,8 @@ def phrases(piece: Piece, used: Sequence[Request]) -> list[tuple[int, int]]:
                 out.append((start, last + 1))
             start = -1
         elif part:
+            if start < 0 and at and piece.marks[at - 1].low in _WORDS["things"]:
+                start = at - 1  # "language models"
             start, last = (at, at) if start < 0 else (start, at)
     if start >= 0:
         out.append((start, last + 1))

@@ -18,6 +18,7 @@ __all__ = ["Piece", "divide", "is_rule"]
 _WORDS = word_sets("pieces")
 _NEAR = 30  # marks on either side that decide about a cut
 _SEVERAL = 2
+_AHEAD = 6  # marks behind "I need" among which papers are named
 _AND = _WORDS["and"]
 _RELATIVE = _WORDS["relative"]
 _COMPARING = _WORDS["comparing"]  # rather ... than
@@ -87,9 +88,11 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         )  # one word has no such thing: "learning without forgetting"
     if mark.low in _PREPOSITION:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
+    content = before.free or before.carries or before.cat == "doc"
+    if mark.low in _VERBAL and question:
+        return content and (after.cat == "taste" or (mark.low == "beyond" and after.attribute == "language"))
     if is_rule(before) or mark.low in _VERBAL:
         return False
-    content = before.free or before.carries or before.cat == "doc"
     if mark.sub == "not":
         return content and (
             after.carries or after.cat in ("doc", "taste", "cue", "lead") or after.low in _LEADS_ON
@@ -109,8 +112,12 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "than"
     if mark.low in _AND and not last and not mark.tied:
         after = marks[at + 1]
+        if after.low in _WORDS["keep"] and at + 2 < len(marks) and marks[at + 2].cat == "hard":
+            return "and"
         if after.low in _WORDS["we"] and at + 2 < len(marks) and is_rule(marks[at + 2]):
             return "and"
+        if after.low in _WORDS["adverbs"] and after.cat == "hard" and marks[0].cat == "neg":
+            return "list"
         if (
             (is_rule(after) and after.low not in _AND)
             or after.cat in ("demand", "open", "taste")
@@ -139,6 +146,10 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "inline"
     if mark.cat == "except" and not last:
         return "inline"
+    if mark.cat == "open" and question and " " in mark.low and not last and any(m.free for m in marks[:at]):
+        ahead = marks[at + 1 : at + _AHEAD]
+        if any(m.cat == "doc" or (m.carries and m.attribute != "aspect") for m in ahead):
+            return "clause"
     if (
         mark.cat == "taste"
         and mark.low.startswith(("not ", "funded", "sponsored"))

@@ -223,6 +223,9 @@ def correct(text: str, reads: list[Read], at: int) -> None:
     new = reads[after].requests
     taken = {r.attribute for r in new}
     old = reads[before].requests
+    rules = [[m.low for m in reads[n].sign.rules] for n in (before, after)]
+    if rules[0] and rules[0] == rules[1] and after > before:  # "only surveys, I mean, only trials"
+        taken |= {r.attribute for r in old}
     kept = [r for r in old if r.attribute not in taken]
     if len(kept) == len(old) and not (FREE & taken and any(r.attribute in FREE for r in old)):
         return

@@ -49,6 +49,8 @@ def _is_head(mark: Mark) -> bool:
         return True
     if mark.cat == "bound":
         return mark.attribute == "length"
+    if mark.attribute == "cites":
+        return True
     if mark.cat == "name":
         words = mark.low.split()
         owned = mark.attribute == "author" and bool({words[0], words[-1]} & _WORDS["docs"])
@@ -96,7 +98,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             ):
                 at += 1
                 continue
-            if head >= 0 and at + 1 < len(marks) and (asked or _counts(marks, pending, head)):
+            judged = head >= 0 and not pending and any(m.cat == "taste" for m in marks[:at])
+            if head >= 0 and at + 1 < len(marks) and (judged or asked or _counts(marks, pending, head)):
                 return pending, at + 1, True
             break
         if (
@@ -110,13 +113,19 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             asked = True
         elif mark.low in _THAT and head == at - 1 and pending and (asked or "adj" in marks[pending[0]].flags):
             return pending, at + 1, True
-        elif mark.carries and mark.attribute != "aspect":
+        elif (
+            mark.carries
+            and mark.attribute != "aspect"
+            and not (at and mark.attribute == "kind" and marks[at - 1].low in _WORDS["mine"])
+        ):
             pending.append(at)
             if _is_head(mark):
                 head = at
         elif mark.cat == "doc":
             head = at
-        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard"):
+        elif mark.cat not in ("func", "polite", "but", "wish", "taste", "hard", "demand") and not (
+            mark.low.isdigit() and asked
+        ):
             break
         at += 1
     if at < len(marks) and pending:
@@ -137,6 +146,10 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
 def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) -> bool:
     """Whether *of* or *in* leads from a word for documents to the subject."""
     before = marks[at - 1]
+    if marks[at].cat == "cue" and marks[at].sub == "topic":
+        return head >= 0 and before.low in _WORDS["and"] | _THAT
+    if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
+        return True
     if marks[at].low in _OF:
         kind = before.sure and ("of" in before.flags or (before.carries and _is_head(before)))
         return kind or _plain_of(marks, at)
@@ -176,6 +189,8 @@ def _in_time(mark: Mark, framed: bool) -> bool:
     """Whether years at the end of a subject limit papers: *X since 2018*, not *the economy before 1933*."""
     if mark.attribute != "year":
         return bool(mark.opposite) or framed
+    if mark.low.endswith("0s") and mark.low.startswith(("in the", "from the", "during the")):
+        return int(mark.values[0][:4]) >= _LATELY
     years = [int(year) for year in re.findall(r"\d{4}", mark.values[0])]
     point = ".." not in mark.values[0] and mark.low.startswith(_POINTS)
     lately = max(years) >= (_NOW_ISH if point else _LATELY)
@@ -235,14 +250,24 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
             end = at
         else:
             break
-    while (
-        picked
-        and end > first + 1
-        and marks[end - 1].cat == "func"
-        and marks[end - 1].low in _WORDS["between"]
-    ):
+    while picked and end > first + 1 and marks[end - 1].low in _WORDS["between"] | _WITH:
         end -= 1
     return picked, end
+
+
+def _inner(piece: Piece, first: int, asked: bool) -> list[int]:
+    """Numbers of marks from the first bound inside a subject on: *X between 2005 and 2022 in English*."""
+    marks = piece.marks
+    framed = asked or any(_is_head(m) and m.cat != "value" for m in marks)
+    for at in range(first + 1, len(marks)):
+        mark = marks[at]
+        counted = mark.cat == "bound" and mark.attribute in ("citations", "year") and _in_time(mark, framed)
+        if counted and not (mark.attribute == "year" and not framed):
+            behind = [m for m in marks[at + 1 :] if not m.carries]
+            if any(m.free for m in behind) and not any(m.low in _THAT for m in behind[:1]):
+                return []  # the subject goes on behind it
+            return [n for n in range(at, len(marks)) if marks[n].carries]
+    return []
 
 
 def _joined(before: Mark, mark: Mark) -> bool:
@@ -281,7 +306,9 @@ def subject_of(piece: Piece) -> Subject:
     more, last = _tail(piece, first, asked)
     if last <= first:
         more, last = [], len(piece.marks)
+    if not more and (inner := _inner(piece, first, asked)):
+        more, last = inner, inner[0]
     requests = _requests(piece, [*picked, *more])
-    cut = bool(requests)
+    cut = bool(requests) or any(m.cat in ("taste", "demand") for m in piece.marks[:first])
     start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
     return Subject(tuple(requests), start, piece.marks[last - 1].end if more else piece.end, asked)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
+from aspectra.search.instructions.marks import marks_of
 from aspectra.search.instructions.reading import Reading, read_instruction
+from aspectra.search.instructions.recognisers.lexicon import Mark
 from aspectra.search.query import Query, Unread
 
 __all__ = ["Understood", "understand"]
+
+_DENIALS = ("neg", "except")  # categories of marks
+_DENYING = ("no", "not", "behind", "without")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,7 @@ class Understood:
     Attributes:
         query: with conditions and aspects as fields, and what is searched for as its text.
         unread: requests that are not applied, and why.
-        fallback: whether the text holds requests alone, so that it is searched as it is.
+        fallback: whether the text holds requests alone, so that words of those are searched for.
     """
 
     query: Query
@@ -29,9 +35,12 @@ class Understood:
 def understand(query: Query) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
-    A literal query's text is searched as it is. A text of nothing but requests is searched as it is as well,
-    since something must be. Conditions that the query already has go before what is read about the same
-    value.
+    A literal query's text is searched as it is. Of a text of nothing but requests, the words of what papers
+    should be like are searched for, since something must be; never those of denials. Conditions that the
+    query already has go before what is read about the same value.
+
+    Raises:
+        UsageError: the text has requests, but nothing to search for.
     """
     unread: tuple[Unread, ...] = ()
     fallback = False
@@ -39,13 +48,40 @@ def understand(query: Query) -> Understood:
         reading = read_instruction(query.text)
         unread += reading.unread
         fallback = not reading.topic and not query.seeds
-        query = _with(query, reading, query.text if fallback else reading.topic)
+        query = _with(query, reading, _positive(query.text, reading) if fallback else reading.topic)
     if query.instruction.strip():
         reading = read_instruction(query.instruction, whole_query=False)
         text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
         query = replace(_with(query, reading, text), instruction="")
         unread += reading.unread
     return Understood(query, unread, fallback)
+
+
+def _denies(mark: Mark) -> bool:
+    """Whether a mark denies by itself, or is a value that is said by a denial: *no paywalls*."""
+    return mark.cat in _DENIALS or mark.low.split()[0] in _DENYING or any(v[0] == "!" for v in mark.values)
+
+
+def _positive(text: str, reading: Reading) -> str:
+    """What is searched for where a text has no subject: words of wishes that deny nothing.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if not (reading.conditions or reading.unread):
+        return text
+    words = dict.fromkeys(
+        c.words
+        for c in reading.conditions
+        if c.relation in ("require", "prefer") and not any(map(_denies, marks_of(c.words)))
+    )
+    if not words:
+        raise UsageError(
+            "something to search for is missing",
+            why=f"“{text.strip()}” only says what papers should not be like, or was not read",
+            hint="name a subject beside it, or search the words as they are with --literal",
+        )
+    return " ".join(words)
 
 
 def _with(query: Query, reading: Reading, text: str) -> Query:

@@ -116,12 +116,12 @@ _CITED = re.compile(
 _SAMPLE = re.compile(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
+    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
     rf"(?P<number2>{_NUMBER}))(?!\w)"
 )
 _AGED = re.compile(
     rf"(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
-    rf"(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
+    rf"(?:(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+|[<>]=?\s*+|[≥≤]\s*+)(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
     rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])"
 )
 

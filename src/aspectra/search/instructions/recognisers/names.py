@@ -40,9 +40,10 @@ _PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|t
 _PART = rf"(?:{_PARTICLE}\s+)*(?:{_INITIALS}\s*)?{_CAP}"
 _PERSON = rf"(?:{_PART}(?:\s+{_PART}){{0,4}}(?:\s+et\s+al\.?)?)"
 _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
-_JOIN = rf"(?:\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+[、和或与]\s*+)"
+_JOIN = rf"(?:\s*+/\s*+|\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+(?:或者|[、和或与])\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
-_SPLIT = re.compile(rf"[,&、和或与]|(?<=\s){_ANDS}(?=\s)")
+_SPLIT = re.compile(rf"[,/&、和与]|或者?|(?<=\s){_ANDS}(?=\s)")
+_ET_AL = re.compile(r"(?<!\s)\s++et\s++al\.?")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = re.compile(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
@@ -72,10 +73,15 @@ _IN_VENUE = re.compile(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
     rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
 )
-_ACRONYM_AT = re.compile(r"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{3,}[A-Z+-]*)(?![\w-])(?!\s+[a-z]{3,}ing\b)")
+_ACRONYM_AT = re.compile(
+    rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?![\w-])(?!\s+[a-z]{{3,}}ing\b)"
+)
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = re.compile(
-    rf"(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
+    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
+)
+_LOWER_VENUE = re.compile(
+    rf"(?:(?:in|at|from)\s+)?(?P<names>(?:{_NAMES['lower']})(?![\w-])(?:{_JOIN}(?:{_NAMES['lower']})(?![\w-]))*)"
 )
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = re.compile(
@@ -99,8 +105,13 @@ _OURS = re.compile(
 )
 _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
-    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['affiliation']}))(?![\w-])"
+    rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
+)
+_WORK = re.compile(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)")
+_GROUP = re.compile(
+    rf"(?:from|by|at|of)\s+(?:(?P<first>{_CAP}\s+{_CAP})['’]s\s+(?:group|lab|team)\b"
+    rf"|the\s+(?:group|lab|team|laboratory)\s+of\s+(?P<second>{_CAP}\s+{_CAP}))"
 )
 _A_VENUE = re.compile(_COMMON)
 _A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
@@ -108,7 +119,7 @@ _FROM_PLACE = re.compile(
     rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
 )
 _CITES = re.compile(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>{_PERSON}(?:\s+\(?\d{{4}}\)?)?|(?<=[“\"])[^”\"\n]{{1,150}})[”\"]?"
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?"
 )
 # What a name may end in; the plain ones are no part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]
@@ -130,13 +141,13 @@ _FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]
 _QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
 _PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
 _NO_NAME = re.compile(_PATTERNS["no_name"])
-_NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|\w+ing$")
+_NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|(?:[a-z]\w*|\w+(?=ing\s))ing")
 _OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
 _ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
 
 
 def _several(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in _SPLIT.split(names) if name.strip())
+    return tuple(name.strip() for name in _SPLIT.split(_ET_AL.sub("", names)) if name.strip())
 
 
 def _place(match: re.Match[str]) -> Name | None:
@@ -178,6 +189,10 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), name
     if match := _SITE.match(text, at):
         return match.end(), Name("source", (match["name"],))
+    if match := _WORK.match(text, at):
+        return match.end(), Name("known", (match.group(),), sure=False)
+    if match := _GROUP.match(text, at):
+        return match.end(), Name("author", (match["first"] or match["second"],))
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
             sure = attribute == "affiliation" or match.start("names") > match.start()
@@ -185,6 +200,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end(), Name("publisher", (match["name"],))
     if match := _KNOWN_VENUE.match(text, at):
+        return match.end(), Name("venue", _several(match["names"]))
+    if match := _LOWER_VENUE.match(text, at):
         return match.end(), Name("venue", _several(match["names"]))
     if match := _COMMON_VENUE.match(text, at):
         return match.end(), Name(
@@ -209,7 +226,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         if (match := pattern.match(text, at)) and not _NO_NAME.match(match["people"]):
             return match.end(), Name("author", _several(match["people"]))
     if match := _ACRONYM_AT.match(text, at):
-        return match.end(), Name("venue", (match["name"],), sure=False)
+        return match.end(), Name("venue", _several(match["name"]), sure=False)
     if match := _AUTHOR_LOW.match(text, at):
         return match.end(), Name("author", (match["people"],))
     if (match := _IN_RUN.match(text, at)) and not _NO_NAME.match(match["name"]):
