@@ -31,8 +31,8 @@ def annotation(text="owls, no surveys", topic="owls", conditions=(), **fields) -
 NO_SURVEYS = {"relation": "exclude", "attribute": "kind", "value": "survey", "span": "no surveys"}
 
 
-def test_there_are_five_files():
-    assert [path.stem for path in FILES] == ["de", "es", "exceptions", "fr", "zh"]
+def test_there_are_seven_files():
+    assert [path.stem for path in FILES] == ["de", "es", "exceptions", "fr", "later", "mixed", "zh"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
