@@ -17,6 +17,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, NamedTuple
 
+from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, replace
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.query import Query
@@ -150,7 +151,10 @@ class Annotation(Value, frozen=True):
 def read_text(annotation: Annotation) -> Reading:
     """What the engine reads out of a text, as it does for a search."""
     if annotation.mode == "question":
-        found = understand(Query(annotation.text))
+        try:
+            found = understand(Query(annotation.text))
+        except UsageError:  # requests alone, and nothing to search for
+            found = understand(Query(annotation.text, seeds=("seed",)))
     else:
         found = understand(Query("", seeds=("seed",), instruction=annotation.text))
     query = found.query

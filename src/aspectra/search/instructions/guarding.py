@@ -169,7 +169,6 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
     out = list(reads)
     if not out:
         return out
-    before = [r.subject for r in out]
     _lists(out)
     _titles(text, out)
     for n, read in enumerate(out[1:], 1):
@@ -181,7 +180,7 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
         if n and read.subject and read.requests and read.piece.marks[0].low in _WORDS["then"]:
             out[n] = replace(read, role="request", subject=None)
             continue
-        kept = read.subject != before[n]
+        kept = read is not reads[n]
         if n and read.role == "subject" and not read.requests and not kept and _doubtful(read):
             listed = out[n - 1].role == "subject" and read.piece.joint == "comma" and _enumerated(out, n)
             if not listed and any(r.role == "subject" for r in out[:n]):

@@ -115,7 +115,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "unread", why=TASTE)
     cued = any(m.cat in ("lead", "cue") for m in piece.marks) or piece.marks[0].low in _WORDS["place"]
     opens = piece.marks[0].cat == "word" and piece.marks[0].low.isalpha() and not cued
-    if values and opens and values[0].start > piece.start and not is_english(text):
+    if values and not is_english(text) and ((opens and values[0].start > piece.start) or (free and not cued)):
         return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
