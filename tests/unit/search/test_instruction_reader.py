@@ -125,6 +125,7 @@ def _told(text: str) -> list[str]:
         ("no-reference image quality", [], "no-reference image quality"),
         ("survey methodology and bias", [], "survey methodology and bias"),
         ("learning without forgetting", [], "learning without forgetting"),
+        ("the unless operator in default logic", [], "the unless operator in default logic"),
         ("foods that must not contain gluten", [], "foods that must not contain gluten"),
         ("blocks, skip connections and dropout", [], "blocks, skip connections and dropout"),
         ("the rise of blogging after 2004", [], "the rise of blogging after 2004"),

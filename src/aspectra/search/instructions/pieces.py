@@ -28,6 +28,7 @@ _VERBAL = _WORDS["verbal"]  # denials that need a break before them
 _FORWARD = _WORDS["forward"]  # softeners of what follows
 _ASKS = _WORDS["asks"]
 _LEADS_ON = _WORDS["prepositions"]
+_ARTICLES = _WORDS["articles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         and any(m.free for m in marks[:at])
     ):
         return "inline"
-    if mark.cat == "except" and not last:
+    if mark.cat == "except" and not last and before.low not in _ARTICLES:  # "the unless operator"
         return "inline"
     if mark.cat == "open" and question and " " in mark.low and not last and any(m.free for m in marks[:at]):
         ahead = marks[at + 1 : at + _AHEAD]
