@@ -55,9 +55,9 @@ demo: .venv/.installed
 	$(BIN)/aspectra similar sun2023rankgpt --instruction "the same method, published before 2021, never a survey" --limit 3 --library $(LIBRARY)
 	@echo; echo "Your own papers: $(BIN)/aspectra init && $(BIN)/aspectra add library.bib papers/ && $(BIN)/aspectra index"
 
-# In two processes: the tests that start processes wait much, the others compute.
-PROCESS_TESTS = tests/integration tests/real
-OTHER_TESTS = src tests/golden tests/property tests/unit
+# In two processes of about the same length; those that start processes wait much.
+PROCESS_TESTS = tests/integration tests/real tests/property tests/golden src
+OTHER_TESTS = tests/unit
 test: .venv/.installed-dev
 	@out=$$(mktemp); $(BIN)/python -m pytest $(PROCESS_TESTS) > $$out 2>&1 & waiting=$$!; \
 	echo "$(BIN)/python -m pytest $(OTHER_TESTS)"; $(BIN)/python -m pytest $(OTHER_TESTS); others=$$?; \
