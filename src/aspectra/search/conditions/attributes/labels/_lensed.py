@@ -56,7 +56,7 @@ class LensAttribute(Attribute):
         said = word.strip().casefold()
         held: dict[bool, str] = {}
         for value, phrases in _PHRASES.findall(self.words("en") if said else ""):
-            alone = said in (re.sub(r"\([^)]*\)", "", phrase).strip() for phrase in phrases.split("|"))
+            alone = said in (re.sub(r"\([^()]*+\)", "", phrase).strip() for phrase in phrases.split("|"))
             if alone or re.search(rf"\b{re.escape(said)}\b", phrases):
                 held.setdefault(alone, value.strip())
         return {said: held[max(held)]} if held else {}
