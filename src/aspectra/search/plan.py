@@ -124,6 +124,11 @@ class Search(Value, frozen=True):
         """Ids of the papers that its probes start from, each once."""
         return tuple(dict.fromkeys(seed for probe in self.probes for seed in probe.seeds))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Texts that its probes search for, on one line, each once."""
+        return tuple(dict.fromkeys(" ".join(p.text.split()) for p in self.probes if p.text.strip()))
+
     def describe(self) -> list[str]:
         """For people: one line a probe, then how they are fused."""
         way = f", direction {self.direction}" if self.direction else ""

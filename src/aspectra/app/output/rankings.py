@@ -178,8 +178,7 @@ def plan_in_words(plan: Plan, *, conditions: bool) -> str:
     """What a plan searches for, in one line: words or seeds, on demand its conditions, the steps."""
     from aspectra.search.planning.aspects import aspects_asked
 
-    texts = list(dict.fromkeys(" ".join(p.text.split()) for p in plan.search.probes if p.text.strip()))
-    seeds = list(dict.fromkeys(seed for p in plan.search.probes for seed in p.seeds))
+    texts, seeds = plan.search.texts, plan.search.seeds
     parts = [f"“{t[:_LONGEST_TEXT]}{'…' if len(t) > _LONGEST_TEXT else ''}”" for t in texts]
     if seeds:
         parts.append(_DIRECTION_WORDS.get(plan.search.direction, "like {}").format(", ".join(seeds)))

@@ -32,7 +32,8 @@ class TermQuoter:
             raise ValueError(f"{probe.view} compares no words of terms")
         self._index, self._view = index, view
         (self._asked,) = index.look_up([probe])
-        self._seeds = {seed: index.library.get(seed) for seed in probe.seeds}
+        seeds = (index.library.get(seed) for seed in probe.seeds)
+        self._seeds = [seed for seed in seeds if index.unchanged(seed)]
 
     @staticmethod
     def fits(probe: Probe) -> bool:
@@ -49,7 +50,7 @@ class TermQuoter:
             return None
         share, unit = found
         text = field_text(paper, unit.field)[unit.start : unit.end]
-        said = [(*best, one) for one in self._seeds.values() if (best := self._best(one, text)) is not None]
+        said = [(*best, one) for one in self._seeds if (best := self._best(one, text)) is not None]
         _, answered, seed = max(said, key=lambda one: one[0], default=(0.0, None, None))
         quoted = ""
         if seed is not None and answered is not None:
@@ -66,13 +67,9 @@ class TermQuoter:
         )
 
     def _best(self, paper: Paper, within: str | None) -> tuple[float, Unit] | None:
-        """(share, sentence) of the sentence with most of the terms, the first of several."""
-        if paper.id not in self._index.positions or not self._index.unchanged(paper):
-            return None
-        table, position = self._index.units("sentences"), self._index.position(paper.id)
-        low, high = int(table.offsets[position]), int(table.offsets[position + 1])
-        units = [table.unit(paper.id, row) for row in range(low, high)]
-        units = [unit for unit in units if unit.field != "title"]
+        """(share, sentence) of an unchanged paper's sentence with most of the terms, the first of several."""
+        table = self._index.units("sentences")
+        units = [table.unit(paper.id, int(n)) for n in table.sentence_rows(self._index.position(paper.id))]
         if not units:
             return None
         texts: Sequence[str] = [field_text(paper, u.field)[u.start : u.end] for u in units]

@@ -45,8 +45,7 @@ class Requests:
         for word, sign in (("same", 1), ("different", -1)):
             applied += [(f"{word} {name}", "") for name in aspects_asked(plan.search.probes, sign)]
         missed = (Unread(condition.words or condition.label, why) for condition, why in unknown.items())
-        texts = [" ".join(probe.text.split()) for probe in plan.search.probes if probe.text.strip()]
-        searched = dict.fromkeys([*texts, *plan.search.seeds])
+        searched = dict.fromkeys([*plan.search.texts, *plan.search.seeds])
         return cls(tuple(applied), (*plan.unread, *missed), tuple(searched))
 
     @property

@@ -13,8 +13,8 @@ from aspectra.search.conditions.attributes.protocol import Attribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["RecordAttribute", "by_name", "check_class", "check_name", "has_words", "number_range", "phrases"]
-__all__ += ["stated"]
+__all__ = ["ClassAttribute", "NamedAttribute", "RecordAttribute", "by_name", "check_class"]
+__all__ += ["has_words", "number_range", "phrases", "stated"]
 
 _FORM = re.compile(r"\s*+(?:(>=|<=|>|<)\s*+(\d{1,9}+)|(\d{1,9}+)(?:\s*+\.\.\s*+(\d{1,9}+))?+)\s*+", re.ASCII)
 _LAST = 10**9
@@ -28,6 +28,51 @@ class RecordAttribute(Attribute):
         if index.keeps_records:
             return super().missing(value, index)
         return "the index was built by an older version, which kept less of the records: aspectra index"
+
+
+class NamedAttribute(RecordAttribute):
+    """An attribute whose values are names.
+
+    Attributes:
+        what: the noun for what a value names.
+        example: a condition, for people.
+    """
+
+    what: str
+    example: str
+
+    def check(self, value: str) -> None:
+        """Refuse a name without letters or digits.
+
+        Raises:
+            UsageError: always then.
+        """
+        if not normalise_title(value):
+            raise UsageError(f"{value!r} names no {self.what}", why=f"write a name, as in: {self.example}")
+
+
+class ClassAttribute(RecordAttribute):
+    """An attribute whose values are a few classes.
+
+    Attributes:
+        classes: the values there are.
+        synonyms: other words for them.
+    """
+
+    classes: Sequence[str]
+    synonyms: Mapping[str, str] = {}
+
+    def check(self, value: str) -> None:
+        """Refuse what is none of the classes.
+
+        Raises:
+            UsageError: with the values there are.
+        """
+        self.named(value)
+
+    def named(self, value: str) -> str:
+        """The class that a value names; raises as :meth:`check`."""
+        return check_class(value, self.name, self.classes, self.synonyms)
 
 
 def number_range(value: str) -> tuple[int, int] | None:
@@ -48,16 +93,6 @@ def number_range(value: str) -> tuple[int, int] | None:
         low = int(first)
         high = low if last is None else int(last)
     return (low, high) if low <= high else None
-
-
-def check_name(value: str, what: str, example: str) -> None:
-    """Refuse a name without letters or digits.
-
-    Raises:
-        UsageError: always then.
-    """
-    if not normalise_title(value):
-        raise UsageError(f"{value!r} names no {what}", why=f"write a name, as in: {example}")
 
 
 def check_class(value: str, what: str, known: Sequence[str], synonyms: Mapping[str, str]) -> str:

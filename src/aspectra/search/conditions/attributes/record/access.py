@@ -10,7 +10,7 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record._values import RecordAttribute, by_name, check_class, stated
+from aspectra.search.conditions.attributes.record._values import ClassAttribute, by_name, stated
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -20,22 +20,15 @@ _VALUES = ("open", "fulltext")
 _SYNONYMS = {"open access": "open", "full text": "fulltext"}
 
 
-class AccessAttribute(RecordAttribute):
+class AccessAttribute(ClassAttribute):
     """See the module."""
 
     name = "access"
-
-    def check(self, value: str) -> None:
-        """Refuse what is no kind of access.
-
-        Raises:
-            UsageError: with the values there are.
-        """
-        check_class(value, "access", _VALUES, _SYNONYMS)
+    classes, synonyms = _VALUES, _SYNONYMS
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 or 0, NaN where nothing says whether it is open, or there is no full text at all."""
-        if check_class(value, "access", _VALUES, _SYNONYMS) == "open":
+        if self.named(value) == "open":
             return by_name(index, "accesses", papers, _open)
         if not index.full_text.any():
             return np.full(len(papers), np.nan, np.float32)
@@ -43,13 +36,13 @@ class AccessAttribute(RecordAttribute):
 
     def missing(self, value: str, index: Index) -> str:
         """That there is no full text, or no record says what is open."""
-        if check_class(value, "access", _VALUES, _SYNONYMS) == "fulltext" and index.keeps_records:
+        if self.named(value) == "fulltext" and index.keeps_records:
             return "the library holds no full text"
         return super().missing(value, index)
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """What says that it is open or closed."""
-        if check_class(value, "access", _VALUES, _SYNONYMS) == "open":
+        if self.named(value) == "open":
             return stated(index, paper, "accesses")
         held = paper.id in index.positions and bool(index.full_text[index.positions[paper.id]])
         return "the library holds its full text" if held else "the library holds no full text of it"

@@ -14,9 +14,8 @@ from functools import lru_cache
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.search.conditions.attributes.record._values import (
-    RecordAttribute,
+    NamedAttribute,
     by_name,
-    check_name,
     has_words,
     phrases,
     stated,
@@ -106,18 +105,11 @@ def _best(value: str, lines: str) -> float:
     return max(_grade(value, line) for line in lines.split("\n"))
 
 
-class AffiliationAttribute(RecordAttribute):
+class AffiliationAttribute(NamedAttribute):
     """See the module."""
 
     name = "affiliation"
-
-    def check(self, value: str) -> None:
-        """Refuse a name without letters.
-
-        Raises:
-            UsageError: always then.
-        """
-        check_name(value, "institution", "affiliation=INRIA")
+    what, example = "institution", "affiliation=INRIA"
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) of the author who fits best, NaN where no affiliation is stated."""

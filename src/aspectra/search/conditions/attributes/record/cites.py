@@ -16,7 +16,7 @@ from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record._values import RecordAttribute, check_name, has_words
+from aspectra.search.conditions.attributes.record._values import NamedAttribute, has_words
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -59,19 +59,12 @@ def _printing(value: str, index: Index) -> NDArray[np.int64]:
     return np.array(sorted(out), np.int64)
 
 
-class CitesAttribute(RecordAttribute):
+class CitesAttribute(NamedAttribute):
     """See the module."""
 
     name = "cites"
     noun = "list of references"
-
-    def check(self, value: str) -> None:
-        """Refuse a name without letters or digits.
-
-        Raises:
-            UsageError: always then.
-        """
-        check_name(value, "paper", "cites=Attention is all you need")
+    what, example = "paper", "cites=Attention is all you need"
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 or 0; NaN where a paper lists no references, and for all where nobody cites it."""

@@ -17,8 +17,8 @@ import numpy as np
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.library.rows import author_keys
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.search.conditions.attributes.record._values import check_name
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record._values import NamedAttribute
 from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
@@ -77,20 +77,13 @@ def _meant(value: str, index: Index) -> frozenset[int]:
     return kept[value]
 
 
-class KnownAttribute(Attribute):
+class KnownAttribute(NamedAttribute):
     """See the module."""
 
     name = "known"
     noun = "paper"
+    what, example = "paper", "known=listed, known=Smith 2019"
     longest = 100_000
-
-    def check(self, value: str) -> None:
-        """Refuse a name without letters.
-
-        Raises:
-            UsageError: always then.
-        """
-        check_name(value, "paper", "known=listed, known=Smith 2019")
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """The papers of a list behind its name."""

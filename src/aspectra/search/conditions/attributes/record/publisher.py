@@ -14,9 +14,8 @@ import numpy as np
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.search.conditions.attributes.record._values import (
-    RecordAttribute,
+    NamedAttribute,
     by_name,
-    check_name,
     has_words,
     phrases,
     stated,
@@ -61,18 +60,11 @@ def _by_venue(value: str, venue: str) -> float:
     return float("nan")
 
 
-class PublisherAttribute(RecordAttribute):
+class PublisherAttribute(NamedAttribute):
     """See the module."""
 
     name = "publisher"
-
-    def check(self, value: str) -> None:
-        """Refuse a name without letters.
-
-        Raises:
-            UsageError: always then.
-        """
-        check_name(value, "publisher", "publisher=IEEE")
+    what, example = "publisher", "publisher=IEEE"
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) see the module; 0 where record or DOI name another one, NaN where neither names any."""

@@ -16,8 +16,7 @@ import numpy as np
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.search.conditions.attributes.record._values import (
-    RecordAttribute,
-    check_class,
+    ClassAttribute,
     has_words,
     phrases,
     stated,
@@ -139,22 +138,15 @@ def _mentions(words: str, table: str) -> bool:
     )
 
 
-class StatusAttribute(RecordAttribute):
+class StatusAttribute(ClassAttribute):
     """See the module."""
 
     name = "status"
-
-    def check(self, value: str) -> None:
-        """Refuse what is no status.
-
-        Raises:
-            UsageError: with the values there are.
-        """
-        check_class(value, "status", STATUSES, _SYNONYMS)
+    classes, synonyms = STATUSES, _SYNONYMS
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) see the module; NaN where nothing is known."""
-        named = check_class(value, "status", STATUSES, _SYNONYMS)
+        named = self.named(value)
         columns = [index.coded(name) for name in ("types", "venues", "origins")]
         key = np.zeros(len(papers), np.int64)
         for codes, names in columns:
@@ -168,7 +160,7 @@ class StatusAttribute(RecordAttribute):
 
     def missing(self, value: str, index: Index) -> str:
         """That no record says of a paper whether it has this status."""
-        named = check_class(value, "status", STATUSES, _SYNONYMS)
+        named = self.named(value)
         if named == "retracted" and index.keeps_records:
             return "no record of this library says which papers were retracted"
         return super().missing(value, index)
@@ -176,7 +168,7 @@ class StatusAttribute(RecordAttribute):
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """What decided."""
         types = stated(index, paper, "types")
-        if check_class(value, "status", STATUSES, _SYNONYMS) == "retracted":
+        if self.named(value) == "retracted":
             return (
                 "the record or the title says so" if "retracted" in types.replace("not retracted", "") else ""
             )
