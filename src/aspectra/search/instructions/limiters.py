@@ -61,6 +61,14 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         question: whether the text is a question.
     """
     values = requests_of(piece, sign, company=True)
+    judged: list[tuple[int, int, str]] = []
+    if sign.negative:  # "no industry-funded trials" denies no trial but those
+        for before, mark in zip(piece.marks, piece.marks[1:], strict=False):
+            if before.cat == "taste" and any(r.start == mark.start for r in values):
+                judged.append((before.start, mark.end, TASTE))
+                values = [r for r in values if r.start != mark.start]
+        if judged and not values:
+            return Read(piece, "unread", sign, why=TASTE)
     if combined(piece, values, sign) and (others or not question):
         return Read(piece, "unread", sign, why=_COMBINED)
     if sign.strong and not sign.negative and _either(piece, values):
@@ -68,6 +76,11 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if question and not others and (led := _led(piece, values, sign)):
         kept = tuple(r for r in values if r.end <= led[0])
         return Read(piece, "request", sign, kept, subject=led)
+    if question and not others and sign.place == "post" and values and piece.marks[0].free:
+        kept = [r for r in values if r.start >= _last_free(piece)]
+        if kept:  # "teacher burnout qualitative studies preferred"
+            until = max(m.end for m in piece.marks if m.end <= kept[0].start)
+            return Read(piece, "request", sign, tuple(kept), subject=(piece.start, until))
     free = free_requests(text, piece, values, sign)
     if free and values and all(r.attribute in WEB for r in values):  # what the document holds, or is about
         lost = tuple((r.start, r.end, _DETAIL) for r in free)
@@ -91,7 +104,13 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             wish = Request("topic", text[slice(*words)], sign.relation(hard=False), *words)
             return Read(piece, "request", sign, (wish,))
         return Read(piece, "chatter", sign)
-    return Read(piece, "request", sign, (*values, *free), lost=tastes(piece) if values else ())
+    lost = tuple(judged) if judged else tastes(piece) if values else ()
+    return Read(piece, "request", sign, (*values, *free), lost=lost)
+
+
+def _last_free(piece: Piece) -> int:
+    """Where the last word that no table has ends."""
+    return max(m.end for m in piece.marks if m.free)
 
 
 def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int] | None:

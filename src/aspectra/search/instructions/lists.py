@@ -45,6 +45,8 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None
     if not before.requests or before.subject is not None or "perm" in before.sign.cats:
         return None
+    if before.sign.rules[0].start > before.requests[-1].start:
+        return None  # "peer-reviewed only, English or German"
     chain = []
     for later in reads[at : at + _CHAIN]:
         if (

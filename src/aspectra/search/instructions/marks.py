@@ -141,6 +141,9 @@ def _named(marks: list[Mark]) -> None:
         after = marks[at + 1] if at + 1 < len(marks) else None
         if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
             marks[at] = replace(mark, cat="word")
+        if mark.low == "first" and before is not None and before.carries and (not after or after.cat in DELIMITERS):
+            marks[at] = replace(mark, cat="soft", attribute="", values=())  # "reviews first"
+            continue
         if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
             marks[at] = replace(mark, cat="word")
         if mark.cat != "neg" or before is None:

@@ -147,7 +147,7 @@ def _modifies(piece: Piece, at: int) -> bool:
     """Whether a value stands before a word of no table that it belongs to: *German tweets*."""
     mark = piece.marks[at]
     if at + 1 >= len(piece.marks):
-        return mark.low == "first" and at > 0  # "reviews first"
+        return False
     after = piece.marks[at + 1]
     if mark.attribute == "language" and after.attribute in WEB:
         return True

@@ -151,7 +151,7 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
         return True
     if marks[at].low in _OF:
-        kind = before.sure and ("of" in before.flags or (before.carries and _is_head(before)))
+        kind = before.sure and ("of" in before.flags or (before.carries and "adj" not in before.flags and _is_head(before)))
         return kind or _plain_of(marks, at)
     if marks[at].low not in _WORDS["into"] or not pending or at + 1 == len(marks) or marks[at + 1].carries:
         return False
@@ -210,9 +210,11 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
         return " " in mark.low and not of
     if mark.cat == "name":
         named = mark.attribute == "author" or (mark.attribute == "venue" and all(map(is_venue, mark.values)))
-        return named and (before.cat == "doc" or (framed and (mark.attribute == "venue" or " " in mark.low)))
+        listed = mark.attribute == "author" and len(mark.values) > 1 and " or " in mark.low
+        told = framed and (mark.attribute == "venue" or " " in mark.low)
+        return named and (before.cat == "doc" or listed or told)
     if mark.attribute == "artifacts" and mark.sure:
-        return mark.low.startswith("with") or before.low in _WITH
+        return mark.low.split()[0] in _WITH or before.low in _WITH
     if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
         return before.free
     return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)

@@ -66,7 +66,7 @@ _RANGE = re.compile(
     rf"{_GAP}{_UNIT}{_END}"
 )
 _BEFORE = re.compile(
-    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER})\s*(?:about\s+|around"
+    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*(?:about\s+|around"
     rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}"
 )
 _BEHIND = re.compile(
@@ -120,7 +120,7 @@ _SAMPLE = re.compile(
     rf"(?P<number2>{_NUMBER}))(?!\w)"
 )
 _AGED = re.compile(
-    rf"(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
+    rf"(?:(?:in|among|for|of|with)\s+(?={_PATTERNS['who']}))?+(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
     rf"(?:(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+|[<>]=?\s*+|[≥≤]\s*+)(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
     rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])"
 )
@@ -206,8 +206,8 @@ def _length(low: str, at: int) -> tuple[int, Bound] | None:
         how, unit = match["how"], _unit(match["unit"])
         if match["number"] in ("a few", "several") and unit != "sentence":
             return None
-        upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}", how))
-        strict = not re.fullmatch(f"{_UPPER}|{_LOWER}", how)
+        upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}|<=?|≤", how))
+        strict = not re.fullmatch(f"{_UPPER}|{_LOWER}|[<>]=|[≤≥]", how)
         bound = _length_bound(upper, strict, _number(match["number"]), unit)
     elif match := _BEHIND.match(low, at):
         upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
@@ -254,7 +254,7 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
     if (match := _AGED.match(low, at)) and (
         match["who"] or match["aged"] or re.search("old|age", match["old"] or "")
     ):
-        words = match.group() if match["who"] is None else low[match.end("who") : match.end()]
+        words = low[match.start("who") if match["who"] else match.start() : match.end()]
         return match.end(), Bound("population", (words.strip(),), needs="" if match["who"] else "company")
     return None
 

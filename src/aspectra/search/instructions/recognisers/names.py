@@ -80,9 +80,8 @@ _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = re.compile(
     rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
 )
-_LOWER_VENUE = re.compile(
-    rf"(?:(?:in|at|from)\s+)?(?P<names>(?:{_NAMES['lower']})(?![\w-])(?:{_JOIN}(?:{_NAMES['lower']})(?![\w-]))*)"
-)
+_LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
+_LOWER_VENUE = re.compile(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)")
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = re.compile(
     rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
@@ -108,6 +107,14 @@ _SITED = re.compile(
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
+_BODY = (
+    rf"(?:(?:the\s+)?(?:University|Institute|College|School|Academy)\s+of\s+(?:{_CAP})(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP}){{0,3}})"
+)
+_AFFILIATED = re.compile(
+    rf"(?:(?P<sure>(?:who\s+are\s+|that\s+are\s+)?affiliated\s+(?:with|at|to)|affiliations?(?:\s+(?:is|in|at|with))?)"
+    rf"|(?:researchers|authors|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
+    rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)"
+)
 _WORK = re.compile(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)")
 _GROUP = re.compile(
     rf"(?:from|by|at|of)\s+(?:(?P<first>{_CAP}\s+{_CAP})['’]s\s+(?:group|lab|team)\b"
@@ -131,7 +138,7 @@ _PLACE = re.compile(
 _IN_RUN = re.compile(rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))")
 _FEW = (
     r"(?!(?:the|an?|others?|people|women|men|any\w*|my|me|us|using|them|date|year|same|some\w*|industry|different"
-    r"|please|now|then)\b)[a-z][a-z'-]+"
+    r"|please|now|then|th[ei]se|those|this|that)\b)[a-z][a-z'-]+"
 )
 _AUTHOR_LOW = re.compile(
     rf"(?:papers?|works?|articles?|publications?|anything|something|stuff|everything)\s+by\s+"
@@ -195,8 +202,11 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("author", (match["first"] or match["second"],))
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
-            sure = attribute == "affiliation" or match.start("names") > match.start()
-            return match.end(), Name(attribute, _several(match["names"]), sure=sure)
+            names = _several(match["names"])
+            sure = attribute == "affiliation" or match.start("names") > match.start() or len(names) > 1
+            return match.end(), Name(attribute, names, sure=sure)
+    if (match := _AFFILIATED.match(text, at)) and not _NO_NAME.match(match["names"]):
+        return match.end(), Name("affiliation", _several(match["names"]), sure=bool(match["sure"]))
     if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end(), Name("publisher", (match["name"],))
     if match := _KNOWN_VENUE.match(text, at):
