@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aspectra.search.instructions.guarding import field_of, guarded, in_field
-from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
+from aspectra.search.instructions.limiters import EVENT, TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
@@ -34,7 +34,6 @@ _UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
 _IF = "a condition on a condition"
 _UNSURE = "a word before it that is not known"
-_EVENT = "a time that is no year"
 
 
 def _no_request(piece: Piece) -> str:
@@ -50,7 +49,7 @@ def _no_request(piece: Piece) -> str:
     if first.cat == "taste" and (not piece.free or " " in first.low):
         return TASTE
     event = is_event(piece) and first.low not in _WORDS["during"] and len(marks) < LIST
-    return _EVENT if event else ""
+    return EVENT if event else ""
 
 
 def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
@@ -102,7 +101,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     if any(m.cat == "demand" for m in piece.marks) and not piece.carries:
         return Read(piece, "unread", why=_DEMAND)
     if is_event(piece):
-        return Read(piece, "unread", why=_EVENT)
+        return Read(piece, "unread", why=EVENT)
     if len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]:
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, requests_of
+from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, is_event, requests_of
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import Read
 
-__all__ = ["TASTE", "pseudo", "signed", "tastes"]
+__all__ = ["EVENT", "TASTE", "pseudo", "signed", "tastes"]
 
 TASTE = "a judgement that no record or text states"
 _WORDS = word_sets("limiters")
@@ -19,6 +19,8 @@ _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
 _EITHER = "alternatives of different kinds"
 _AMOUNT = "an amount that no field states"
+_MEANT = "it is not sure how it is meant"
+EVENT = "a time that is no year"
 _UNSURE = "it is not sure whether it is wanted"
 
 
@@ -60,6 +62,10 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         others: whether another piece has a subject.
         question: whether the text is a question.
     """
+    if sign.place == "unsure":
+        return Read(piece, "unread", sign, why=_MEANT)
+    if is_event(piece):
+        return Read(piece, "unread", sign, why=EVENT)
     values = requests_of(piece, sign, company=True)
     judged: list[tuple[int, int, str]] = []
     if sign.negative:  # "no industry-funded trials" denies no trial but those
@@ -82,6 +88,10 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             until = max(m.end for m in piece.marks if m.end <= kept[0].start)
             return Read(piece, "request", sign, tuple(kept), subject=(piece.start, until))
     free = free_requests(text, piece, values, sign)
+    if free and _tells_why(piece, sign):  # "our licence covers nothing else"
+        if not values:
+            return Read(piece, "unread", sign, why=_MEANT)
+        return Read(piece, "request", sign, tuple(values), lost=tuple((r.start, r.end, _MEANT) for r in free))
     if free and values and all(r.attribute in WEB for r in values):  # what the document holds, or is about
         lost = tuple((r.start, r.end, _DETAIL) for r in free)
         return Read(piece, "request", sign, tuple(values), lost=lost)
@@ -106,6 +116,12 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         return Read(piece, "chatter", sign)
     lost = tuple(judged) if judged else tastes(piece) if values else ()
     return Read(piece, "request", sign, (*values, *free), lost=lost)
+
+
+def _tells_why(piece: Piece, sign: Sign) -> bool:
+    """Whether a piece speaks of people before its first rule, so that its free words limit no papers."""
+    before = [m for m in piece.marks if m.start < sign.rules[0].start]
+    return any(m.low in _WORDS["told"] for m in before) and not any(m.cat in ("doc", "open") for m in before)
 
 
 def _last_free(piece: Piece) -> int:

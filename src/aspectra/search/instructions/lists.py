@@ -134,15 +134,20 @@ def _name_list(text: str, reads: list[Read], at: int) -> None:
 def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> None:
     """Let a limiter reach back: behind a list (*A, B or C only*), or without content (*leave those out*)."""
     read, before = reads[at], reads[at - 1]
-    if (before.sign.rules and before.sign.place == "lead") or before.piece.sentence != read.piece.sentence:
+    asked = text[before.piece.end : read.piece.start].lstrip().startswith(("?", "？"))  # "Theses? Leave them out."
+    if (before.sign.rules and before.sign.place == "lead") or (
+        before.piece.sentence != read.piece.sentence and not asked
+    ):
         return
     named = before.role == "request" or (
         before.role == "subject" and before.piece.carries and not before.piece.free
     )
     if read.role == "chatter" and read.sign.rules and named and not before.sign.rules:
         pronoun = read.sign.rules[-1].low in _NOTHING and len(read.piece.marks) > 1
-        if pronoun and all(m.sub != "back" for m in read.piece.marks):
-            reads[at] = replace(read, role="unread", why="not recognised")
+        plain = all(m.cat in ("neg", "polite") for m in read.piece.marks)
+        if pronoun and not plain and all(m.sub != "back" for m in read.piece.marks):
+            for n in (at - 1, at):  # not sure whether the one before is denied
+                reads[n] = replace(reads[n], role="unread", why="not recognised", requests=(), subject=None)
             return
         if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
             reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)

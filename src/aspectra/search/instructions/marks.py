@@ -159,6 +159,19 @@ def _named(marks: list[Mark]) -> None:
             marks[at] = replace(mark, cat="fix", sub="")
 
 
+def _or_else(marks: list[Mark]) -> None:
+    """*Code on GitHub or it is no use to me*: the denial behind *or* says that it must be."""
+    for at, mark in enumerate(marks):
+        if mark.low not in _WORDS["or"] or not at or not (marks[at - 1].carries or marks[at - 1].cat == "doc"):
+            continue
+        end = next((n for n in range(at + 1, len(marks)) if marks[n].cat in DELIMITERS), len(marks))
+        behind = marks[at + 1 : end]
+        if any(m.cat == "neg" for m in behind) and not any(m.carries for m in behind) and len(behind) <= _REACH:
+            if sum(m.free for m in behind) <= 1 and behind[0].low not in _WORDS["bare_no"]:
+                marks[at] = replace(mark, cat="hard", end=behind[-1].end)
+                del marks[at + 1 : end]
+
+
 def _skip(tokens: list[Token], number: int, end: int) -> int:
     while number < len(tokens) and tokens[number].start < end:
         number += 1
@@ -234,6 +247,7 @@ def marks_of(text: str) -> list[Mark]:
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
     _phrasal(out)
+    _or_else(out)
     _named(out)
     return [
         replace(mark, cat="word")

@@ -73,7 +73,8 @@ class Sign:
 
     Attributes:
         rules: the marks that say so.
-        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), or "" without one.
+        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), ``unsure`` (a denial in a
+            clause of its own: *a level they would not run away from*), or "" without one.
     """
 
     rules: tuple[Mark, ...] = ()
@@ -128,6 +129,8 @@ def sign_of(piece: Piece) -> Sign:
     if not rules:
         return Sign()
     first = piece.marks.index(rules[0])
+    if _narrates(piece.marks, first):
+        return Sign(tuple(rules), "unsure")
     if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
         return Sign(tuple(rules), "lead")
     last = piece.marks.index(rules[-1])
@@ -141,6 +144,19 @@ def sign_of(piece: Piece) -> Sign:
         return Sign(tuple(behind), "post")
     allowed = tuple(m for m in rules if m.cat == "perm")
     return Sign(allowed, "inner") if allowed else Sign()
+
+
+def _narrates(marks: Sequence[Mark], first: int) -> bool:
+    """Whether the first rule is a denial behind a value that it cannot deny from there."""
+    rule = marks[first]
+    ahead = marks[first + 1 :]
+    return (
+        rule.cat == "neg"
+        and rule.low < "\u3400"
+        and rule.low not in _WORDS["behind"]
+        and any(m.carries for m in marks[:first])
+        and not any(m.carries or m.cat == "doc" for m in ahead)
+    )
 
 
 def _modifies(piece: Piece, at: int) -> bool:
@@ -344,6 +360,10 @@ def soften(request: Request) -> Request:
 def is_event(piece: Piece) -> bool:
     """Whether a piece gives a time by an event: *published after the GDPR*."""
     content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]
+    while content and is_rule(content[0]):
+        content = content[1:]
+    if len(content) > 1 and content[0].low in _WORDS["age"] and content[1].low.startswith("than"):
+        return not any(m.cat == "bound" for m in content)  # "no older than the seed"
     return bool(content) and content[0].low in _AFTER and not piece.carries
 
 

@@ -98,7 +98,7 @@ _ONE = re.compile(
 _AGO = re.compile(
     rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
     rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+old)?+"
-    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}"
+    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
     rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
     rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
     rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])"
@@ -303,6 +303,8 @@ def _ago(match: re.Match[str]) -> Bound | None:
         if match["ten"]
         else 3
         if match["few"]
+        else -(-_number(match["months"]) // 12)
+        if match["months"]
         else _number(match["n"] or match["yn"] or match["nn"] or "one")
     )
     return _half(now - back, upper=False) if now - back >= _EARLIEST else None

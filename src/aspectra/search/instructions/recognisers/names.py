@@ -78,7 +78,7 @@ _ACRONYM_AT = re.compile(
 )
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = re.compile(
-    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
+    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|[A-Z]{{3,8}}(?![\w-])))*))(?![\w-])"
 )
 _LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
 _LOWER_VENUE = re.compile(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)")
@@ -95,6 +95,7 @@ _PUBLISHER = re.compile(
     rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
     rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
 )
+_KNOWN_PUBLISHER = re.compile(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
 _ISSUED = re.compile(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
 )
@@ -153,6 +154,11 @@ _OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
 _ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
 
 
+# "von", "par" and "por" are "of" as well, unless behind words for writings or at the beginning of a piece.
+_OF = re.compile(r"(?:von|par|por)\s")
+_WRITTEN = re.compile(_PATTERNS["written"], re.IGNORECASE)
+
+
 def _several(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in _SPLIT.split(_ET_AL.sub("", names)) if name.strip())
 
@@ -202,7 +208,7 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("author", (match["first"] or match["second"],))
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
-            names = _several(match["names"])
+            names = tuple(_KNOWN_PUBLISHER.findall(match["names"])) or _several(match["names"])
             sure = attribute == "affiliation" or match.start("names") > match.start() or len(names) > 1
             return match.end(), Name(attribute, names, sure=sure)
     if (match := _AFFILIATED.match(text, at)) and not _NO_NAME.match(match["names"]):
@@ -229,7 +235,9 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("venue", (match["name"].strip(),))
     if match := _CITES.match(text, at):
         return match.end(), Name("cites", (match["name"].strip(),), sure=False)
-    if (match := _AUTHOR.match(text, at)) and not _NO_AUTHOR.match(match["people"]):
+    if (match := _AUTHOR.match(text, at)) and not (
+        _NO_AUTHOR.match(match["people"]) or (_OF.match(text, at) and not _WRITTEN.search(text[max(0, at - 40) : at]))
+    ):
         end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
         return end, Name("author", _several(match["people"]), bool(match["said"]))
     for pattern in (_WROTE, _OWNER, _AUTHOR_AS):
