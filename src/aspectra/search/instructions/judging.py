@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aspectra.search.instructions.guarding import field_of, guarded, in_field
-from aspectra.search.instructions.limiters import EVENT, TASTE, pseudo, signed, tastes
+from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
+from aspectra.search.instructions.limiters import EVENT, SMALL, TASTE, pseudo, signed, tastes
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
     FACTS,
     WEB,
+    Request,
     Sign,
     combined,
     free_requests,
@@ -33,6 +34,7 @@ _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
 _UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
 _IF = "a condition on a condition"
+_MEANT = "it is not sure how it is meant"
 _UNSURE = "a word before it that is not known"
 
 
@@ -52,11 +54,20 @@ def _no_request(piece: Piece) -> str:
     return EVENT if event else ""
 
 
-def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
+def _perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
+    """Whether words beside values may deny them, as *preprints can go* does: any but small words and nouns."""
+    if all(r.attribute in ("audience", "aspect", "keyword") for r in values) or not is_english(text):
+        return False
+    words = [m for m in piece.marks if m.cat == "func" and not m.sub and m.low < "\u3400"]
+    return any(not SMALL.issuperset(m.low.split()) and m.low not in SMALL for m in words)
+
+
+def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
     """A piece without a sign, of a question."""
     marks = piece.marks
     if marks[0].cat == "lead" and marks[1:]:
-        return Read(piece, "subject", subject=(marks[1].start, piece.end))
+        last = -1 if marks[-1].cat == "doc" and marks[-1].low > "\u3400" and marks[2:] else len(marks)
+        return Read(piece, "subject", subject=(marks[1].start, marks[1:last][-1].end))  # "关于 ... 的论文"
     company = company or any(
         m.cat in ("doc", "open") or m.low in _WORDS["frames"] or (m.attribute == "known" and m.sure)
         for m in marks
@@ -80,6 +91,8 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
             return Read(piece, "subject", subject=(piece.start, piece.end))
         if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
             return Read(piece, "subject", subject=(piece.start, piece.end))
+        if values and number and _perhaps_denied(text, piece, values):
+            return Read(piece, "unread", why=_MEANT)
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
         if (
@@ -116,6 +129,9 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     opens = piece.marks[0].cat == "word" and piece.marks[0].low.isalpha() and not cued
     if values and not is_english(text) and ((opens and values[0].start > piece.start) or (free and not cued)):
         return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
+    about = all(r.attribute in WEB or r.attribute == "aspect" for r in values)
+    if values and (_perhaps_denied(text, piece, values) or (free and not cued and not about)):
+        return Read(piece, "unread", why=_MEANT)
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
         lost = (
@@ -186,6 +202,13 @@ def _nested(piece: Piece, before: Read) -> bool:
     return empty and piece.marks[0].low in _WORDS["relative"]
 
 
+def _rejected(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether *anything that is not X* stands behind an unknown verb: *my committee bins anything that isn't ...*."""
+    behind = before.piece.marks
+    clause = piece.joint == "inline" and sign.negative and piece.marks[0].low in _WORDS["relative"]
+    return clause and behind[-1].low in _WORDS["any"] and any(m.free for m in behind)
+
+
 def _denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
     """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
     if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
@@ -225,8 +248,12 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         return Read(piece, "unread", sign, why=_IF)
     if number and sign.rules and _nested(piece, before[-1]):
         sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
+    if number and before[-1].role == "permission" and first in _WORDS["nor"]:
+        return Read(piece, "chatter", sign)  # "length doesn't matter, nor does the year"
     if number and _denied_again(piece, sign, before[-1]):
         return Read(piece, "exception", sign)
+    if number and _rejected(piece, sign, before[-1]):
+        return Read(piece, "unread", sign, why=_MEANT)
     if _allows(sign):
         return Read(piece, "chatter")
     if number and _is_fix(piece):
@@ -251,7 +278,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if sign.rules:
         return signed(text, piece, sign, others=context.others, question=question)
     if question:
-        return _unsigned_question(piece, number, alone=context.alone, company=context.company)
+        return _unsigned_question(text, piece, number, alone=context.alone, company=context.company)
     return _unsigned_instruction(text, piece)
 
 
@@ -299,7 +326,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
     joints = [piece.joint for piece in pieces[1:]]
     named = sum(bool(field_of(p, j)) for p, j in zip(pieces, joints, strict=False))
-    fields, field = named > question, ""
+    typed = any(is_typed(p, j) for p, j in zip(pieces, joints, strict=False))
+    fields, field = named > question or typed, ""
     heading, heading_at, many = "", -1, sum(holders)
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
@@ -313,8 +341,11 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if field and not heading and not sign.rules:
             reads.append(in_field(text, piece, field, question=question))
             continue
-        if follows == "colon" and (header := is_header(piece.marks)):
+        if follows in ("colon", "dash") and (header := is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
+            reads.append(Read(piece, "chatter"))
+        elif follows == "colon" and sign.rules and sign.strong and not (piece.carries or piece.free):
+            heading, heading_at = "exclude" if sign.negative else "require", piece.sentence  # "don't want: ..."
             reads.append(Read(piece, "chatter"))
         elif heading and (not sign.rules or (heading == "exclude" and _prefixed(sign))):
             under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")

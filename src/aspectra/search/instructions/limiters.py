@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, is_event, requests_of
+from aspectra.search.instructions.marks import is_english
+from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, is_event, phrases, requests_of
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import Read
 
-__all__ = ["EVENT", "TASTE", "pseudo", "signed", "tastes"]
+__all__ = ["EVENT", "SMALL", "TASTE", "pseudo", "signed", "tastes"]
 
 TASTE = "a judgement that no record or text states"
 _WORDS = word_sets("limiters")
+SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
 _PAIR = 2
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
@@ -88,7 +91,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             until = max(m.end for m in piece.marks if m.end <= kept[0].start)
             return Read(piece, "request", sign, tuple(kept), subject=(piece.start, until))
     free = free_requests(text, piece, values, sign)
-    if free and _tells_why(piece, sign):  # "our licence covers nothing else"
+    values, free = _of_whom(text, piece, values, free)
+    if free and (_tells_why(piece, sign) or not _earned(text, piece, values)):
         if not values:
             return Read(piece, "unread", sign, why=_MEANT)
         return Read(piece, "request", sign, tuple(values), lost=tuple((r.start, r.end, _MEANT) for r in free))
@@ -119,9 +123,40 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
 
 
 def _tells_why(piece: Piece, sign: Sign) -> bool:
-    """Whether a piece speaks of people before its first rule, so that its free words limit no papers."""
-    before = [m for m in piece.marks if m.start < sign.rules[0].start]
+    """*Our licence covers nothing else*: whether a piece speaks of people, so that its words limit no papers."""
+    first = next((n for n, m in enumerate(piece.marks) if m.free or m in sign.rules), 0)
+    before = piece.marks[:first]
     return any(m.low in _WORDS["told"] for m in before) and not any(m.cat in ("doc", "open") for m in before)
+
+
+def _of_whom(
+    text: str, piece: Piece, values: list[Request], free: list[Request]
+) -> tuple[list[Request], list[Request]]:
+    """*Adults with type 1 diabetes* is one population."""
+    for number, value in enumerate(values):
+        behind = [m for m in piece.marks if m.start >= value.end]
+        if value.attribute == "population" and behind and behind[0].low in _WORDS["with"]:
+            words = [r for r in free if r.start >= value.end]
+            if words:
+                whole = replace(value, value=text[value.start : words[-1].end], end=words[-1].end)
+                inside = [v for v in values if v.start < value.start or v.start > words[-1].end]
+                return [*inside[:number], whole, *inside[number:]], [r for r in free if r not in words]
+    return values, free
+
+
+def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
+    """Whether each run of unknown words stands next to what says how it is meant: *only what came out of X* does not."""
+    if not is_english(text):
+        return True
+    for first, _ in phrases(piece, values):
+        at = first - 1
+        while at >= 0 and piece.marks[at].cat == "func" and piece.marks[at].low in SMALL:
+            at -= 1
+        if at >= 0 and piece.marks[at].cat in ("func", "but", "wish"):
+            return False
+        if 0 <= at < first - 1 and piece.marks[first - 1].low in _WORDS["that"]:
+            return False  # "code that runs is a must"
+    return True
 
 
 def _last_free(piece: Piece) -> int:

@@ -129,7 +129,8 @@ def sign_of(piece: Piece) -> Sign:
     if not rules:
         return Sign()
     first = piece.marks.index(rules[0])
-    if _narrates(piece.marks, first):
+    swallowed = rules[0].cat == "neg" and any(m.cat == "perm" and "swallow" in m.flags for m in rules)
+    if swallowed or _narrates(piece.marks, first) or _twice(piece.marks, rules):
         return Sign(tuple(rules), "unsure")
     if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
         return Sign(tuple(rules), "lead")
@@ -150,6 +151,8 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
     """Whether the first rule is a denial behind a value that it cannot deny from there."""
     rule = marks[first]
     ahead = marks[first + 1 :]
+    if rule.low in _WORDS["only_if"]:  # "conference papers only if at FAccT"
+        return any(m.carries for m in marks[:first])
     return (
         rule.cat == "neg"
         and rule.low < "\u3400"
@@ -157,6 +160,17 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
         and any(m.carries for m in marks[:first])
         and not any(m.carries or m.cat == "doc" for m in ahead)
     )
+
+
+def _twice(marks: Sequence[Mark], rules: Sequence[Mark]) -> bool:
+    """Whether another denial stands behind what the first denies: *no case reports bar fatal ones*."""
+    denials = [m for m in rules if m.cat == "neg"]
+    for one, other in zip(denials, denials[1:], strict=False):
+        between = marks[marks.index(one) + 1 : marks.index(other)]
+        if other.low not in _NOR and other.low != one.low and any(m.carries or m.free for m in between):
+            behind = marks[marks.index(other) + 1 :]
+            return any(m.carries or m.free for m in behind)
+    return False
 
 
 def _modifies(piece: Piece, at: int) -> bool:

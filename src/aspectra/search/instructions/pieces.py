@@ -109,7 +109,8 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return "but"
     if mark.cat == "fix" and not mark.tied and (" " in mark.low or before.cat == "polite"):
         return "comma"
-    if mark.low in _THAN and any(m.low in _COMPARING for m in marks[:at]) and not last:
+    compared = any(m.low in _COMPARING and (mark.low != "to" or "prefer" in m.low.split()) for m in marks[:at])
+    if mark.low in _THAN and compared and not last:
         return "than"
     if mark.low in _AND and not last and not mark.tied:
         after = marks[at + 1]

@@ -72,6 +72,7 @@ _BEFORE = re.compile(
 _BEHIND = re.compile(
     rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})"
 )
+_UNIT_FIRST = re.compile(rf"{_UNIT}\s*(?P<how>[<>]=?|[≤≥])\s*(?P<number>\d{{1,5}})")
 _ABOUT = re.compile(rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*){_GAP}{_UNIT}{_END}")
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
@@ -79,15 +80,15 @@ _DONE = _PATTERNS["done"]  # published, erschienen ...
 _SPAN = re.compile(
     rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
     rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+)?+(?P<first>{_YEAR})\s*+年?+\s*+"
-    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR})年?+"
+    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR}|(?<=\d[-–/])\d\d(?![\d%]))年?+"
     rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))"
 )
 _ONE = re.compile(
     rf"(?:{_DONE})?+(?:"
-    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})(?!\s*%)"
-    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})"
+    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})年?+(?!\s*%)"
+    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})年?+"
     rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b|onwards?))?+(?:以后|以来|起|之后)?+"
-    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})"
+    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})年?+"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
     rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
@@ -98,6 +99,7 @@ _ONE = re.compile(
 _AGO = re.compile(
     rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
     rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+old)?+"
+    rf"|(?P<most>{_NUMBER})\s*+{_PATTERNS['years']}\s+(?:max(?:imum)?|at\s+most|tops)\b"
     rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
     rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
     rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
@@ -209,6 +211,9 @@ def _length(low: str, at: int) -> tuple[int, Bound] | None:
         upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}|<=?|≤", how))
         strict = not re.fullmatch(f"{_UPPER}|{_LOWER}|[<>]=|[≤≥]", how)
         bound = _length_bound(upper, strict, _number(match["number"]), unit)
+    elif match := _UNIT_FIRST.match(low, at):
+        upper, strict = match["how"][0] in "<≤", match["how"] in "<>"
+        bound = _length_bound(upper, strict, _number(match["number"]), _unit(match["unit"]))
     elif match := _BEHIND.match(low, at):
         upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
         bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
@@ -294,6 +299,8 @@ def _one(match: re.Match[str], low: str) -> Bound:
 def _ago(match: re.Match[str]) -> Bound | None:
     """*From the past five years*, counted back from the year that it is."""
     now = date.today().year
+    if any(_number(count) >= _EARLIEST for count in match.groupdict().values() if count and count[0].isdigit()):
+        return None  # a year: "earlier than 2022"
     if match["these"]:
         return Bound("year", (str(now),))
     if match["older"]:
@@ -305,7 +312,7 @@ def _ago(match: re.Match[str]) -> Bound | None:
         if match["few"]
         else -(-_number(match["months"]) // 12)
         if match["months"]
-        else _number(match["n"] or match["yn"] or match["nn"] or "one")
+        else _number(match["n"] or match["most"] or match["yn"] or match["nn"] or "one")
     )
     return _half(now - back, upper=False) if now - back >= _EARLIEST else None
 
@@ -327,7 +334,8 @@ def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
         if match["open"]:
             return match.end(), _half(int(match["first"]), upper=False)
         if match["lead"] or not re.fullmatch(_PATTERNS["and"], match["join"].strip()):
-            first, last = sorted((int(match["first"]), int(match["last"])))
+            last = match["last"] if len(match["last"]) > 2 else match["first"][:2] + match["last"]  # "2019-22"
+            first, last = sorted((int(match["first"]), int(last)))
             return match.end(), Bound("year", (f"{first}..{last}",))
     if match := _ONE.match(low, at):
         return match.end(), _one(match, low)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
+from aspectra.search.instructions.recognisers.tokens import fold
 
-__all__ = ["Name", "is_place", "is_venue", "read_name"]
+__all__ = ["Name", "is_place", "is_venue", "library_venues", "read_library_venue", "read_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,57 @@ def _place(match: re.Match[str]) -> Name | None:
         if match["own"]:
             value = f"{words} {head}"
     return Name("source", (value,)) if value[0] not in "'\"" else None
+
+
+_VENUE_LEAD = re.compile(rf"(?:{_SHOWN}\s+)?(?:in|at|from|by)\s+(?:the\s+)?")
+_JOINED = re.compile(_JOIN)
+_TABLED = re.compile(rf"(?:{_ONE_VENUE})(?![\w-])")
+_VENUE_WORDS = re.compile(r"[\w&'’.+-]{1,40}(?: [\w&'’.+-]{1,40}){0,7}")
+_ACRONYM = re.compile(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
+_SHORTEST_LOW = 4  # letters of an acronym that is known in lower case too
+
+
+@lru_cache(maxsize=4)
+def library_venues(names: tuple[str, ...]) -> dict[str, str]:
+    """Venues of a library that a text may name: acronyms and names of several words, by the folded name."""
+    return {fold(name): name for name in names if " " in name or _ACRONYM.fullmatch(name)}
+
+
+def _library_venue(text: str, at: int, known: Mapping[str, str]) -> int:
+    """Where the longest venue of a library that begins at a place ends, or ``at``."""
+    if not (found := _VENUE_WORDS.match(text, at)):
+        return at
+    end = found.end()
+    while end > at:
+        words = text[at:end].rstrip(".")
+        name = known.get(fold(words))
+        if name and (" " in words or words == name or (words.islower() and len(words) >= _SHORTEST_LOW)):
+            return at + len(words)
+        end = text.rfind(" ", at, end)
+    return at
+
+
+def read_library_venue(text: str, at: int, known: Mapping[str, str]) -> tuple[int, Name] | None:
+    """The venues of a library that are named from a place of a text on: *ACML*, *at ACML or ECCV*.
+
+    Returns:
+        Where they end, and what they are; None where none is named.
+    """
+    lead = _VENUE_LEAD.match(text, at)
+    start = lead.end() if lead else at
+    values: list[str] = []
+    here = end = start
+    while True:
+        listed = _TABLED.match(text, here) if values else None
+        end = listed.end() if listed else _library_venue(text, here, known)
+        if end == here:
+            break
+        values.append(text[here:end])
+        last = end
+        if not (join := _JOINED.match(text, end)):
+            break
+        here = join.end()
+    return (last, Name("venue", tuple(values))) if values else None
 
 
 def is_place(words: str) -> bool:
