@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
-from aspectra.search.instructions.limiters import EVENT, SMALL, TASTE, pseudo, signed, tastes
+from aspectra.search.instructions.limiters import (
+    EVENT,
+    TASTE,
+    allows,
+    denied_again,
+    nested,
+    perhaps_denied,
+    pseudo,
+    rejected,
+    signed,
+    tastes,
+)
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
     FACTS,
     WEB,
-    Request,
     Sign,
     combined,
     free_requests,
@@ -54,14 +64,6 @@ def _no_request(piece: Piece) -> str:
     return EVENT if event else ""
 
 
-def _perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
-    """Whether words beside values may deny them, as *preprints can go* does: any but small words and nouns."""
-    if all(r.attribute in ("audience", "aspect", "keyword") for r in values) or not is_english(text):
-        return False
-    words = [m for m in piece.marks if m.cat == "func" and not m.sub and m.low < "\u3400"]
-    return any(not SMALL.issuperset(m.low.split()) and m.low not in SMALL for m in words)
-
-
 def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
     """A piece without a sign, of a question."""
     marks = piece.marks
@@ -91,7 +93,7 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
             return Read(piece, "subject", subject=(piece.start, piece.end))
         if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
             return Read(piece, "subject", subject=(piece.start, piece.end))
-        if values and number and _perhaps_denied(text, piece, values):
+        if values and number and perhaps_denied(text, piece, values):
             return Read(piece, "unread", why=_MEANT)
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
@@ -130,7 +132,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     if values and not is_english(text) and ((opens and values[0].start > piece.start) or (free and not cued)):
         return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
     about = all(r.attribute in WEB or r.attribute == "aspect" for r in values)
-    if values and (_perhaps_denied(text, piece, values) or (free and not cued and not about)):
+    if values and (perhaps_denied(text, piece, values) or (free and not cued and not about)):
         return Read(piece, "unread", why=_MEANT)
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
@@ -184,40 +186,6 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
     return _loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 
-def _allows(sign: Sign) -> bool:
-    """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
-    if (
-        len(sign.rules) == _PAIR
-        and sign.rules[0].low in _WORDS["no"]
-        and sign.rules[1].low in _WORDS["needed"]
-    ):
-        return True  # "no code needed"
-    lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
-    return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
-
-
-def _nested(piece: Piece, before: Read) -> bool:
-    """Whether a relative clause goes on after a denial without content: *nothing, please, that isn't ...*."""
-    empty = before.role == "chatter" and before.sign.negative
-    return empty and piece.marks[0].low in _WORDS["relative"]
-
-
-def _rejected(piece: Piece, sign: Sign, before: Read) -> bool:
-    """Whether *anything that is not X* stands behind an unknown verb: *my committee bins anything that isn't ...*."""
-    behind = before.piece.marks
-    clause = piece.joint == "inline" and sign.negative and piece.marks[0].low in _WORDS["relative"]
-    return clause and behind[-1].low in _WORDS["any"] and any(m.free for m in behind)
-
-
-def _denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
-    """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
-    if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
-        return False
-    denied = {(r.attribute, r.value) for r in before.requests}
-    values = requests_of(piece, Sign(), company=True)
-    return bool(values) and all((r.attribute, r.value) in denied for r in values)
-
-
 def _is_fix(piece: Piece) -> bool:
     return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
         m.cat == "fix" for m in piece.marks
@@ -246,15 +214,15 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         number and first in _WORDS["then"] and before[-1].why == _IF
     ):
         return Read(piece, "unread", sign, why=_IF)
-    if number and sign.rules and _nested(piece, before[-1]):
+    if number and sign.rules and nested(piece, before[-1]):
         sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
     if number and before[-1].role == "permission" and first in _WORDS["nor"]:
         return Read(piece, "chatter", sign)  # "length doesn't matter, nor does the year"
-    if number and _denied_again(piece, sign, before[-1]):
+    if number and denied_again(piece, sign, before[-1]):
         return Read(piece, "exception", sign)
-    if number and _rejected(piece, sign, before[-1]):
+    if number and rejected(piece, sign, before[-1]):
         return Read(piece, "unread", sign, why=_MEANT)
-    if _allows(sign):
+    if allows(sign):
         return Read(piece, "chatter")
     if number and _is_fix(piece):
         return Read(piece, "fix")
@@ -344,8 +312,11 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if follows in ("colon", "dash") and (header := is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
             reads.append(Read(piece, "chatter"))
-        elif follows == "colon" and sign.rules and sign.strong and not (piece.carries or piece.free):
-            heading, heading_at = "exclude" if sign.negative else "require", piece.sentence  # "don't want: ..."
+        elif follows == "colon" and sign.strong and sign.rules and _heads(piece):
+            heading, heading_at = (
+                "exclude" if sign.negative else "require",
+                piece.sentence,
+            )  # "don't want: ..."
             reads.append(Read(piece, "chatter"))
         elif heading and (not sign.rules or (heading == "exclude" and _prefixed(sign))):
             under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
@@ -359,6 +330,11 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             reads.append(_judged(text, piece, sign, reads, context))
     reads = settled(text, reads, question=question)
     return guarded(text, reads) if question else reads
+
+
+def _heads(piece: Piece) -> bool:
+    """Whether a limiter without content leads to a list: *don't want: ...*, but not *only those: ...*."""
+    return not (piece.carries or piece.free or any(m.sub == "back" for m in piece.marks))
 
 
 def _prefixed(sign: Sign) -> bool:

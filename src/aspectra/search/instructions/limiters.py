@@ -6,16 +6,36 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from aspectra.search.instructions.marks import is_english
-from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, is_event, phrases, requests_of
+from aspectra.search.instructions.meaning import (
+    WEB,
+    Request,
+    Sign,
+    combined,
+    free_requests,
+    is_event,
+    phrases,
+    requests_of,
+)
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import Read
 
-__all__ = ["EVENT", "SMALL", "TASTE", "pseudo", "signed", "tastes"]
+__all__ = [
+    "EVENT",
+    "TASTE",
+    "allows",
+    "denied_again",
+    "nested",
+    "perhaps_denied",
+    "pseudo",
+    "rejected",
+    "signed",
+    "tastes",
+]
 
 TASTE = "a judgement that no record or text states"
 _WORDS = word_sets("limiters")
-SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
+_SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
 _PAIR = 2
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
@@ -86,10 +106,10 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         kept = tuple(r for r in values if r.end <= led[0])
         return Read(piece, "request", sign, kept, subject=led)
     if question and not others and sign.place == "post" and values and piece.marks[0].free:
-        kept = [r for r in values if r.start >= _last_free(piece)]
-        if kept:  # "teacher burnout qualitative studies preferred"
-            until = max(m.end for m in piece.marks if m.end <= kept[0].start)
-            return Read(piece, "request", sign, tuple(kept), subject=(piece.start, until))
+        behind = tuple(r for r in values if r.start >= _last_free(piece))
+        if behind:  # "teacher burnout qualitative studies preferred"
+            until = max(m.end for m in piece.marks if m.end <= behind[0].start)
+            return Read(piece, "request", sign, behind, subject=(piece.start, until))
     free = free_requests(text, piece, values, sign)
     values, free = _of_whom(text, piece, values, free)
     if free and (_tells_why(piece, sign) or not _earned(text, piece, values)):
@@ -123,7 +143,7 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
 
 
 def _tells_why(piece: Piece, sign: Sign) -> bool:
-    """*Our licence covers nothing else*: whether a piece speaks of people, so that its words limit no papers."""
+    """Whether a piece speaks of people and so limits no papers: *our licence covers nothing else*."""
     first = next((n for n, m in enumerate(piece.marks) if m.free or m in sign.rules), 0)
     before = piece.marks[:first]
     return any(m.low in _WORDS["told"] for m in before) and not any(m.cat in ("doc", "open") for m in before)
@@ -145,12 +165,12 @@ def _of_whom(
 
 
 def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
-    """Whether each run of unknown words stands next to what says how it is meant: *only what came out of X* does not."""
+    """Whether unknown words stand next to what says how they are meant; not in *only what came out of X*."""
     if not is_english(text):
         return True
     for first, _ in phrases(piece, values):
         at = first - 1
-        while at >= 0 and piece.marks[at].cat == "func" and piece.marks[at].low in SMALL:
+        while at >= 0 and piece.marks[at].cat == "func" and piece.marks[at].low in _SMALL:
             at -= 1
         if at >= 0 and piece.marks[at].cat in ("func", "but", "wish"):
             return False
@@ -185,3 +205,45 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
                 return behind[0].start, behind[-1].end
             return None
     return None
+
+
+def allows(sign: Sign) -> bool:
+    """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
+    if (
+        len(sign.rules) == _PAIR
+        and sign.rules[0].low in _WORDS["no"]
+        and sign.rules[1].low in _WORDS["needed"]
+    ):
+        return True  # "no code needed"
+    lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
+    return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
+
+
+def nested(piece: Piece, before: Read) -> bool:
+    """Whether a relative clause goes on after a denial without content: *nothing, please, that isn't ...*."""
+    empty = before.role == "chatter" and before.sign.negative
+    return empty and piece.marks[0].low in _WORDS["relative"]
+
+
+def rejected(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether *that is not X* goes with an unknown verb: *my committee bins anything that isn't ...*."""
+    behind = before.piece.marks
+    clause = piece.joint == "inline" and sign.negative and piece.marks[0].low in _WORDS["relative"]
+    return clause and behind[-1].low in _WORDS["any"] and any(m.free for m in behind)
+
+
+def denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
+    if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
+        return False
+    denied = {(r.attribute, r.value) for r in before.requests}
+    values = requests_of(piece, Sign(), company=True)
+    return bool(values) and all((r.attribute, r.value) in denied for r in values)
+
+
+def perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
+    """Whether words beside values may deny them, as in *preprints can go*: any but small words."""
+    if all(r.attribute in ("audience", "aspect", "keyword") for r in values) or not is_english(text):
+        return False
+    words = [m for m in piece.marks if m.cat == "func" and not m.sub and m.low < "\u3400"]
+    return any(not _SMALL.issuperset(m.low.split()) and m.low not in _SMALL for m in words)

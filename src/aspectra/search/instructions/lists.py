@@ -142,7 +142,9 @@ def _predicate(read: Read) -> bool:
 def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> None:
     """Let a limiter reach back: behind a list (*A, B or C only*), or without content (*leave those out*)."""
     read, before = reads[at], reads[at - 1]
-    asked = text[before.piece.end : read.piece.start].lstrip().startswith(("?", "？"))  # "Theses? Leave them out."
+    asked = (
+        text[before.piece.end : read.piece.start].lstrip().startswith(("?", "？"))
+    )  # "Theses? Leave them out."
     if (before.sign.rules and before.sign.place == "lead") or (
         before.piece.sentence != read.piece.sentence and not asked
     ):

@@ -20,8 +20,8 @@ __all__ = ["SIGNS", "is_english", "marks_of"]
 
 SIGNS = ("neg", "hard", "soft", "perm", "except")
 _GRAMMAR = frozenset(
-    "neg hard soft wish perm except fix but cue taste demand open label lead doc func polite change word".split()
-)
+    "neg hard soft wish perm except fix but cue taste demand open label lead doc".split()
+) | frozenset("func polite change word".split())
 _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
@@ -145,7 +145,12 @@ def _named(marks: list[Mark]) -> None:
         if mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after is not None and after.free:
             marks[at] = replace(mark, cat="word")  # "essential oils"
             continue
-        if mark.low == "first" and before is not None and before.carries and (not after or after.cat in DELIMITERS):
+        if (
+            mark.low == "first"
+            and before is not None
+            and before.carries
+            and (not after or after.cat in DELIMITERS)
+        ):
             marks[at] = replace(mark, cat="soft", attribute="", values=())  # "reviews first"
             continue
         if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
@@ -166,14 +171,16 @@ def _named(marks: list[Mark]) -> None:
 def _or_else(marks: list[Mark]) -> None:
     """*Code on GitHub or it is no use to me*: the denial behind *or* says that it must be."""
     for at, mark in enumerate(marks):
-        if mark.low not in _WORDS["or"] or not at or not (marks[at - 1].carries or marks[at - 1].cat == "doc"):
+        before = marks[at - 1] if at else mark
+        if mark.low not in _WORDS["or"] or not (before.carries or before.cat == "doc"):
             continue
         end = next((n for n in range(at + 1, len(marks)) if marks[n].cat in DELIMITERS), len(marks))
         behind = marks[at + 1 : end]
-        if any(m.cat == "neg" for m in behind) and not any(m.carries for m in behind) and len(behind) <= _REACH:
-            if sum(m.free for m in behind) <= 1 and behind[0].low not in _WORDS["bare_no"]:
-                marks[at] = replace(mark, cat="hard", end=behind[-1].end)
-                del marks[at + 1 : end]
+        empty = sum(m.free for m in behind) <= 1 and not any(m.carries for m in behind)
+        denied = any(m.cat == "neg" for m in behind) and behind[0].low not in _WORDS["bare_no"]
+        if empty and denied and len(behind) <= _REACH:
+            marks[at] = replace(mark, cat="hard", end=behind[-1].end)
+            del marks[at + 1 : end]
 
 
 def _skip(tokens: list[Token], number: int, end: int) -> int:
@@ -182,7 +189,7 @@ def _skip(tokens: list[Token], number: int, end: int) -> int:
     return number
 
 
-def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:  # noqa: B006 - never written
+def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
     """All marks of a text in order; white space and hyphens lie between them.
 
     Args:

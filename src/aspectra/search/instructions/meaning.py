@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
@@ -73,7 +74,7 @@ class Sign:
 
     Attributes:
         rules: the marks that say so.
-        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), ``unsure`` (a denial in a
+        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), ``unsure`` (in a
             clause of its own: *a level they would not run away from*), or "" without one.
     """
 
@@ -158,6 +159,7 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
         and rule.low < "\u3400"
         and rule.low not in _WORDS["behind"]
         and any(m.carries for m in marks[:first])
+        and any(m.free for m in ahead)
         and not any(m.carries or m.cat == "doc" for m in ahead)
     )
 
@@ -165,7 +167,7 @@ def _narrates(marks: Sequence[Mark], first: int) -> bool:
 def _twice(marks: Sequence[Mark], rules: Sequence[Mark]) -> bool:
     """Whether another denial stands behind what the first denies: *no case reports bar fatal ones*."""
     denials = [m for m in rules if m.cat == "neg"]
-    for one, other in zip(denials, denials[1:], strict=False):
+    for one, other in pairwise(denials):
         between = marks[marks.index(one) + 1 : marks.index(other)]
         if other.low not in _NOR and other.low != one.low and any(m.carries or m.free for m in between):
             behind = marks[marks.index(other) + 1 :]
@@ -269,8 +271,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         hard = mark.attribute in FACTS or number
         relation = sign.relation(hard=hard)
         values = mark.values
-        if sign.negative and values[0].startswith("name:") and mark.low.startswith("on "):
-            out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))
+        platform = values[0].removeprefix("name:").lower() in _WORDS["platforms"]
+        if sign.negative and values[0].startswith("name:") and (platform or mark.low.startswith("on ")):
+            out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))  # "not Twitter"
             continue
         if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
             values, relation = (values[0][1:],), _MIRROR[relation]

@@ -124,9 +124,7 @@ def _condition(text: str, request: Request, piece: tuple[int, int]) -> Condition
     return Condition(request.attribute, request.value, cast(Relation, request.relation), words, unless)
 
 
-def read_instruction(
-    text: str, *, whole_query: bool = True, venues: Mapping[str, str] = {}  # noqa: B006 - never written
-) -> Reading:
+def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str, str] = {}) -> Reading:
     """Read what a text says about the papers it asks for.
 
     Args:

@@ -20,7 +20,16 @@ _ADJECTIVES = frozenset("recency citations access status venue_rank".split())
 # Years before these are history more often than limits: with "since", and with "after" or "before".
 _LATELY, _NOW_ISH = 1990, 2010
 _POINTS = ("after", "before", "nach", "vor", "avant", "après", "antes", "después")
-_PUBLISHED = ("published", "posted", "written", "appeared", "erschienen", "veröffentlicht", "publié", "publicad")
+_PUBLISHED = (
+    "published",
+    "posted",
+    "written",
+    "appeared",
+    "erschienen",
+    "veröffentlicht",
+    "publié",
+    "publicad",
+)
 # Attributes of which values stand behind the subject: *X in top journals*.
 _NAMED = frozenset("venue affiliation author publisher".split())
 _HAN = frozenset("kind language recency status citations access venue_rank".split())  # behind it in Chinese
@@ -141,6 +150,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             and marks[first].low not in _WORDS["close"]
         ):
             for ahead in range(at, min(at + _REACH, len(marks))):
+                if marks[ahead].cat in ("func", "lead", "cue"):
+                    break  # "foundational skills in early reading"
                 if marks[ahead].cat == "doc" and ahead > at:
                     return [first], first + 1, True
     return [], 0, asked or head >= 0
@@ -154,7 +165,9 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
         return True
     if marks[at].low in _OF:
-        kind = before.sure and ("of" in before.flags or (before.carries and "adj" not in before.flags and _is_head(before)))
+        kind = before.sure and (
+            "of" in before.flags or (before.carries and "adj" not in before.flags and _is_head(before))
+        )
         return kind or _plain_of(marks, at)
     if marks[at].low not in _WORDS["into"] or not pending or at + 1 == len(marks) or marks[at + 1].carries:
         return False
@@ -219,7 +232,8 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
         told = framed and (mark.attribute == "venue" or " " in mark.low)
         return named and (before.cat == "doc" or listed or told)
     if mark.attribute == "artifacts" and mark.sure:
-        return mark.low.split()[0] in _WITH or before.low in _WITH
+        listed = before.low in _WORDS["and"] and at > 1 and marks[at - 2].attribute == "artifacts"
+        return listed or mark.low.split()[0] in _WITH or before.low in _WITH
     if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
         return before.free
     return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)

@@ -33,7 +33,7 @@ class Understood:
     fallback: bool = False
 
 
-def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:  # noqa: B006 - never written
+def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
     A literal query's text is searched as it is. Of a text of nothing but requests, the words of what papers

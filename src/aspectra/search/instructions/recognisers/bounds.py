@@ -13,6 +13,7 @@ __all__ = ["Bound", "number_of", "read_bound"]
 
 _PLURAL = {"page": "pages"}
 _EARLIEST = 1500  # year
+_SHORT_YEAR = 2  # digits
 _WORDS_PER_PARAGRAPH = 150
 
 
@@ -299,7 +300,9 @@ def _one(match: re.Match[str], low: str) -> Bound:
 def _ago(match: re.Match[str]) -> Bound | None:
     """*From the past five years*, counted back from the year that it is."""
     now = date.today().year
-    if any(_number(count) >= _EARLIEST for count in match.groupdict().values() if count and count[0].isdigit()):
+    if any(
+        _number(count) >= _EARLIEST for count in match.groupdict().values() if count and count[0].isdigit()
+    ):
         return None  # a year: "earlier than 2022"
     if match["these"]:
         return Bound("year", (str(now),))
@@ -334,7 +337,9 @@ def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
         if match["open"]:
             return match.end(), _half(int(match["first"]), upper=False)
         if match["lead"] or not re.fullmatch(_PATTERNS["and"], match["join"].strip()):
-            last = match["last"] if len(match["last"]) > 2 else match["first"][:2] + match["last"]  # "2019-22"
+            last = (
+                match["last"] if len(match["last"]) > 2 else match["first"][:2] + match["last"]
+            )  # "2019-22"
             first, last = sorted((int(match["first"]), int(last)))
             return match.end(), Bound("year", (f"{first}..{last}",))
     if match := _ONE.match(low, at):

@@ -98,6 +98,7 @@ _PUBLISHER = re.compile(
     rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
     rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
 )
+_OWNED = re.compile(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
 _KNOWN_PUBLISHER = re.compile(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
 _ISSUED = re.compile(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
@@ -112,7 +113,8 @@ _SITED = re.compile(
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
 )
 _BODY = (
-    rf"(?:(?:the\s+)?(?:University|Institute|College|School|Academy)\s+of\s+(?:{_CAP})(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP}){{0,3}})"
+    rf"(?:(?:the\s+)?(?:University|Institute|College|School|Academy)\s+of\s+{_CAP}(?:\s+{_CAP})?"
+    rf"|{_CAP}(?:\s+{_CAP}){{0,3}})"
 )
 _AFFILIATED = re.compile(
     rf"(?:(?P<sure>(?:who\s+are\s+|that\s+are\s+)?affiliated\s+(?:with|at|to)|affiliations?(?:\s+(?:is|in|at|with))?)"
@@ -158,6 +160,7 @@ _ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
 
 
 # "von", "par" and "por" are "of" as well, unless behind words for writings or at the beginning of a piece.
+_BEFORE = 40  # characters
 _OF = re.compile(r"(?:von|par|por)\s")
 _WRITTEN = re.compile(_PATTERNS["written"], re.IGNORECASE)
 
@@ -263,6 +266,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
             names = tuple(_KNOWN_PUBLISHER.findall(match["names"])) or _several(match["names"])
+            if attribute == "affiliation" and (owner := _OWNED.search(match["names"])):
+                return match.end(), Name("author", (owner["who"],))
             sure = attribute == "affiliation" or match.start("names") > match.start() or len(names) > 1
             return match.end(), Name(attribute, names, sure=sure)
     if (match := _AFFILIATED.match(text, at)) and not _NO_NAME.match(match["names"]):
@@ -290,7 +295,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
     if match := _CITES.match(text, at):
         return match.end(), Name("cites", (match["name"].strip(),), sure=False)
     if (match := _AUTHOR.match(text, at)) and not (
-        _NO_AUTHOR.match(match["people"]) or (_OF.match(text, at) and not _WRITTEN.search(text[max(0, at - 40) : at]))
+        _NO_AUTHOR.match(match["people"])
+        or (_OF.match(text, at) and not _WRITTEN.search(text[max(0, at - 40) : at]))
     ):
         end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
         return end, Name("author", _several(match["people"]), bool(match["said"]))
