@@ -126,6 +126,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if values and free and any(r.attribute == "aspect" for r in values):
         free = []
     flipped = [r for r in values if r.opposite and sign.negative]
+    if flipped and any(r.start < flipped[0].start for r in free):
+        return Read(piece, "unread", sign, why=_COMBINED)  # "no tweets after 2019"
     if flipped and (over := [r for r in free if r.start > flipped[-1].end]):
         lost = tuple((r.start, r.end, _UNSURE) for r in over)
         return Read(piece, "request", sign, tuple(values), lost=lost)

@@ -113,6 +113,8 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     last = at == len(marks) - 1
     if mark.cat == "but":
         return "but"
+    if mark.cat == "bound" and before.cat == "polite":
+        return "inline"
     if mark.cat == "fix" and not mark.tied and (" " in mark.low or before.cat == "polite"):
         return "comma"
     compared = any(
