@@ -215,23 +215,15 @@ class TermView(LexicalView):
                     strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
         return strengths
 
-    def shares(self, asked: Asked, texts: Sequence[str], within: str | None = None) -> NDArray[np.float64]:
-        """(texts,) how much of the likely terms that are asked each text has, 0 to 1: count times rarity.
-
-        Args:
-            asked: from :meth:`look_up`.
-            texts: sentences.
-            within: only terms that this text has count; None for all.
-        """
+    def worth(self, asked: Asked) -> dict[int, float]:
+        """Number of a word of the likely terms that are asked -> its count times its rarity."""
         strengths = {number: count for number, count in self._strengths(asked).items() if count >= _LIKELY}
-        if within is not None:
-            here = {*self._known(self._tokeniser.words(within))}
-            strengths = {number: count for number, count in strengths.items() if number in here}
         rarity = self.rarity(strengths)
-        worth = {number: count * rarity[number] for number, count in strengths.items()}
-        total = sum(worth.values()) or 1.0
-        held = ({*self._known(self._tokeniser.words(text))} & worth.keys() for text in texts)
-        return np.array([sum(worth[number] for number in one) / total for one in held])
+        return {number: count * rarity[number] for number, count in strengths.items()}
+
+    def numbers(self, text: str) -> frozenset[int]:
+        """Numbers of the words of a text that the view knows."""
+        return frozenset(self._known(self._tokeniser.words(text)))
 
     def _documents(self, asked: Asked) -> Floats:
         strengths = self._strengths(asked)
