@@ -56,7 +56,9 @@ def _no_request(piece: Piece) -> str:
         return TASTE
     if piece.carries:
         return ""
-    if first.cat == "demand" or (not piece.free and any(m.cat == "demand" for m in marks)):
+    if first.cat == "demand" or (
+        sum(m.free for m in marks) < _PAIR and any(m.cat == "demand" for m in marks)
+    ):
         return _DEMAND
     if first.cat == "taste" and (not piece.free or " " in first.low):
         return TASTE
@@ -117,7 +119,10 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "unread", why=_DEMAND)
     if is_event(piece):
         return Read(piece, "unread", why=EVENT)
-    if len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]:
+    purpose = (
+        len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]
+    )
+    if purpose and not any(m.low in _WORDS["that"] for m in piece.marks):
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
     loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
@@ -233,6 +238,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
+    if number and sign.place == "unsure":
+        return Read(piece, "unread", sign, why=_MEANT)
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))

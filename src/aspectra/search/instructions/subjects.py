@@ -150,7 +150,7 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             and marks[first].low not in _WORDS["close"]
         ):
             for ahead in range(at, min(at + _REACH, len(marks))):
-                if marks[ahead].cat in ("func", "lead", "cue"):
+                if marks[ahead].low in _WORDS["prepositions"]:
                     break  # "foundational skills in early reading"
                 if marks[ahead].cat == "doc" and ahead > at:
                     return [first], first + 1, True
@@ -161,7 +161,7 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
     """Whether *of* or *in* leads from a word for documents to the subject."""
     before = marks[at - 1]
     if marks[at].cat == "cue" and marks[at].sub == "topic":
-        return head >= 0 and before.low in _WORDS["and"] | _THAT
+        return head >= 0 and (head == at - 1 or before.low in _WORDS["and"] | _THAT)
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
         return True
     if marks[at].low in _OF:
@@ -267,7 +267,7 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
             han and (mark.attribute in _HAN or mark.attribute == "artifacts")
         ):
             picked, end = [at, *picked], at
-        elif han and mark.cat == "doc" and _chinese(marks, at, first):
+        elif han and mark.cat == "doc" and (asked or _chinese(marks, at, first)):
             end = at
         else:
             break

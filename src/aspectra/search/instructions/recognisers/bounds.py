@@ -119,8 +119,8 @@ _CITED = re.compile(
 _SAMPLE = re.compile(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER}))(?!\w)"
+    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|样本|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
+    rf"(?P<number2>{_NUMBER})[人例名]?+)(?!\w)"
 )
 _AGED = re.compile(
     rf"(?:(?:in|among|for|of|with)\s+(?={_PATTERNS['who']}))?+(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
