@@ -43,11 +43,8 @@ def named_files(given: list[str]) -> list[tuple[str, list[Path], str]]:
         out.append((name, [Path(path) for path in paths.split(",")], half))
     others = [OWN / f"{language}.jsonl" for language in ("de", "es", "fr", "zh")]
     out.append(("idioms", [OWN / "idioms.jsonl"], ""))
-    sets = {
-        "exceptions": [OWN / "exceptions.jsonl"],
-        "ordinary": [OWN / "ordinary.jsonl"],
-        "four languages": others,
-    }
+    sets = {name: [OWN / f"{name}.jsonl"] for name in ("exceptions", "later", "ordinary")}
+    sets["four languages"] = others
     for name, files in sets.items():
         out += [(f"{name}, {half}", files, half) for half in ("development", "test")]
     return out
