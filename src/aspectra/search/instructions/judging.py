@@ -10,9 +10,14 @@ from aspectra.search.instructions.limiters import (
     EVENT,
     TASTE,
     allows,
+    combined,
     denied_again,
+    heads,
+    is_event,
+    leads_to,
     nested,
     perhaps_denied,
+    prefixed,
     pseudo,
     rejected,
     signed,
@@ -24,9 +29,7 @@ from aspectra.search.instructions.meaning import (
     FACTS,
     WEB,
     Sign,
-    combined,
     free_requests,
-    is_event,
     phrases,
     requests_of,
     sign_of,
@@ -245,7 +248,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
     if question and not number and _tells(piece) and not sign.rules and (context.others or context.led):
         return Read(piece, "chatter")
-    if sign.rules and question and number and not context.others and (led := _leads_to(piece, sign)):
+    if sign.rules and question and number and not context.others and (led := leads_to(piece, sign)):
         kept = tuple(r for r in requests_of(piece, sign, company=True) if r.end <= led[0])
         return Read(piece, "subject", sign, kept, subject=led)
     if sign.rules and question and _is_subject(piece, sign, before, context.others, context.listed):
@@ -319,34 +322,24 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if follows in ("colon", "dash") and (header := is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
             reads.append(Read(piece, "chatter"))
-        elif follows == "colon" and sign.strong and sign.rules and _heads(piece):
+        elif follows == "colon" and sign.strong and sign.rules and heads(piece):
             heading, heading_at = (
                 "exclude" if sign.negative else "require",
                 piece.sentence,
             )  # "don't want: ..."
             reads.append(Read(piece, "chatter"))
-        elif heading and (not sign.rules or (heading == "exclude" and _prefixed(sign))):
+        elif heading and (not sign.rules or (heading == "exclude" and prefixed(sign))):
             under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
             under = replace(under, rules=(*under.rules, *sign.rules))
             reads.append(signed(text, piece, under, others=True, question=question))
         else:
             company = bool(compared) or follows == "colon" or aspects
             told = many > holders[number] + (number > 0 and _tells(pieces[0]))
-            led = any(_leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
+            led = any(leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
             context = _Context(question, told, len(pieces) == 1, company, led, follows == "comma")
             reads.append(_judged(text, piece, sign, reads, context))
     reads = settled(text, reads, question=question)
     return guarded(text, reads) if question else reads
-
-
-def _heads(piece: Piece) -> bool:
-    """Whether a limiter without content leads to a list: *don't want: ...*, but not *only those: ...*."""
-    return not (piece.carries or piece.free or any(m.sub == "back" for m in piece.marks))
-
-
-def _prefixed(sign: Sign) -> bool:
-    """Whether the one denial is a prefix: *non-English*."""
-    return len(sign.rules) == 1 and "prefix" in sign.rules[0].flags
 
 
 def _tells(piece: Piece) -> bool:
@@ -355,18 +348,6 @@ def _tells(piece: Piece) -> bool:
     return words.startswith(tuple(_WORDS["am"])) and not any(
         m.cat == "lead" and m.low in _WORDS["on"] for m in piece.marks[1:_SHORT]
     )
-
-
-def _leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
-    """Where a subject stands behind *need ... on*, or None."""
-    if sign.negative or sign.place != "lead" or sign.rules[0].cat != "hard":
-        return None
-    if not sign.rules[0].low.startswith("need"):
-        return None
-    for at, mark in enumerate(piece.marks[1:-1], 1):
-        if mark.cat == "lead":
-            return piece.marks[at + 1].start, piece.end
-    return None
 
 
 def _without_aspects(piece: Piece) -> Piece:

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
+    FACTS,
     WEB,
     Request,
     Sign,
-    combined,
     free_requests,
-    is_event,
     phrases,
     requests_of,
 )
@@ -24,9 +23,14 @@ __all__ = [
     "EVENT",
     "TASTE",
     "allows",
+    "combined",
     "denied_again",
+    "heads",
+    "is_event",
+    "leads_to",
     "nested",
     "perhaps_denied",
+    "prefixed",
     "pseudo",
     "rejected",
     "signed",
@@ -176,6 +180,8 @@ def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
             at -= 1
         if at >= 0 and piece.marks[at].cat in ("func", "but", "wish"):
             return False
+        if first and piece.marks[first - 1].cat == "name":
+            return False  # "no TREC tracks"
         if 0 <= at < first - 1 and piece.marks[first - 1].low in _WORDS["that"]:
             return False  # "code that runs is a must"
     return True
@@ -249,3 +255,49 @@ def perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
         return False
     words = [m for m in piece.marks if m.cat == "func" and not m.sub and m.low < "\u3400"]
     return any(not _SMALL.issuperset(m.low.split()) and m.low not in _SMALL for m in words)
+
+
+def heads(piece: Piece) -> bool:
+    """Whether a limiter without content leads to a list: *don't want: ...*, but not *only those: ...*."""
+    return not (piece.carries or piece.free or any(m.sub == "back" for m in piece.marks))
+
+
+def prefixed(sign: Sign) -> bool:
+    """Whether the one denial is a prefix: *non-English*."""
+    return len(sign.rules) == 1 and "prefix" in sign.rules[0].flags
+
+
+def leads_to(piece: Piece, sign: Sign) -> tuple[int, int] | None:
+    """Where a subject stands behind *need ... on*, or None."""
+    if sign.negative or sign.place != "lead" or sign.rules[0].cat != "hard":
+        return None
+    if not sign.rules[0].low.startswith("need"):
+        return None
+    for at, mark in enumerate(piece.marks[1:-1], 1):
+        if mark.cat == "lead":
+            return piece.marks[at + 1].start, piece.end
+    return None
+
+
+def is_event(piece: Piece) -> bool:
+    """Whether a piece gives a time by an event: *published after the GDPR*."""
+    content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]
+    while content and is_rule(content[0]):
+        content = content[1:]
+    if len(content) > 1 and content[0].low in _WORDS["age"] and content[1].low.startswith("than"):
+        return not any(m.cat == "bound" for m in content)  # "no older than the seed"
+    return bool(content) and content[0].low in _WORDS["after"] and not piece.carries
+
+
+def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
+    """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
+    if not sign.negative or sign.place != "lead":
+        return False
+    kinds = [r for r in used if r.attribute not in WEB | FACTS and not r.opposite]
+    if not kinds:
+        return False
+    if any(r.attribute in ("year", "citations", "sample") for r in used if r is not kinds[0]):
+        return True
+    behind = [m for m in piece.marks if m.start >= kinds[0].end]
+    joined = any(m.low in _WORDS["qualifies"] for m in behind)
+    return joined and bool([p for p in phrases(piece, used) if piece.marks[p[0]].start > kinds[0].start])

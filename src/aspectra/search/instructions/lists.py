@@ -15,6 +15,7 @@ __all__ = ["LIST", "denial", "settled"]
 
 LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
+_OR = word_sets("lists")["or"]
 _IS = word_sets("lists")["is"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
@@ -46,6 +47,8 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None
     if not before.requests or before.subject is not None or "perm" in before.sign.cats:
         return None
+    if all(m.cat == "bound" for m in read.piece.marks if m.carries or m.free):
+        return None  # "not from a blog, and no more than a page"
     if before.sign.rules[0].start > before.requests[-1].start:
         return None  # "peer-reviewed only, English or German"
     chain = []
@@ -97,6 +100,10 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
         if read.role == "exception":  # nothing to be exempt from: a denial
             sign = replace(read.sign, rules=tuple(denial(m) for m in read.sign.rules))
             reads[at] = signed(text, read.piece, sign, others=True, question=question)
+    for at, read in enumerate(reads[1:], 1):
+        empty = read.role == "chatter" and read.sign.negative and not any(r.requests for r in reads[:at])
+        if question and empty and read.piece.marks[0].low in _OR:  # "do they follow rules, or ignore them"
+            reads[at] = replace(read, role="subject", subject=(read.piece.start, read.piece.end))
     if any(read.requests for read in reads) and question:
         for at, read in enumerate(reads):
             if (

@@ -21,6 +21,7 @@ __all__ = [
     "phrases",
     "requests_of",
     "sign_of",
+    "soften",
     "valid",
 ]
 
@@ -258,7 +259,12 @@ def valid(piece: Piece, at: int, *, signed: bool, company: bool) -> bool:
 def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Request]:
     """The requests of a piece that tables and recognisers read, under its sign."""
     out: list[Request] = []
+    whole = sign
+    ruled = [n for n, m in enumerate(piece.marks) if m in sign.rules]
+    follows = bool(ruled) and any(m.carries for m in piece.marks[ruled[-1] :])
     for at, mark in enumerate(piece.marks):
+        # A denial between two values is one of the second: "papers citing X that are not surveys".
+        sign = Sign() if follows and whole.negative and at < ruled[0] else whole
         if not mark.carries or not valid(piece, at, signed=bool(sign.rules), company=company):
             continue
         if mark.attribute == "aspect":
@@ -372,27 +378,3 @@ def soften(request: Request) -> Request:
     """The same request as a preference."""
     soft = {"require": "prefer", "exclude": "avoid"}
     return replace(request, relation=soft.get(request.relation, request.relation))
-
-
-def is_event(piece: Piece) -> bool:
-    """Whether a piece gives a time by an event: *published after the GDPR*."""
-    content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]
-    while content and is_rule(content[0]):
-        content = content[1:]
-    if len(content) > 1 and content[0].low in _WORDS["age"] and content[1].low.startswith("than"):
-        return not any(m.cat == "bound" for m in content)  # "no older than the seed"
-    return bool(content) and content[0].low in _AFTER and not piece.carries
-
-
-def combined(piece: Piece, used: Sequence[Request], sign: Sign) -> bool:
-    """Whether a denial is of several things at once: *no case series with fewer than 10 cases*."""
-    if not sign.negative or sign.place != "lead":
-        return False
-    kinds = [r for r in used if r.attribute not in WEB | FACTS and not r.opposite]
-    if not kinds:
-        return False
-    if any(r.attribute in ("year", "citations", "sample") for r in used if r is not kinds[0]):
-        return True
-    behind = [m for m in piece.marks if m.start >= kinds[0].end]
-    joined = any(m.low in _WORDS["qualifies"] for m in behind)
-    return joined and bool([p for p in phrases(piece, used) if piece.marks[p[0]].start > kinds[0].start])

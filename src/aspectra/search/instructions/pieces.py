@@ -83,7 +83,8 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         return True
     if any(m.cat == "neg" for m in marks[:at]) and not any(m.carries or m.free for m in marks[:at]):
         return False  # two denials in one: "nothing without code"
-    if question and mark.low in _WORDS["modifies"] and sum(m.free for m in marks[:at]) < _SEVERAL:
+    said = sum(m.free or m.cat == "label" for m in marks[:at])
+    if question and mark.low in _WORDS["modifies"] and said < _SEVERAL:
         return any(
             m.cat == "doc" or m.carries for m in marks[:at]
         )  # one word has no such thing: "learning without forgetting"
@@ -141,11 +142,7 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
         return ""  # cut before the "and"
     if mark.low in _RELATIVE and any(m.cat == "taste" and " " in m.low for m in marks[at:]):
         return "inline"
-    if (
-        mark.low in _RELATIVE
-        and not last
-        and (before.cat == "value" or any(m.cat == "doc" for m in marks[:at]))
-    ):
+    if mark.low in _RELATIVE and not last and (before.carries or any(m.cat == "doc" for m in marks[:at])):
         doubly = marks[at + 1].cat == "neg" and any(m.cat == "neg" for m in marks[:at])
         doubly = doubly and not any(m.carries or m.free for m in marks[:at])
         return "inline" if marks[at + 1].cat in ("neg", "term") and not doubly else ""

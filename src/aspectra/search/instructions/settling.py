@@ -113,6 +113,11 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
         ]
         words = []
     hosts = reads[host].requests
+    if any((r.attribute, r.value) == ("status", "preprint") for r in hosts):  # "no preprints unless bioRxiv"
+        servers = [v for v in values if text[v.start : v.end].lower() in _WORDS["servers"]]
+        values = [
+            replace(v, attribute="venue", value=text[v.start : v.end]) if v in servers else v for v in values
+        ]
     limits = [r for r in hosts if r.relation != "prefer"]
     if not across and not limits and not any(v.attribute == r.attribute for v in values for r in hosts):
         return  # "open access, except surveys" denies surveys
