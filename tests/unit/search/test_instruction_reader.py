@@ -125,6 +125,8 @@ def _told(text: str) -> list[str]:
         ("early stopping in boosting", [], "early stopping in boosting"),
         ("newest vital sign literacy", [], "newest vital sign literacy"),
         ("peer review of teaching", [], "peer review of teaching"),
+        ("do bees follow dances, or ignore them", [], "do bees follow dances, or ignore them"),
+        ("query expansion without neural networks", ["exclude method=neural networks"], "query expansion"),
         ("foundational skills in early reading", [], "foundational skills in early reading"),
         ("image quality no reference", [], "image quality no reference"),
         ("question answering, no theses", ["exclude kind=thesis"], "question answering"),
@@ -365,6 +367,11 @@ def test_a_condition_that_was_given_goes_before_what_is_read():
         ("from Turing's group", ["require author=Turing"], False),
         ("not too mathematical", ["avoid audience=expert"], False),
         ("reviews first", ["prefer kind=survey"], False),
+        ("papers citing BM25 that are not surveys", ["avoid kind=survey", "require cites=BM25"], False),
+        ("not from a blog, and no more than a paragraph",
+         ["avoid source=blog", "require length=<=paragraph"], False),
+        ("no preprints unless bioRxiv", ["exclude status=preprint unless venue=bioRxiv"], False),
+        ("no TREC tracks", ["exclude venue=TREC"], True),
     ],
 )  # fmt: skip
 def test_turns_that_tables_do_not_have(text, spellings, unread):

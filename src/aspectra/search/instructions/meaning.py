@@ -41,7 +41,6 @@ _STOPS, _ABOUT, _WITH = _WORDS["stops"], _WORDS["about"], _WORDS["with"]
 # Attributes whose values are as often subjects.
 _SUBJECTS = frozenset("language kind format source artifacts access citations audience".split())
 _METHOD = _WORDS["method"]
-_AFTER = _WORDS["after"]
 _NEAR = 12  # marks before a word that may say what it is about
 _FEW = 3  # words on either side of an "and" that joins two denials
 
