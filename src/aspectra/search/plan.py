@@ -253,11 +253,11 @@ def _check_probe(probe: Probe) -> None:
 
 
 def _probe_line(probe: Probe) -> str:
-    asked = []
+    searched = []
     if probe.text:
         text = " ".join(probe.text.split())
-        asked.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
-    asked += [f"paper {seed}" for seed in probe.seeds]
+        searched.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
+    searched += [f"paper {seed}" for seed in probe.seeds]
     extra = "".join(
         f", {name} {value}"
         for name, value, plain in (
@@ -269,9 +269,9 @@ def _probe_line(probe: Probe) -> str:
             ("pooling", probe.pooling, "max"),
             ("metric", probe.metric, "cosine"),
             ("instruction", probe.instruction, ""),
-            ("asking with", probe.asking, ""),
-            ("asked by", "each candidate" if probe.reverse else "", ""),
+            ("as in", probe.asking, ""),
+            ("reverse", "from each candidate" if probe.reverse else "", ""),
         )
         if value != plain
     )
-    return f"{probe.weight:+.2f} × {probe.view} asked with {' and '.join(asked)}{extra}"
+    return f"{probe.weight:+.2f} × {probe.view} for {' and '.join(searched)}{extra}"
