@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.text.tokens import LexicalSettings
 from fake_encoder import FakeEncoder
+from grades import Grade, met, unknown
 
 PAPERS = [
     Paper(
@@ -64,26 +64,6 @@ def _index(folder: Path, **settings: object) -> Index:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return _index(tmp_path_factory.mktemp("facts"), chunks=("60w",))
-
-
-Grade = Callable[..., dict[str, float]]
-
-
-@pytest.fixture
-def grade(index: Index) -> Grade:
-    def call(attribute: str, value: str) -> dict[str, float]:
-        found = ATTRIBUTES.get(attribute).grades(value, index, np.arange(len(index)))
-        return {paper_id: round(float(g), 3) for paper_id, g in zip(index.ids, found, strict=True)}
-
-    return call
-
-
-def met(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, grade in grades.items() if grade >= 0.5}
-
-
-def unknown(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, grade in grades.items() if np.isnan(grade)}
 
 
 def test_year(grade: Grade) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from aspectra.search.conditions.lists import UserLists
 from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
+from grades import Grade, met, unknown
 
 OWLS = {
     "authorships": [{"institutions": [{"display_name": "Owl Labs", "type": "company", "country_code": "GB"}]}]
@@ -92,26 +92,6 @@ def _index(folder: Path, papers: list[Paper] = PAPERS) -> Index:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return _index(tmp_path_factory.mktemp("records"))
-
-
-Grade = Callable[[str, str], dict[str, float]]
-
-
-@pytest.fixture
-def grade(index: Index) -> Grade:
-    def call(attribute: str, value: str) -> dict[str, float]:
-        found = ATTRIBUTES.get(attribute).grades(value, index, np.arange(len(index)))
-        return {paper_id: round(float(g), 3) for paper_id, g in zip(index.ids, found, strict=True)}
-
-    return call
-
-
-def met(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, one in grades.items() if one >= 0.5}
-
-
-def unknown(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, one in grades.items() if np.isnan(one)}
 
 
 def reason(index: Index, attribute: str, value: str, paper_id: str) -> str:

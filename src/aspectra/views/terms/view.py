@@ -23,17 +23,17 @@ from aspectra.views.terms.values import PaperTerms
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Probe
 
-__all__ = ["TermView", "aspect_columns", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
+__all__ = ["TermView", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
 
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
 _LIKELY = 0.3  # from here on a word is a term to people
 _ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of a sentence -> its aspect
 
 
-def aspect_columns(roles: Sequence[str]) -> list[int]:
+def _aspect_columns(roles: Sequence[str]) -> list[int]:
     """Places in :data:`~aspectra.views.terms.head.ASPECTS` of roles of sentences; all without roles.
 
-    >>> aspect_columns(("background", "objective")), aspect_columns(("method", "result"))
+    >>> _aspect_columns(("background", "objective")), _aspect_columns(("method", "result"))
     ([0], [1, 2])
     """
     return sorted({_ROLES[role] for role in roles if role in _ROLES}) if roles else list(range(len(ASPECTS)))
@@ -42,7 +42,7 @@ def aspect_columns(roles: Sequence[str]) -> list[int]:
 def aspect_weights(papers: int, roles: Sequence[str]) -> Floats:
     """(papers * aspects,) 1 for the vectors of the aspects of these roles, else 0."""
     one = np.zeros(len(ASPECTS), np.float32)
-    one[aspect_columns(roles)] = 1.0
+    one[_aspect_columns(roles)] = 1.0
     return np.tile(one, papers)
 
 
@@ -57,13 +57,12 @@ def stem_counts(
         for stem in stems(word):
             owners.append(numbers.setdefault(stem, len(numbers)))
             rows.append(row)
-    return list(numbers), _sums(np.array(owners, np.int64), terms.chances[rows], len(numbers))
-
-
-def _sums(owners: NDArray[np.integer], chances: Floats, count: int) -> NDArray[np.float64]:
-    """(count, aspects) sums of the rows of chances that have the same owner."""
-    columns = [np.bincount(owners, chances[:, column], count) for column in range(len(ASPECTS))]
-    return np.stack(columns, axis=1)
+    chances = terms.chances[rows]
+    columns = [
+        np.bincount(np.array(owners, np.int64), chances[:, column], len(numbers))
+        for column in range(len(ASPECTS))
+    ]
+    return list(numbers), np.stack(columns, axis=1)
 
 
 def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder: Path) -> dict[str, Any]:
@@ -74,25 +73,14 @@ def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder:
         settings: those of all views of words. The variant is always that of Lucene.
         folder: is made; has the view's name.
     """
-    tokeniser = Tokeniser(settings.tokens)
+    stems = word_stems(Tokeniser(settings.tokens))
     vocabulary: dict[str, int] = {}
-    known: dict[str, tuple[int, ...]] = {}  # word -> numbers of its stems
     numbers: list[NDArray[np.int32]] = []
     counts: list[Floats] = []
     held: list[NDArray[np.int32]] = []  # all stems of each paper, also those that count nothing
     for paper in papers:
-        owners: list[int] = []
-        rows: list[int] = []
-        for row, word in enumerate(paper.words):
-            found = known.get(word)
-            if found is None:
-                stems = tokeniser.words(word)
-                found = known[word] = tuple(vocabulary.setdefault(s, len(vocabulary)) for s in stems)
-            for number in found:
-                owners.append(number)
-                rows.append(row)
-        different, place = np.unique(np.array(owners, np.int32), return_inverse=True)
-        table = _sums(place, paper.chances[rows], len(different))
+        words, table = stem_counts(paper, stems)
+        different = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words], np.int32)
         table[table < _LEAST] = 0.0
         kept = np.flatnonzero(table.any(axis=1))
         held.append(different)
@@ -196,7 +184,7 @@ class TermView(LexicalView):
         if probe.reverse:
             self._reverse_pairs(probe)  # raises
         self._seed_positions(probe)  # raises
-        columns = aspect_columns(probe.roles)
+        columns = _aspect_columns(probe.roles)
         documents = []
         for seed in probe.seeds:
             found = self.terms_of(seed)
@@ -235,6 +223,6 @@ class TermView(LexicalView):
 
     def _documents(self, asked: Asked) -> Floats:
         strengths = self._strengths(asked)
-        columns = aspect_columns(asked.probe.roles)
+        columns = _aspect_columns(asked.probe.roles)
         terms = [column * len(self._vocabulary) + number for column in columns for number in strengths]
         return self._weights.scores(terms, [*strengths.values()] * len(columns))

@@ -15,6 +15,7 @@ from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.search.conditions.attributes.record._values import (
     NamedAttribute,
+    RecordAttribute,
     by_name,
     has_words,
     phrases,
@@ -105,7 +106,7 @@ def _best(value: str, lines: str) -> float:
     return max(_grade(value, line) for line in lines.split("\n"))
 
 
-class AffiliationAttribute(NamedAttribute):
+class AffiliationAttribute(NamedAttribute, RecordAttribute):
     """See the module."""
 
     name = "affiliation"
