@@ -148,7 +148,7 @@ def test_without_the_lens_roles_cannot_be_asked(tmp_path):
     settings = IndexSettings(encoders=("fake",), chunks=(), lenses=())
     build_index(library, settings, load=lambda _: encoder)
     searcher = Searcher(library, load=lambda _: encoder)
-    with pytest.raises(ViewMismatch, match="which sentence says what"):
+    with pytest.raises(ViewMismatch, match="no roles of sentences"):
         searcher.similar("seed", same=["method"])
 
 

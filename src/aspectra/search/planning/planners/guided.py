@@ -78,7 +78,7 @@ def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Se
         return replace(plain, terms=like.said(())) if query.seeds else plain
     if "roles" not in views.lenses and any(a.roles for a in (*same, *different)):
         raise ViewMismatch(
-            "the index does not know which sentence says what",
+            "the index has no roles of sentences",
             why="it was built without the lens roles",
             hint="aspectra index",
         )
