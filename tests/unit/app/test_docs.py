@@ -63,7 +63,8 @@ def test_plans_in_the_pages_can_be_read():
     from aspectra.search.plan import Plan
 
     blocks = [b for page in PAGES for b in re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.S)]
-    plans = [Plan.loads(block) for block in blocks if re.search(r"^view = .*\n(?:text|seeds) = ", block, re.M)]
+    probes = re.compile(r"^view = .*\n(?:text|seeds) = ", re.M)
+    plans = [Plan.loads(block) for block in blocks if probes.search(block)]
     assert len(plans) >= 2
 
 
