@@ -1,21 +1,34 @@
-"""Which papers meet a condition, and of which nothing is known: for tests of attributes."""
+"""Grades of the papers of an index, for tests of attributes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
-__all__ = ["Grade", "met", "unknown"]
+import numpy as np
 
-# (attribute, value) -> id -> grade, in three decimals: the fixture ``grade``.
-Grade = Callable[[str, str], dict[str, float]]
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.views.index.opened import Index
+
+__all__ = ["Grade", "grader", "met", "unknown"]
+
+Grade = Callable[[str, str], dict[str, float]]  # (attribute, value) -> id -> grade, in three decimals
+
+
+def grader(index: Index) -> Grade:
+    """Grades all papers of an index."""
+
+    def grade(attribute: str, value: str) -> dict[str, float]:
+        found = ATTRIBUTES.get(attribute).grades(value, index, np.arange(len(index)))
+        return {paper_id: round(float(g), 3) for paper_id, g in zip(index.ids, found, strict=True)}
+
+    return grade
 
 
 def met(grades: dict[str, float]) -> set[str]:
-    """Ids of the papers that meet it."""
+    """Ids of the papers that meet a condition."""
     return {paper_id for paper_id, grade in grades.items() if grade >= 0.5}
 
 
 def unknown(grades: dict[str, float]) -> set[str]:
     """Ids of the papers of which nothing is known."""
-    return {paper_id for paper_id, grade in grades.items() if math.isnan(grade)}
+    return {paper_id for paper_id, grade in grades.items() if np.isnan(grade)}

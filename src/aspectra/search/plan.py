@@ -231,7 +231,7 @@ class Plan(Value, frozen=True):
             mark = f"{number}. " if several else ""
             lines += [f"  {mark}{text[0]}", *(f"  {' ' * len(mark)}{line}" for line in text[1:])]
         for condition in self.conditions:
-            said = f"  (“{condition.words}”)" if condition.words else ""
+            said = f" “{condition.words}”" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.spelling}]{how}{said}")
         lines += [f"  not applied: “{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.unread]

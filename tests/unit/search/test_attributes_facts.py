@@ -20,7 +20,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
 from aspectra.views.text.tokens import LexicalSettings
 from fake_encoder import FakeEncoder
-from grades import Grade, met, unknown
+from grades import Grade, grader, met, unknown
 
 PAPERS = [
     Paper(
@@ -64,6 +64,11 @@ def _index(folder: Path, **settings: object) -> Index:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return _index(tmp_path_factory.mktemp("facts"), chunks=("60w",))
+
+
+@pytest.fixture
+def grade(index: Index) -> Grade:
+    return grader(index)
 
 
 def test_year(grade: Grade) -> None:

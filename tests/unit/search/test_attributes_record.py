@@ -21,7 +21,7 @@ from aspectra.search.conditions.lists import UserLists
 from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
 from aspectra.views.settings import IndexSettings
-from grades import Grade, met, unknown
+from grades import Grade, grader, met, unknown
 
 OWLS = {
     "authorships": [{"institutions": [{"display_name": "Owl Labs", "type": "company", "country_code": "GB"}]}]
@@ -92,6 +92,11 @@ def _index(folder: Path, papers: list[Paper] = PAPERS) -> Index:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return _index(tmp_path_factory.mktemp("records"))
+
+
+@pytest.fixture
+def grade(index: Index) -> Grade:
+    return grader(index)
 
 
 def reason(index: Index, attribute: str, value: str, paper_id: str) -> str:

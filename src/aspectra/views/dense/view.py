@@ -183,7 +183,7 @@ class DenseView(View):
                 hint="aspectra index --rebuild, then search an abstract or a chunk view",
             )
         if probe.asking not in ("", self.name):
-            raise UsageError(f"a reverse probe on {self.name} takes its own vectors, not those of {probe.asking}")
+            raise UsageError(f"a reverse probe on {self.name} has vectors of its own, not of {probe.asking}")
         return self._moments
 
     def _weights(self, probe: Probe, focus: Floats | None, rows: Positions) -> Floats:

@@ -210,7 +210,8 @@ class LexicalView(View):
             )
         if probe.asking not in ("", self.name, _ABSTRACTS):
             raise UsageError(
-                f"{self.name} cannot be searched with the words of {probe.asking}", why=f"its words are those of {_ABSTRACTS}"
+                f"{self.name} cannot be searched with the words of {probe.asking}",
+                why=f"its words are those of {_ABSTRACTS}",
             )
         if self._pairs is None or not self.facts.stored.get("own_words") or probe.asking == _ABSTRACTS:
             return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
