@@ -53,7 +53,7 @@ class Library:
         """The searcher over the current index."""
         from aspectra.search.searcher import Searcher
 
-        return Searcher(self.store, lists=self.lists)
+        return Searcher(self.store)
 
     def __enter__(self) -> Library:
         return self
@@ -204,11 +204,10 @@ class Library:
         """What a search would run: a value that prints, saves as TOML or JSON and can be run.
 
         Args:
-            text: as in :meth:`search`.
+            text, given: as in :meth:`search`.
             seeds: as in :meth:`similar`.
             recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, or a recipe's TOML
                 file.
-            given: as in :meth:`search`.
 
         Raises:
             UsageError: the question or the recipe cannot mean anything.
@@ -217,6 +216,7 @@ class Library:
         >>> [probe.view for probe in library.plan("owls", recipe="bm25").search.probes]
         ['abstract@bm25']
         """
+        self.searcher.lists = self.lists
         return self.searcher.plan(self.query(text, seeds, **given), recipe)
 
     def run(self, plan: Plan, *, explain: bool = False) -> Ranking:
