@@ -204,10 +204,10 @@ class Library:
         """What a search would run: a value that prints, saves as TOML or JSON and can be run.
 
         Args:
-            text, given: as in :meth:`search`.
+            text: as in :meth:`search`.
             seeds: as in :meth:`similar`.
-            recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, or a recipe's TOML
-                file.
+            recipe: steps, as ``"bm25 | top(200) | hybrid | rerank"``, or the TOML file of a recipe.
+            given: as in :meth:`search`.
 
         Raises:
             UsageError: the question or the recipe cannot mean anything.
