@@ -153,7 +153,7 @@ class Plan(Value, frozen=True):
         exclude: ids never shown (the seeds of a seed query).
         within: only these ids are ranked (a pool); None for the whole library.
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
-        unread: words of the query that ask something of papers and are not applied, with the reason.
+        unread: words of the query that request something of papers and are not applied, with the reason.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
 
     >>> plan = library.plan("owls at night", recipe="bm25 | top(20)")

@@ -120,7 +120,7 @@ class ConditionResult:
 
     @property
     def met(self) -> bool:
-        """Whether the paper is as the condition wants it, or is exempt from it."""
+        """Whether the paper satisfies the condition, or is exempt from it."""
         return bool(self.exempt) or (self.grade is not None and self.grade >= MEETS) == (
             self.condition.sign > 0
         )

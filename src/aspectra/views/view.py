@@ -110,8 +110,8 @@ class Scored:
 
     Attributes:
         papers: positions of papers in the generation, (n,) int64.
-        scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit to ask.
-        units: index of the unit that decided, (n,) int64, or None where no single one did or was looked for.
+        scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit.
+        units: index of the unit that decided, (n,) int64, or None where no single one did.
     """
 
     papers: Positions

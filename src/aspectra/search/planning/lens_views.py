@@ -14,7 +14,7 @@ __all__ = ["fitting", "lens_warnings"]
 def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Names of the lenses whose cues are in a query, those with most cues first.
 
-    A cue counts where it stands as whole words, whatever the case; among lenses only those count that have at
+    A cue counts as whole words, in any case; among lenses only those count that have at
     least half as many as the first.
 
     >>> fitting("which papers fail, and what goes wrong?", {"failure": ["goes wrong"], "method": ["method"]})

@@ -194,7 +194,7 @@ class TermView(LexicalView):
         return Asked(probe, words=tuple(self._tokeniser.words(probe.text)), documents=tuple(documents))
 
     def _strengths(self, asked: Asked) -> dict[int, float]:
-        """Number of a word -> its count in what is asked, the mean over seeds."""
+        """Number of a word -> its count in the probe, the mean over seeds."""
         strengths = {number: float(count) for number, count in Counter(self._known(asked.words)).items()}
         for ((words, counts),) in asked.documents:
             for word, count in zip(words, counts.tolist(), strict=True):
@@ -204,7 +204,7 @@ class TermView(LexicalView):
         return strengths
 
     def shares(self, asked: Asked, texts: Sequence[str], within: str | None = None) -> NDArray[np.float64]:
-        """(texts,) how much of the likely terms that are asked each text has, 0 to 1: count times rarity.
+        """(texts,) how much of the probe's likely terms each text has, 0 to 1: count times rarity.
 
         Args:
             asked: from :meth:`look_up`.

@@ -37,8 +37,8 @@ class Guidance(Options):
         contrast_terms: the same where terms are compared too.
         residual: subtract only what the rest predicts, see :class:`~aspectra.search.plan.Fusion`.
         matching: how sentences are compared, see :class:`~aspectra.views.view.Probe`; "" for the default's.
-        reading: of aspects: ``terms`` (a paper shares the seed's terms), ``sentences`` (its sentences say the
-            like) or "", which decides by how sure the seed's terms are.
+        reading: of aspects: ``terms`` (a paper shares the seed's terms), ``sentences`` (its sentences are
+            similar) or "", which decides by how sure the seed's terms are.
     """
 
     contrast: float = CONTRAST_WEIGHT

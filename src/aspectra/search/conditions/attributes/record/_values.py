@@ -114,7 +114,7 @@ def phrases(words: str) -> tuple[str, ...]:
 
 
 def has_words(text: str, phrase: str) -> bool:
-    """Whether a phrase stands in a text as whole words; both normalised."""
+    """Whether a text holds a phrase as whole words; both normalised."""
     return f" {phrase} " in f" {text} "
 
 

@@ -105,7 +105,7 @@ def venue_grade(value: str, venue: str) -> float:
 
 @lru_cache(maxsize=32)
 def _graded(value: str, names: tuple[str, ...]) -> Floats:
-    """(names,) grades; kept, since a search asks again and a library may name thousands of venues."""
+    """(names,) grades; kept, since a search takes them several times, of thousands of venues."""
     return np.array([venue_grade(value, name) for name in names], np.float32)
 
 
