@@ -167,6 +167,11 @@ def test_theses_are_known_not_to_be_reviewed() -> None:
     assert why == "record type thesis"
 
 
+def test_a_venue_that_decides_on_status_is_shown_as_printed() -> None:
+    assert status_of("", "Proceedings of the 12th Owl Conference", "")[1].endswith("the 12th Owl Conference")
+    assert status_of("", "Owl Matters", "") == ({}, "")
+
+
 def test_publisher(grade: Grade, index: Index) -> None:
     found = grade("publisher", "Institute of Electrical and Electronics Engineers")
     assert found == grade("publisher", "ieee") or met(found) == {"journal", "gone"}

@@ -62,7 +62,8 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
     if not found:
         found, why = _by_types(kinds, venue)
     if not found:
-        found, why = _by_venue(normalise_title(venue))
+        found = _by_venue(normalise_title(venue))
+        why = f"venue {venue}" if found else ""
     if not found and not venue:
         found, why = _by_origin(kinds, origin)
     if found:
@@ -109,14 +110,14 @@ def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
     return {}, ""
 
 
-def _by_venue(words: str) -> tuple[dict[str, float], str]:
+def _by_venue(words: str) -> dict[str, float]:
     """What words of the normalised venue say."""
     if _mentions(words, "journal_proceedings"):
-        return {"journal": _BY_VENUE, "peer-reviewed": _REVIEWED}, f"venue {words}"
+        return {"journal": _BY_VENUE, "peer-reviewed": _REVIEWED}
     for name in ("conference", "journal"):
         if _mentions(words, f"{name}_venues"):
-            return {name: _BY_VENUE, "peer-reviewed": _REVIEWED}, f"venue {words}"
-    return {}, ""
+            return {name: _BY_VENUE, "peer-reviewed": _REVIEWED}
+    return {}
 
 
 def _by_origin(kinds: set[str], origin: str) -> tuple[dict[str, float], str]:
