@@ -88,7 +88,7 @@ def similar(
 ) -> None:
     """Find papers like other papers.
 
-    Those themselves and their other versions are not shown.
+    The seeds and their other versions are not shown.
 
     Example:  aspectra similar arXiv:2004.07180 --same method --different result
     """
