@@ -29,7 +29,7 @@ class QuestionOptions:
         Names,
         option(
             metavar="ASPECT",
-            about="Alike in background, method, result or 'method: TERMS'.",
+            about="Alike in background, method, result, or 'method: X'.",
             panel=PREFERENCES,
         ),
     ] = None
