@@ -14,9 +14,11 @@ from aspectra.base.values import Value
 __all__ = [
     "ROLES",
     "ROLE_GROUPS",
+    "Floats",
     "Matching",
     "Metric",
     "Pooling",
+    "Positions",
     "Probe",
     "Scored",
     "top_positions",
