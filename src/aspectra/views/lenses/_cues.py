@@ -57,7 +57,7 @@ Where = Literal["anywhere", "title", "start", "line", "end"]
 
 
 class Phrase(NamedTuple):
-    """A phrase as it occurs in :attr:`LeadText.plain`.
+    """A phrase as looked up in :attr:`LeadText.plain`.
 
     Attributes:
         text: in lower case, a space at each end that is a border of words.
@@ -79,13 +79,13 @@ class Cue:
         most: occurrences that count.
         keys: a word, or two in a row -> the phrases that begin with it; those of one word have that as key.
         open: phrases without a word of their own: beginnings of words, and those of scripts without spaces.
-        pattern: of :attr:`LeadText.text`, or None.
+        pattern: looked up in :attr:`LeadText.text`, or None.
         needs: the pattern is tried only where one of these is in the text; () for always.
         signs: characters of which each of ``needs`` holds one, or (): they are found ten times as fast.
         where: ``title`` restricts phrases and pattern to the title; ``start`` matches the pattern where the
             lead begins only, ``line`` at the beginnings of lines only; ``end`` restricts phrases to the last
             third of the text.
-        own: places where the words nearby are about other works, or none, do not count.
+        own: places where the words nearby speak of other works, or of none, do not count.
     """
 
     weight: float
@@ -155,7 +155,7 @@ def _tail(phrase: Phrase, lead: LeadText, at: int) -> int | None:
 
 
 def _of_others(lead: LeadText, start: int, end: int) -> bool:
-    """Whether the words around ``lead.text[start:end]`` make it something that this paper is not."""
+    """Whether the words around ``lead.text[start:end]`` say that it is not what this paper is."""
     low = max(0, start - _BEFORE)
     for border in _PART.finditer(lead.text, low, start):
         low = border.end()
@@ -193,7 +193,7 @@ def cue(
     Args:
         weight: as in :class:`Cue`.
         most: as in :class:`Cue`.
-        phrases: in lower case, without punctuation; one that ends in ``*`` may go on. ``{a,b} c`` means
+        phrases: in lower case, without punctuation; one that ends in ``*`` may go on. ``{a,b} c`` stands for
             two phrases; behind `` .. `` comes what follows in the same sentence, at most 90 characters on,
             behind `` ~ `` only within the object of the verb before it.
         pattern: a regular expression, or its parts in order.
@@ -226,7 +226,7 @@ def cue(
 
 
 def _spelt_out(written: str) -> list[str]:
-    """The phrases that one with alternatives in braces means."""
+    """The phrases that one with alternatives in braces stands for."""
     parts = _BRACES.split(written)
     choices = [part.split(",") if odd % 2 else [part] for odd, part in enumerate(parts)]
     return [" ".join("".join(chosen).split()) for chosen in itertools.product(*choices)]
@@ -248,7 +248,7 @@ def _bordered(phrase: str) -> str:
 
 
 class CueTable:
-    """The cues of a lens, found in a text all at once.
+    """The cues of a lens, looked up in a text all at once.
 
     Args:
         cues: label -> its cues.

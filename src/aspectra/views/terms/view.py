@@ -23,17 +23,17 @@ from aspectra.views.terms.values import PaperTerms
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Probe
 
-__all__ = ["TermView", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
+__all__ = ["TermView", "aspect_columns", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
 
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
 _LIKELY = 0.3  # from here on a word is a term to people
 _ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of a sentence -> its aspect
 
 
-def _aspect_columns(roles: Sequence[str]) -> list[int]:
+def aspect_columns(roles: Sequence[str]) -> list[int]:
     """Places in :data:`~aspectra.views.terms.head.ASPECTS` of roles of sentences; all without roles.
 
-    >>> _aspect_columns(("background", "objective")), _aspect_columns(("method", "result"))
+    >>> aspect_columns(("background", "objective")), aspect_columns(("method", "result"))
     ([0], [1, 2])
     """
     return sorted({_ROLES[role] for role in roles if role in _ROLES}) if roles else list(range(len(ASPECTS)))
@@ -42,7 +42,7 @@ def _aspect_columns(roles: Sequence[str]) -> list[int]:
 def aspect_weights(papers: int, roles: Sequence[str]) -> Floats:
     """(papers * aspects,) 1 for the vectors of the aspects of these roles, else 0."""
     one = np.zeros(len(ASPECTS), np.float32)
-    one[_aspect_columns(roles)] = 1.0
+    one[aspect_columns(roles)] = 1.0
     return np.tile(one, papers)
 
 
@@ -184,7 +184,7 @@ class TermView(LexicalView):
         if probe.reverse:
             self._reverse_pairs(probe)  # raises
         self._seed_positions(probe)  # raises
-        columns = _aspect_columns(probe.roles)
+        columns = aspect_columns(probe.roles)
         documents = []
         for seed in probe.seeds:
             found = self.terms_of(seed)
@@ -194,7 +194,7 @@ class TermView(LexicalView):
         return Asked(probe, words=tuple(self._tokeniser.words(probe.text)), documents=tuple(documents))
 
     def _strengths(self, asked: Asked) -> dict[int, float]:
-        """Number of a word -> its count in the probe, the mean over seeds."""
+        """Number of a word -> its count in what is asked, the mean over seeds."""
         strengths = {number: float(count) for number, count in Counter(self._known(asked.words)).items()}
         for ((words, counts),) in asked.documents:
             for word, count in zip(words, counts.tolist(), strict=True):
@@ -204,7 +204,7 @@ class TermView(LexicalView):
         return strengths
 
     def shares(self, asked: Asked, texts: Sequence[str], within: str | None = None) -> NDArray[np.float64]:
-        """(texts,) how much of the probe's likely terms each text has, 0 to 1: count times rarity.
+        """(texts,) how much of the likely terms that are asked each text has, 0 to 1: count times rarity.
 
         Args:
             asked: from :meth:`look_up`.
@@ -223,6 +223,6 @@ class TermView(LexicalView):
 
     def _documents(self, asked: Asked) -> Floats:
         strengths = self._strengths(asked)
-        columns = _aspect_columns(asked.probe.roles)
+        columns = aspect_columns(asked.probe.roles)
         terms = [column * len(self._vocabulary) + number for column in columns for number in strengths]
         return self._weights.scores(terms, [*strengths.values()] * len(columns))
