@@ -10,17 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.content.keyword import FORM_GRADE, Term, inflections
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.record.venue import venue_grade
-from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
-from aspectra.views.settings import IndexSettings
 from aspectra.views.text.tokens import LexicalSettings
 from fake_encoder import FakeEncoder
 from grades import Grade, grader, met, unknown
+from small_library import searcher_over
 
 PAPERS = [
     Paper(
@@ -50,15 +48,8 @@ PAPERS = [
 
 
 def _index(folder: Path, **settings: object) -> Index:
-    library = Store.create(folder / "library")
-    with library.writing("add") as writer:
-        writer.add(PAPERS)
-    encoder = FakeEncoder()
-    wanted = IndexSettings(encoders=("fake",), lenses=("language", "length"), **settings)
-    build_index(library, wanted, load=lambda _: encoder)
-    current = library.generations.current()
-    assert current is not None
-    return Index(library, current, load=lambda _: encoder)
+    lenses = ("language", "length")
+    return searcher_over(folder / "library", PAPERS, FakeEncoder(), lenses=lenses, **settings).index
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.record.known import named_papers
@@ -18,10 +17,9 @@ from aspectra.search.conditions.binding import bound_conditions
 from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import without_data
 from aspectra.search.conditions.lists import UserLists
-from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
-from aspectra.views.settings import IndexSettings
 from grades import Grade, grader, met, unknown
+from small_library import searcher_over
 
 OWLS = {
     "authorships": [{"institutions": [{"display_name": "Owl Labs", "type": "company", "country_code": "GB"}]}]
@@ -80,13 +78,7 @@ PAPERS = [
 
 
 def _index(folder: Path, papers: list[Paper] = PAPERS) -> Index:
-    library = Store.create(folder / "library")
-    with library.writing("add") as writer:
-        writer.add(papers)
-    build_index(library, IndexSettings(encoders=(), chunks=(), lenses=()))
-    current = library.generations.current()
-    assert current is not None
-    return Index(library, current)
+    return searcher_over(folder / "library", papers, lenses=()).index
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.instructions.understanding import understand
@@ -19,9 +18,8 @@ from aspectra.search.planning.requests import Requests
 from aspectra.search.query import Query, Unread
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
-from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 # Records on which `--venue ACL` and `require venue=ACL` once disagreed, and so did the two for English.
 PAPERS = [
@@ -39,12 +37,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
 
 
 def small_searcher(folder: Path, papers: list[Paper] = PAPERS) -> Searcher:
-    library = Store.create(folder)
-    with library.writing("add") as writer:
-        writer.add(papers)
-    encoder = FakeEncoder()
-    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
-    return Searcher(library, load=lambda _: encoder)
+    return searcher_over(folder, papers, FakeEncoder())
 
 
 @pytest.mark.parametrize(
