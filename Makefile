@@ -49,7 +49,7 @@ setup: .venv/.installed
 demo: .venv/.installed
 	@$(BIN)/aspectra init --demo --library $(LIBRARY)
 	$(BIN)/aspectra search "reranking papers with a large language model" --limit 3 --library $(LIBRARY)
-	$(BIN)/aspectra search "do retrievers follow instructions, or ignore them" --limit 3 --since 2023 --library $(LIBRARY)
+	$(BIN)/aspectra search "do retrievers follow instructions, since 2023, no surveys, well written" --limit 3 --library $(LIBRARY)
 	$(BIN)/aspectra similar sun2023rankgpt --same background --limit 3 --library $(LIBRARY)
 	$(BIN)/aspectra similar sun2023rankgpt --same method --limit 3 --library $(LIBRARY)
 	$(BIN)/aspectra similar sun2023rankgpt --instruction "the same method, published before 2021, never a survey" --limit 3 --library $(LIBRARY)

@@ -60,7 +60,9 @@ class Steps:
         program: list[Any] = []
         self._emit(data, flags, program)
         program.append(("match",))
-        return program
+        return [
+            (*step, _Skips(program, pc)) if step[0] == "split" else step for pc, step in enumerate(program)
+        ]
 
     def _emit(self, data: list[Any], flags: int, out: list[Any]) -> None:
         for op, value in data:
@@ -199,8 +201,13 @@ class Steps:
                         stack.append((pc + 1, end, slots, groups, at + least, False))
                     at = end
             elif op == "split":
-                stack.append((step[2], at, slots, groups, None, False))
-                pc = step[1]
+                ahead, skipped = step[3][text[at : at + 1]]
+                if skipped:
+                    self._pay(skipped - 1)
+                    pc = ahead
+                else:
+                    stack.append((step[2], at, slots, groups, None, False))
+                    pc = step[1]
                 continue
             elif op == "jump":
                 pc = step[1]
@@ -262,6 +269,39 @@ class _Test(dict[Any, bool]):
     def __missing__(self, sign: Any) -> bool:
         self[sign] = fits = self._pattern.match(sign) is not None
         return fits
+
+
+class _Skips(dict[Any, tuple[int, int]]):
+    """Where a split goes on at a character, past the alternatives that cannot begin with it, and their steps.
+
+    The steps are those of trying each of them; a list of words has hundreds.
+    """
+
+    def __init__(self, program: list[Any], pc: int) -> None:
+        super().__init__()
+        self._program = program
+        self._pc = pc
+
+    def __missing__(self, sign: Any) -> tuple[int, int]:
+        self[sign] = found = self._past(self._pc, sign)
+        return found
+
+    def _past(self, pc: int, sign: Any) -> tuple[int, int]:
+        steps = 0
+        while self._program[pc][0] == "split" and (tried := self._failing(self._program[pc][1], sign)):
+            pc, steps = self._program[pc][2], steps + 1 + tried
+        return pc, steps
+
+    def _failing(self, pc: int, sign: Any) -> int:
+        """Steps until all that begins here has failed at a character; 0 where something may fit."""
+        pc, steps = self._past(pc, sign)
+        op, *held = self._program[pc]
+        if op == "one":
+            return 0 if sign and held[0][sign] else steps + 1
+        if op not in ("save", "jump"):
+            return 0
+        inner = self._failing(pc + 1 if op == "save" else held[0], sign)
+        return inner and steps + 1 + inner
 
 
 def _first(data: list[Any]) -> list[Any] | None:

@@ -42,7 +42,7 @@ def test_add_index_similar(run, home, monkeypatch):
     assert run("index")[0] == 0
     code, out, _ = run("similar", "asthma", "--same", "method")
     assert code == 0
-    assert re.search(r"^  method: .*budesonide", out, re.M)
+    assert re.search(r"^terms  method: .*budesonide", out, re.M)
 
     def first(*given):
         hits = json.loads(run("similar", "asthma", *given, "--json")[1])["hits"]

@@ -113,7 +113,7 @@ def test_direction_turns_the_ranking_round(searcher):
     assert Plan.loads(on.plan.to_toml()) == on.plan
     assert Plan.loads(on.plan.to_json()) == on.plan
     assert "direction builds-on" in on.plan.describe()
-    assert "asked by each candidate" in on.plan.describe()
+    assert "reverse from each candidate" in on.plan.describe()
 
 
 @pytest.mark.parametrize("direction", ["builds-on", "built-on-by", "both"])

@@ -53,7 +53,7 @@ class Library:
         """The searcher over the current index."""
         from aspectra.search.searcher import Searcher
 
-        return Searcher(self.store, lists=self.lists)
+        return Searcher(self.store)
 
     def __enter__(self) -> Library:
         return self
@@ -206,8 +206,7 @@ class Library:
         Args:
             text: as in :meth:`search`.
             seeds: as in :meth:`similar`.
-            recipe: the steps of the search, as ``"bm25 | top(200) | hybrid | rerank"``, or a recipe's TOML
-                file.
+            recipe: steps, as ``"bm25 | top(200) | hybrid | rerank"``, or the TOML file of a recipe.
             given: as in :meth:`search`.
 
         Raises:
@@ -217,6 +216,7 @@ class Library:
         >>> [probe.view for probe in library.plan("owls", recipe="bm25").search.probes]
         ['abstract@bm25']
         """
+        self.searcher.lists = self.lists
         return self.searcher.plan(self.query(text, seeds, **given), recipe)
 
     def run(self, plan: Plan, *, explain: bool = False) -> Ranking:

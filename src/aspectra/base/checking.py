@@ -94,23 +94,20 @@ def unknown_name(
     return UsageError(what, why="known: " + ", ".join(names), hint=did_you_mean(given, names, synonyms))
 
 
-def check_choice(
-    value: str, known: Iterable[str], what: str, synonyms: Mapping[str, str] | None = None
-) -> str:
+def check_choice(value: str, known: Iterable[str], what: str) -> str:
     """``value`` itself.
 
     Args:
         value: what was given.
         known: what it may be.
         what: for the message, as in ``direction``.
-        synonyms: as in :func:`did_you_mean`.
 
     Raises:
         UsageError: it is none of ``known``; the message suggests the nearest.
     """
     names = list(known)
     if value not in names:
-        raise unknown_name(f"there is no {what} {value!r}", value, names, synonyms)
+        raise unknown_name(f"there is no {what} {value!r}", value, names)
     return value
 
 

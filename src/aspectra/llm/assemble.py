@@ -35,7 +35,7 @@ from aspectra.llm.prices import Price, Prices, default_prices
 from aspectra.llm.rate import RateLimit
 from aspectra.llm.retry import Retry
 
-__all__ = ["Model", "ModelSettings", "build_model", "default_journal", "wrap_model"]
+__all__ = ["Model", "ModelSettings", "build_model", "wrap_model"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ModelSettings:
     omit: tuple[str, ...] = ()
 
 
-def default_journal() -> Path:
+def _default_journal() -> Path:
     """Where the user's journal is."""
     import platformdirs
 
@@ -251,6 +251,6 @@ def wrap_model(client: ChatModel, settings: ModelSettings) -> Model:
             )
         asked = Budget(asked, account, price)
         asked = Retry(asked, tries=settings.tries, seconds=settings.seconds)
-    file = JournalFile(settings.journal or default_journal())
+    file = JournalFile(settings.journal or _default_journal())
     journal = Journal(asked, file, account, settings.lanes, keep_text=settings.journal_text)
     return Model(journal, asked, account, price, client)

@@ -54,7 +54,7 @@ class Shares:
     """What each reading of an aspect has of the aspect's weight.
 
     Attributes:
-        sentences: sentences of its roles that say the like.
+        sentences: similarity of the sentences with its roles.
         words: terms shared, by words.
         vectors: terms shared, by their pooled vectors.
         anywhere: words that somebody named, wherever a paper has them.

@@ -153,7 +153,7 @@ class Plan(Value, frozen=True):
         exclude: ids never shown (the seeds of a seed query).
         within: only these ids are ranked (a pool); None for the whole library.
         limit, evidence, versions: as in :class:`~aspectra.search.query.Query`.
-        unread: words of the query that ask something of papers and are not applied, with the reason.
+        unread: words of the query that request something of papers and are not applied, with the reason.
         text, instruction: the question as somebody wrote it, for stages that show it to a judge.
 
     >>> plan = library.plan("owls at night", recipe="bm25 | top(20)")
@@ -231,7 +231,7 @@ class Plan(Value, frozen=True):
             mark = f"{number}. " if several else ""
             lines += [f"  {mark}{text[0]}", *(f"  {' ' * len(mark)}{line}" for line in text[1:])]
         for condition in self.conditions:
-            said = f"  (“{condition.words}”)" if condition.words else ""
+            said = f" “{condition.words}”" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
             lines.append(f"  [{condition.spelling}]{how}{said}")
         lines += [f"  not applied: “{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.unread]
@@ -253,11 +253,11 @@ def _check_probe(probe: Probe) -> None:
 
 
 def _probe_line(probe: Probe) -> str:
-    asked = []
+    searched = []
     if probe.text:
         text = " ".join(probe.text.split())
-        asked.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
-    asked += [f"paper {seed}" for seed in probe.seeds]
+        searched.append(f"“{text[:70]}{'…' if len(text) > 70 else ''}”")
+    searched += [f"paper {seed}" for seed in probe.seeds]
     extra = "".join(
         f", {name} {value}"
         for name, value, plain in (
@@ -269,9 +269,9 @@ def _probe_line(probe: Probe) -> str:
             ("pooling", probe.pooling, "max"),
             ("metric", probe.metric, "cosine"),
             ("instruction", probe.instruction, ""),
-            ("asking with", probe.asking, ""),
-            ("asked by", "each candidate" if probe.reverse else "", ""),
+            ("as in", probe.asking, ""),
+            ("reverse", "from each candidate" if probe.reverse else "", ""),
         )
         if value != plain
     )
-    return f"{probe.weight:+.2f} × {probe.view} asked with {' and '.join(asked)}{extra}"
+    return f"{probe.weight:+.2f} × {probe.view} for {' and '.join(searched)}{extra}"

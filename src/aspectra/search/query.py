@@ -36,7 +36,7 @@ LONGEST_ASPECT = 2000  # characters
 
 
 class Unread(Value, frozen=True):
-    """Words of a query that ask something of papers and are not applied.
+    """Words of a query that request something of papers and are not applied.
 
     Attributes:
         words: as typed.

@@ -120,7 +120,7 @@ class ConditionResult:
 
     @property
     def met(self) -> bool:
-        """Whether the paper is as the condition wants it, or is exempt from it."""
+        """Whether the paper satisfies the condition, or is exempt from it."""
         return bool(self.exempt) or (self.grade is not None and self.grade >= MEETS) == (
             self.condition.sign > 0
         )
@@ -350,7 +350,7 @@ class Ranking(Sequence[Hit]):
         return pd.DataFrame(rows, columns=names).astype({"year": "Int64"})
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: everything escaped, no script, quotes marked."""
+        """For notebooks, escaped: the lists of requests, a table of the hits with quotes marked, warnings."""
         from html import escape
 
         rows = []
@@ -364,7 +364,9 @@ class Ranking(Sequence[Hit]):
                 f"<td>{hit.score:.3f}</td></tr>"
             )
         notes = "".join(f"<p><small>{escape(w)}</small></p>" for w in self.warnings)
+        lists = "\n".join(f"{name:<14}{text}" for name, text in self.requests.rows)
         return (
+            f"<pre>{escape(lists)}</pre>"
             "<table><thead><tr><th>#</th><th>paper</th><th>score</th></tr></thead><tbody>"
             + "".join(rows)
             + f"</tbody></table>{notes}"

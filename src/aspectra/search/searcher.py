@@ -76,7 +76,8 @@ class Searcher:
         load: makes an encoder from its specification.
         model: the language model of stages; None where none of them needs one.
         lanes: calls to it under way at once.
-        lists: of venues and papers that the user keeps, for conditions that name them; may be replaced.
+
+    Its attribute ``lists`` holds the user's lists of venues and papers, for conditions that name them.
 
     >>> with Searcher(library.store) as searcher:
     ...     searcher.search("owls at night", limit=1).ids
@@ -90,12 +91,11 @@ class Searcher:
         *,
         model: ChatModel | None = None,
         lanes: int = 16,
-        lists: UserLists | None = None,
     ) -> None:
         self.library = library
         self.model = model
         self.lanes = lanes
-        self.lists = lists or UserLists()
+        self.lists = UserLists()
         know_lenses(library)
         self._load = load
         self._engine: Engine | None = None

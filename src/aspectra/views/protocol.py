@@ -204,7 +204,7 @@ class View(Protocol):
 
         Raises:
             NoSuchPaper: a seed is not in the generation.
-            ViewMismatch: the view cannot do what the probe asks for.
+            ViewMismatch: the view cannot score such a probe.
         """
         ...
 

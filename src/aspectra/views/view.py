@@ -14,9 +14,11 @@ from aspectra.base.values import Value
 __all__ = [
     "ROLES",
     "ROLE_GROUPS",
+    "Floats",
     "Matching",
     "Metric",
     "Pooling",
+    "Positions",
     "Probe",
     "Scored",
     "top_positions",
@@ -75,7 +77,7 @@ class Probe(Value, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.text.strip() and not self.seeds:
-            raise UsageError(f"the probe on {self.view} asks nothing", hint="give it a text or seeds")
+            raise UsageError(f"the probe on {self.view} is empty", hint="give it a text or seeds")
         if self.pooling not in get_args(Pooling):
             raise UsageError(f"unknown pooling {self.pooling!r}", why="known: max, first, sum, mean3")
         if self.metric not in get_args(Metric):
@@ -97,8 +99,8 @@ class Probe(Value, frozen=True):
             )
         if self.reverse and (self.text or self.roles or self.focus or self.matching):
             raise UsageError(
-                f"the reverse probe on {self.view} asks with more than seeds",
-                why="candidates ask it; text, roles, focus and matching have no meaning there",
+                f"the reverse probe on {self.view} has more than seeds",
+                why="each candidate is the query; text, roles, focus and matching have no meaning there",
             )
         if unknown := [r for r in self.roles if r not in ROLES]:
             raise UsageError(f"unknown role {unknown[0]!r}", why="known: " + ", ".join(ROLES))
@@ -110,8 +112,8 @@ class Scored:
 
     Attributes:
         papers: positions of papers in the generation, (n,) int64.
-        scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit to ask.
-        units: index of the unit that decided, (n,) int64, or None where no single one did or was looked for.
+        scores: (n,) float32, in the same order; NaN where a probe with a matching finds no unit.
+        units: index of the unit that decided, (n,) int64, or None where no single one did.
     """
 
     papers: Positions

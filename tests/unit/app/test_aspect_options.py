@@ -59,7 +59,7 @@ def plan(run, *given):
 def test_results_and_plans_print_the_terms_of_the_seed(run):
     code, out, _ = run("similar", "seed", "--same", "method")
     assert code == 0
-    assert "  method: convolutional network, spectrograms" in out.splitlines()
+    assert "terms  method: convolutional network, spectrograms" in out.splitlines()
     assert "terms of method: convolutional network" in run("similar", "seed", "--plan")[1]
     assert "terms of" not in run("search", "birds", "--plan")[1]
 

@@ -59,6 +59,15 @@ def test_rows_of_planners_in_the_guide_are_what_planners_say():
         assert PLANNERS.get(name).summary == f"{summary}."
 
 
+def test_plans_in_the_pages_can_be_read():
+    from aspectra.search.plan import Plan
+
+    blocks = [b for page in PAGES for b in re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.S)]
+    probes = re.compile(r"^view = .*\n(?:text|seeds) = ", re.M)
+    plans = [Plan.loads(block) for block in blocks if probes.search(block)]
+    assert len(plans) >= 2
+
+
 def _code(first_line: str, page: str = "docs/lab.md") -> str:
     text = (ROOT / page).read_text("utf-8")
     found = re.search(rf"```python\n({re.escape(first_line)}.*?)```", text, re.S)

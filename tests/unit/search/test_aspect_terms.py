@@ -9,7 +9,6 @@ import pytest
 from test_aspects import PAPERS, SEED, _paper
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.defaults import NAMED, Shares
 from aspectra.search.plan import Plan, Search
@@ -20,9 +19,9 @@ from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index
 from aspectra.views.build.terms import FEW
-from aspectra.views.settings import IndexSettings
 from aspectra.views.terms import head as heads
 from aspectra.views.view import Probe
+from small_library import searcher_over
 from token_encoder import TokenEncoder, made_up_head
 
 
@@ -34,12 +33,7 @@ def encoder(monkeypatch) -> TokenEncoder:
 
 
 def opened(folder, encoder, papers=PAPERS) -> Searcher:
-    library = Store.create(folder)
-    with library.writing("add") as writer:
-        writer.add(papers)
-    settings = IndexSettings(encoders=("token",), chunks=())
-    build_index(library, settings, load=lambda _: encoder)
-    return Searcher(library, load=lambda _: encoder)
+    return searcher_over(folder, papers, encoder, encoders=("token",))
 
 
 @pytest.fixture

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Sentence, field_text
 from aspectra.search.defaults import CONTRAST_WEIGHT
 from aspectra.search.plan import Plan, Search
 from aspectra.search.planning.aspects import REST, Aspect, other_roles
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
 from aspectra.views.dense.centroid import centroids, mean_query, score_means
-from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 
 def _paper(paper_id: str, title: str, *parts: tuple[str, str]) -> Paper:
@@ -36,6 +34,7 @@ SEED = _paper(
     ("method", "We train a convolutional network on spectrograms."),
     ("result", "Accuracy rises by ten points."),
 )
+
 PAPERS = [
     SEED,
     _paper(
@@ -58,12 +57,7 @@ PAPERS = [
 
 @pytest.fixture
 def searcher(tmp_path) -> Searcher:
-    library = Store.create(tmp_path / "library")
-    with library.writing("add") as writer:
-        writer.add(PAPERS)
-    encoder = FakeEncoder()
-    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
-    return Searcher(library, load=lambda _: encoder)
+    return searcher_over(tmp_path / "library", PAPERS, FakeEncoder())
 
 
 def test_words_become_roles_or_stay_free():
@@ -141,14 +135,8 @@ def test_two_seeds_may_both_answer(searcher):
 
 
 def test_without_the_lens_roles_cannot_be_asked(tmp_path):
-    library = Store.create(tmp_path / "library")
-    with library.writing("add") as writer:
-        writer.add(PAPERS)
-    encoder = FakeEncoder()
-    settings = IndexSettings(encoders=("fake",), chunks=(), lenses=())
-    build_index(library, settings, load=lambda _: encoder)
-    searcher = Searcher(library, load=lambda _: encoder)
-    with pytest.raises(ViewMismatch, match="which sentence says what"):
+    searcher = searcher_over(tmp_path / "library", PAPERS, FakeEncoder(), lenses=())
+    with pytest.raises(ViewMismatch, match="no roles of sentences"):
         searcher.similar("seed", same=["method"])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section, field_text
 from aspectra.search.conditions.attributes.content.keyword import FORM_GRADE, Term, inflections
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.record.venue import venue_grade
-from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
-from aspectra.views.settings import IndexSettings
 from aspectra.views.text.tokens import LexicalSettings
 from fake_encoder import FakeEncoder
+from grades import Grade, grader, met, unknown
+from small_library import searcher_over
 
 PAPERS = [
     Paper(
@@ -50,15 +48,8 @@ PAPERS = [
 
 
 def _index(folder: Path, **settings: object) -> Index:
-    library = Store.create(folder / "library")
-    with library.writing("add") as writer:
-        writer.add(PAPERS)
-    encoder = FakeEncoder()
-    wanted = IndexSettings(encoders=("fake",), lenses=("language", "length"), **settings)
-    build_index(library, wanted, load=lambda _: encoder)
-    current = library.generations.current()
-    assert current is not None
-    return Index(library, current, load=lambda _: encoder)
+    lenses = ("language", "length")
+    return searcher_over(folder / "library", PAPERS, FakeEncoder(), lenses=lenses, **settings).index
 
 
 @pytest.fixture(scope="module")
@@ -66,24 +57,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return _index(tmp_path_factory.mktemp("facts"), chunks=("60w",))
 
 
-Grade = Callable[..., dict[str, float]]
-
-
 @pytest.fixture
 def grade(index: Index) -> Grade:
-    def call(attribute: str, value: str) -> dict[str, float]:
-        found = ATTRIBUTES.get(attribute).grades(value, index, np.arange(len(index)))
-        return {paper_id: round(float(g), 3) for paper_id, g in zip(index.ids, found, strict=True)}
-
-    return call
-
-
-def met(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, grade in grades.items() if grade >= 0.5}
-
-
-def unknown(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, grade in grades.items() if np.isnan(grade)}
+    return grader(index)
 
 
 def test_year(grade: Grade) -> None:

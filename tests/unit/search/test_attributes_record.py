@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.attributes.record.known import named_papers
@@ -19,9 +17,9 @@ from aspectra.search.conditions.binding import bound_conditions
 from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import without_data
 from aspectra.search.conditions.lists import UserLists
-from aspectra.views.build.run import build_index
 from aspectra.views.index.opened import Index
-from aspectra.views.settings import IndexSettings
+from grades import Grade, grader, met, unknown
+from small_library import searcher_over
 
 OWLS = {
     "authorships": [{"institutions": [{"display_name": "Owl Labs", "type": "company", "country_code": "GB"}]}]
@@ -80,13 +78,7 @@ PAPERS = [
 
 
 def _index(folder: Path, papers: list[Paper] = PAPERS) -> Index:
-    library = Store.create(folder / "library")
-    with library.writing("add") as writer:
-        writer.add(papers)
-    build_index(library, IndexSettings(encoders=(), chunks=(), lenses=()))
-    current = library.generations.current()
-    assert current is not None
-    return Index(library, current)
+    return searcher_over(folder / "library", papers, lenses=()).index
 
 
 @pytest.fixture(scope="module")
@@ -94,24 +86,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return _index(tmp_path_factory.mktemp("records"))
 
 
-Grade = Callable[[str, str], dict[str, float]]
-
-
 @pytest.fixture
 def grade(index: Index) -> Grade:
-    def call(attribute: str, value: str) -> dict[str, float]:
-        found = ATTRIBUTES.get(attribute).grades(value, index, np.arange(len(index)))
-        return {paper_id: round(float(g), 3) for paper_id, g in zip(index.ids, found, strict=True)}
-
-    return call
-
-
-def met(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, one in grades.items() if one >= 0.5}
-
-
-def unknown(grades: dict[str, float]) -> set[str]:
-    return {paper_id for paper_id, one in grades.items() if np.isnan(one)}
+    return grader(index)
 
 
 def reason(index: Index, attribute: str, value: str, paper_id: str) -> str:
@@ -180,6 +157,11 @@ def test_theses_are_known_not_to_be_reviewed() -> None:
     assert found["peer-reviewed"] < 0.5
     assert found["preprint"] == 0
     assert why == "record type thesis"
+
+
+def test_a_venue_that_decides_on_status_is_shown_as_printed() -> None:
+    assert status_of("", "Proceedings of the 12th Owl Conference", "")[1].endswith("the 12th Owl Conference")
+    assert status_of("", "Owl Matters", "") == ({}, "")
 
 
 def test_publisher(grade: Grade, index: Index) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Sentence
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
-from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 
 def made_of(paper_id: str, *parts: tuple[str, str]) -> Paper:
@@ -47,12 +45,7 @@ PAPERS = [
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory) -> Searcher:
-    library = Store.create(tmp_path_factory.mktemp("quotes") / "library")
-    with library.writing("add") as writer:
-        writer.add(PAPERS)
-    encoder = FakeEncoder(dimensions=512)
-    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
-    return Searcher(library, load=lambda _: encoder)
+    return searcher_over(tmp_path_factory.mktemp("quotes") / "library", PAPERS, FakeEncoder(dimensions=512))
 
 
 @pytest.mark.parametrize(

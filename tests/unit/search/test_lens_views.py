@@ -219,7 +219,7 @@ def test_a_lens_that_did_not_come_to_all_papers_is_said(library, tmp_path, encod
     build_index(library, settings, load=lambda _: encoder)
     searcher = Searcher(library, load=lambda _: encoder)
     found = searcher.search("silent menace", lenses=["mood"])
-    assert any("has not seen 1 of 6 papers: aspectra lens run mood" in w for w in found.warnings)
+    assert any("has not been run on 1 of 6 papers: aspectra lens run mood" in w for w in found.warnings)
     assert "new" not in ids(found)[:2]
     plain = searcher.search("herons", conditions=[Condition.parse("avoid tone=dark")])
     assert plain.hits[0].id == "new"

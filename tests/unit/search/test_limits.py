@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition, limits
 from aspectra.search.instructions.understanding import understand
@@ -19,9 +18,8 @@ from aspectra.search.planning.requests import Requests
 from aspectra.search.query import Query, Unread
 from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
-from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 # Records on which `--venue ACL` and `require venue=ACL` once disagreed, and so did the two for English.
 PAPERS = [
@@ -39,12 +37,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
 
 
 def small_searcher(folder: Path, papers: list[Paper] = PAPERS) -> Searcher:
-    library = Store.create(folder)
-    with library.writing("add") as writer:
-        writer.add(papers)
-    encoder = FakeEncoder()
-    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: encoder)
-    return Searcher(library, load=lambda _: encoder)
+    return searcher_over(folder, papers, FakeEncoder())
 
 
 @pytest.mark.parametrize(
@@ -190,8 +183,10 @@ def test_what_was_not_understood_is_said(searcher):
     assert f"not applied: “well written” ({why})" in ranking.plan.describe()
     assert Plan.loads(ranking.plan.to_json()) == ranking.plan
     assert ranking.requests == Requests(
-        (("require year=>=2015", "since 2015"),), ranking.plan.unread, ("contrastive learning",)
+        ranking.plan.conditions, (), ranking.plan.unread, ("contrastive learning",)
     )
+    said = {"request": "require year=>=2015", "words": "since 2015"}
+    assert ranking.to_dict()["requests"]["applied"] == [said]
     assert ranking.requests.rows == [
         ("applied", "require year=>=2015 “since 2015”"),
         ("not applied", f"“well written” ({why})"),
@@ -199,6 +194,20 @@ def test_what_was_not_understood_is_said(searcher):
     ]
     assert ranking.to_dict()["requests"]["not_applied"] == [{"words": "well written", "why": why}]
     assert searcher.search("contrastive learning").requests.rows == []
+
+
+def test_alternatives_are_one_request_and_the_others_have_a_row_each():
+    wanted = [Condition("venue", name, "require", "ACL or EMNLP") for name in ("ACL", "EMNLP")]
+    unwanted = [Condition("kind", name, "exclude", "no surveys") for name in ("survey", "thesis")]
+    why = "no paper states its year"
+    requests = Requests((*wanted, *unwanted), ("same method",), (Unread("late", why), Unread("late", why)))
+    assert requests.rows == [
+        ("applied", "require venue=ACL or require venue=EMNLP “ACL or EMNLP”"),
+        ("", "exclude kind=survey “no surveys”"),
+        ("", "exclude kind=thesis “no surveys”"),
+        ("", "same method"),
+        ("not applied", f"“late” ({why})"),
+    ]
 
 
 def test_a_text_of_constraints_alone_is_searched_and_applied():

@@ -14,17 +14,15 @@ from aspectra.llm.budget import Cost
 from aspectra.llm.chat import Reply, Usage
 from aspectra.llm.prices import Price
 from aspectra.llm.scripted import Scripted
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.plan import Fusion, Plan, Search
 from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.scoring.engine import Engine
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
-from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 
 def _paper(paper_id, text, *cites, year=2020):
@@ -35,18 +33,13 @@ def _paper(paper_id, text, *cites, year=2020):
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    library = Store.create(tmp_path_factory.mktemp("results") / "library")
     papers = [
         _paper("owls", "Owls hunt at night", "maths", "old"),
         _paper("owl", "An owl at night in a barn"),
     ]
     papers += [_paper("maths", "Prime numbers"), _paper("old", "Integral equations", year=1950)]
     papers += [_paper(f"night{n}", f"A night without end {'again ' * n}") for n in range(6)]
-    with library.writing("add") as writer:
-        writer.add(papers)
-    fake = FakeEncoder()
-    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: fake)
-    with Searcher(library, load=lambda _: fake) as made:
+    with searcher_over(tmp_path_factory.mktemp("results") / "library", papers, FakeEncoder()) as made:
         yield made
 
 

@@ -302,6 +302,9 @@ def test_outputs(searcher):
     html = replace(ranking, hits=(replace(ranking[0], paper=Paper("x", "<script>alert(1)</script>")),))
     assert "<script>" not in html._repr_html_()
     assert "<mark>" in html._repr_html_()
+    listed = searcher.search("<b>owls</b>, no surveys, well written")._repr_html_()
+    assert listed.startswith("<pre>applied       exclude kind=survey “no surveys”\nnot applied   “")
+    assert "<b>owls" not in listed
 
 
 def test_trec_scores_fall_strictly_even_when_tied(searcher):

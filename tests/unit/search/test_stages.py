@@ -12,7 +12,6 @@ from aspectra.base.errors import UsageError
 from aspectra.lab.simulation.oracle import Oracle
 from aspectra.llm.failures import BudgetReached, KeyRefused, Transient
 from aspectra.llm.scripted import Scripted
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.conditions.condition import limits
 from aspectra.search.plan import Plan
@@ -21,8 +20,7 @@ from aspectra.search.recipe import Recipe
 from aspectra.search.searcher import Searcher
 from aspectra.search.stages._rewording import kinds
 from aspectra.search.stages.protocol import STAGES, needs_model, read_stages
-from aspectra.views.build.run import build_index
-from aspectra.views.settings import IndexSettings
+from small_library import searcher_over
 
 WORDS = ("owl", "mouse", "night", "maze", "wing", "ear")
 
@@ -45,11 +43,8 @@ def _paper(number: int) -> Paper:
 
 @pytest.fixture(scope="module")
 def barn(tmp_path_factory):
-    library = Store.create(tmp_path_factory.mktemp("stages") / "library")
-    with library.writing("add") as writer:
-        writer.add([_paper(n) for n in range(24)])
-    build_index(library, IndexSettings(encoders=(), chunks=()))
-    with Searcher(library) as searcher:
+    papers = [_paper(n) for n in range(24)]
+    with searcher_over(tmp_path_factory.mktemp("stages") / "library", papers) as searcher:
         yield searcher
 
 

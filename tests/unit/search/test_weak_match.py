@@ -7,14 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.evidence import weak_match
 from aspectra.search.ranking import Fit
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
-from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 PAPERS = [
     Paper("owl", "Owls at night", "Owls hunt mice in the dark."),
@@ -25,12 +23,7 @@ PAPERS = [
 
 
 def searcher_of(folder, encoders=("fake",)) -> Searcher:
-    library = Store.create(folder / "library")
-    with library.writing("add") as writer:
-        writer.add(PAPERS)
-    encoder = FakeEncoder()
-    build_index(library, IndexSettings(encoders=encoders, chunks=()), load=lambda _: encoder)
-    return Searcher(library, load=lambda _: encoder)
+    return searcher_over(folder / "library", PAPERS, FakeEncoder(), encoders=encoders)
 
 
 @pytest.fixture(scope="module")

@@ -6,28 +6,23 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import NoSuchPaper, ViewMismatch
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
-from aspectra.views.build.run import build_index
 from aspectra.views.index.citations import GRAPH_VIEW
-from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
+from small_library import searcher_over
 
 # Who cites whom.
 CITES = {"a": "xy", "b": "xyz", "c": "z", "x": "", "y": "", "z": "", "late": "ab", "alone": ""}
 
 
 def opened(folder, cites=CITES) -> Searcher:
-    library = Store.create(folder)
-    with library.writing("add") as writer:
-        writer.add(
-            Paper(one, f"Paper called {one}", references=tuple(Reference(identifiers={"id": i}) for i in to))
-            for one, to in cites.items()
-        )
-    build_index(library, IndexSettings(encoders=(), chunks=(), lenses=()))
-    return Searcher(library)
+    papers = (
+        Paper(one, f"Paper called {one}", references=tuple(Reference(identifiers={"id": i}) for i in to))
+        for one, to in cites.items()
+    )
+    return searcher_over(folder, papers, lenses=())
 
 
 @pytest.fixture(scope="module")

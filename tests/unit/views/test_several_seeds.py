@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
-from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
-from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
+from small_library import searcher_over
 
 # Two seeds at right angles, one paper between them and one beside the first.
 VECTORS = {"east": (1.0, 0.0), "north": (0.0, 1.0), "between": (0.6, 0.8), "beside": (0.96, -0.28)}
@@ -29,12 +26,8 @@ class Compass(FakeEncoder):
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
-    library = Store.create(tmp_path_factory.mktemp("seeds") / "library")
-    with library.writing("add") as writer:
-        writer.add([Paper(name, f"{name} one", f"The {name} again.") for name in VECTORS])
-    compass = Compass()
-    build_index(library, IndexSettings(encoders=("fake",), chunks=()), load=lambda _: compass)
-    return Searcher(library, load=lambda _: compass).index
+    papers = [Paper(name, f"{name} one", f"The {name} again.") for name in VECTORS]
+    return searcher_over(tmp_path_factory.mktemp("seeds") / "library", papers, Compass()).index
 
 
 def scores(index, **probe):

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from aspectra.base.errors import UsageError, ViewMismatch
-from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
 from aspectra.views.dense.lens_vectors import LensEncoder, vector_lens
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.lenses.style import StyleLens
-from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import StoredFolder
+from small_library import searcher_over
 
 SUBJECTS = ["owls", "ships", "bread", "glass", "rivers", "clocks", "horses", "tides"]
 NAMES = ["Marlow", "Anna", "Bertram", "Clara", "Dorian", "Edith"]
@@ -46,11 +43,8 @@ WRITERS = [
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    library = Store.create(tmp_path_factory.mktemp("style") / "library")
-    with library.writing("add") as writer:
-        writer.add([paper for _, paper in WRITERS] + [Paper("bare", "A title is no style")])
-    build_index(library, IndexSettings(encoders=(), lenses=("length", "style")))
-    return Searcher(library)
+    papers = [*(paper for _, paper in WRITERS), Paper("bare", "A title is no style")]
+    return searcher_over(tmp_path_factory.mktemp("style") / "library", papers, lenses=("length", "style"))
 
 
 @pytest.mark.parametrize("hand", HANDS)
@@ -116,12 +110,9 @@ TOP = [399, 274, 471, 483]
 
 
 def test_a_library_without_it_says_what_to_do(tmp_path):
-    library = Store.create(tmp_path / "library")
-    with library.writing("add") as writer:
-        writer.add([Paper("a", "Owls", "Owls hunt.")])
-    build_index(library, IndexSettings(encoders=()))
+    searcher = searcher_over(tmp_path / "library", [Paper("a", "Owls", "Owls hunt.")])
     with pytest.raises(ViewMismatch, match="style") as error:
-        Searcher(library).search("owls", recipe="hand")
+        searcher.search("owls", recipe="hand")
     assert "aspectra lens add style" in error.value.hint
 
 
@@ -138,9 +129,8 @@ def test_only_vector_lenses_become_views():
 
 
 def test_an_empty_library_builds(tmp_path):
-    library = Store.create(tmp_path / "library")
-    build_index(library, IndexSettings(encoders=(), lenses=("style",)))
-    assert not len(Searcher(library).search("owls; at night", recipe="hand"))
+    searcher = searcher_over(tmp_path / "library", [], lenses=("style",))
+    assert not len(searcher.search("owls; at night", recipe="hand"))
 
 
 def test_experiments_index_the_style_where_a_recipe_needs_it():

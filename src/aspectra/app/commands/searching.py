@@ -88,7 +88,7 @@ def similar(
 ) -> None:
     """Find papers like other papers.
 
-    Those themselves and their other versions are not shown.
+    The seeds and their other versions are not shown.
 
     Example:  aspectra similar arXiv:2004.07180 --same method --different result
     """
@@ -162,8 +162,9 @@ def _plan_text(made: Plan, style: str) -> str:
         return made.to_toml()
     from aspectra.search.planning.requests import Requests
 
-    rows = [row for row in Requests.of(made).rows if row[0] != "not applied"]  # that is in the description
-    return safe("\n".join([made.describe(), *(f"  {name}: {text}" for name, text in rows)])) + "\n"
+    requests = Requests.of(made)  # those that are applied, or not, are in the description
+    searched = [f"  searched for {', '.join(requests.searched)}"] if requests.rows else []
+    return safe("\n".join([made.describe(), *searched])) + "\n"
 
 
 def _read_plan(library: Library, path: Path, limit: int | None) -> Plan:

@@ -29,13 +29,13 @@ class QuestionOptions:
         Names,
         option(
             metavar="ASPECT",
-            about="Background, method, result, words or 'method: TERMS'.",
+            about="Alike in background, method, result, or 'method: X'.",
             panel=PREFERENCES,
         ),
     ] = None
     same_sentences: Annotated[
         Names,
-        option(metavar="N,N", about="Saying the like of these sentences.", rare=True, panel=PREFERENCES),
+        option(metavar="N,N", about="Like these sentences of the seed.", rare=True, panel=PREFERENCES),
     ] = None
     role: Annotated[
         Names,

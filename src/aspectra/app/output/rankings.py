@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["by_line", "plan_in_words", "write_ranking"]
+__all__ = ["write_ranking"]
 
 _AUTHORS = 3
 _LONGEST_VENUE = 60
 _LONGEST_QUOTE = 700
 _LONGEST_TEXT = 100
-_LONGEST_LIST = 600  # characters of a list of requests
+_LONGEST_ITEM = 600  # characters of a request
 _DIRECTION_WORDS = {
     "": "like {}",
     "builds-on": "what {} builds on",
@@ -34,7 +34,7 @@ _DIRECTION_WORDS = {
 }
 
 
-def by_line(paper: Paper) -> str:
+def _by_line(paper: Paper) -> str:
     """Authors, shortened."""
     names = [name for author in paper.authors if (name := safe(author, one_line=True))]
     if len(names) > _AUTHORS:
@@ -55,10 +55,9 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
     """The table of ``--format table``; ``explain`` adds what each view gave."""
     if not screen.quiet:
         lists = ranking.requests.rows  # which name the conditions
-        screen.line(plan_in_words(ranking.plan, conditions=not lists), style="dim")
-        for terms in ranking.plan.search.terms:
-            screen.line(safe(terms, one_line=True), style="dim", indent=2)
-        screen.pairs((name, _short(text, _LONGEST_LIST)) for name, text in lists)
+        screen.line(_plan_in_words(ranking.plan, conditions=not lists), style="dim")
+        terms = [("" if number else "terms", text) for number, text in enumerate(ranking.plan.search.terms)]
+        screen.pairs((name, _short(text, _LONGEST_ITEM)) for name, text in (*lists, *terms))
         screen.line()
     places = len(str(len(ranking)))
     for hit in ranking:
@@ -66,11 +65,13 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
     if not screen.quiet:
         from aspectra.search.conditions.grading import conditions_mask
 
-        index = library.searcher.index
-        mask = conditions_mask(index, ranking.plan.conditions)
+        index, conditions = library.searcher.index, ranking.plan.conditions
+        mask = conditions_mask(index, conditions)
+        slow = any(c.filters and not c.cheap for c in conditions)  # grades candidates alone
         searched = f"{len(index):,}"
-        if mask is not None:
-            searched = f"{int(mask.sum()):,} left by the filters (of {len(index):,})"
+        if slow or mask is not None:
+            left = len(index) if mask is None else int(mask.sum())
+            searched = f"{'at most ' if slow else ''}{left:,} left by the filters (of {searched})"
         shown = count(len(ranking), "paper") if len(ranking) else "no paper"
         plan = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
         screen.line(f"{shown} of {searched} · {ranking.seconds:.2f} s · {plan}", style="dim")
@@ -83,7 +84,7 @@ def _show_hit(
     year = str(hit.paper.year) if hit.paper.year else "   –"
     title = safe(hit.title, one_line=True) or _short(hit.paper.abstract, 160) or "(no title)"
     screen.line(title, style="bold", indent=indent, first=f"{hit.rank:>{places}}  {year}")
-    where = [by_line(hit.paper), _short(hit.paper.venue, _LONGEST_VENUE)]
+    where = [_by_line(hit.paper), _short(hit.paper.venue, _LONGEST_VENUE)]
     # After a stage the score says no more than the place does; where a paper came from says more.
     facts = [safe(hit.id, one_line=True), *([_move(hit)] if hit.moves else [_score(hit.score)])]
     screen.line(" · ".join(part for part in (*where, *facts) if part), style="cyan", indent=indent)
@@ -174,7 +175,7 @@ def write_ranking(
         screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({style}).")
 
 
-def plan_in_words(plan: Plan, *, conditions: bool) -> str:
+def _plan_in_words(plan: Plan, *, conditions: bool) -> str:
     """What a plan searches for, in one line: words or seeds, on demand its conditions, the steps."""
     from aspectra.search.planning.aspects import aspects_asked
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from aspectra.base.values import Value
 
-__all__ = ["Collection", "collection", "read_data"]
+__all__ = ["Collection", "collection", "collections", "read_data"]
 
 
 class Collection(Value, frozen=True):

@@ -19,7 +19,7 @@ from aspectra.lab.benchmarks.protocol import Topic
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 
-__all__ = ["MODES", "Part", "group_of", "instruction_negatives", "mode_topics", "read_part"]
+__all__ = ["MODES", "Part", "group_of", "instruction_negatives", "read_part"]
 
 MODES = ("original", "instructed", "reversed")
 _FIELDS = {"original": "og", "instructed": "changed", "reversed": "reversed"}
@@ -61,7 +61,7 @@ def instruction_negatives(original: Grades, instructed: Grades) -> dict[str, fro
     }
 
 
-def mode_topics(rows: Iterator[Row], modes: tuple[str, ...], labels: Mapping[str, str]) -> Iterator[Topic]:
+def _mode_topics(rows: Iterator[Row], modes: tuple[str, ...], labels: Mapping[str, str]) -> Iterator[Topic]:
     """The queries of one file, without empty instructions."""
     dimension = labels.get("dimension", "")
     for row in rows:
@@ -102,5 +102,5 @@ def read_part(folder: Folder, under: str, modes: tuple[str, ...], labels: Mappin
             why="neither there nor one level up",
             hint="check that the folder is complete and is the one the benchmark expects",
         )
-    topics = tuple(mode_topics(folder.rows(*queries), modes, labels))
+    topics = tuple(_mode_topics(folder.rows(*queries), modes, labels))
     return Part(topics, qrels, tuple(corpus))

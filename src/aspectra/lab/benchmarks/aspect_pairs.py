@@ -75,7 +75,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 
 
 def plain_name(label: str) -> str:
-    """A subject heading as it stands in a text: inversions put right, what is in brackets left out.
+    """A subject heading as a text has it: inversions put right, what is in brackets left out.
 
     >>> plain_name("Rhinitis, Allergic, Seasonal")
     'Seasonal Allergic Rhinitis'

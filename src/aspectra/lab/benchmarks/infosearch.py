@@ -23,7 +23,7 @@ from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, b
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row
 
-__all__ = ["dimension_of", "load"]
+__all__ = ["load"]
 
 # The hub shows one hash for both Language and Length, so Length is not pinned.
 _HUB = tuple(
@@ -40,10 +40,10 @@ _HUB = tuple(
 _ALIASES = {"clarity": "keyword"}
 
 
-def dimension_of(folder: str) -> str:
+def _dimension_of(folder: str) -> str:
     """The paper's name of a dimension, from the name of a folder or data set.
 
-    >>> dimension_of("Clarity-v1"), dimension_of("language")
+    >>> _dimension_of("Clarity-v1"), _dimension_of("language")
     ('keyword', 'language')
     """
     name = re.sub(r"[-_]v\d+$", "", folder.casefold())
@@ -70,7 +70,7 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     Dimensions that bring corpora of their own keep them: ids of documents and topics then begin with the
     dimension, and a topic's pool is its dimension's corpus.
     """
-    wanted = dimension_of(options["dimension"])
+    wanted = _dimension_of(options["dimension"])
     found = _dimensions(folder)
     if wanted and wanted not in found:
         raise UsageError(
@@ -118,11 +118,11 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
 def _dimensions(folder: Folder) -> dict[str, str]:
     """Dimension -> folder under the root, "" for the root itself."""
     if folder.table("queries"):
-        return {dimension_of(folder.root.resolve().name): ""}
+        return {_dimension_of(folder.root.resolve().name): ""}
     found: dict[str, str] = {}
     for child in sorted(folder.root.iterdir()):
         if child.is_dir() and folder.table(f"{child.name}/queries"):
-            name = dimension_of(child.name)
+            name = _dimension_of(child.name)
             if name in found:
                 raise BadInput(
                     f"{folder.root} has the dimension {name} twice", why=f"{found[name]}, {child.name}"

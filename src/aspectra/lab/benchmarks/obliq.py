@@ -24,9 +24,9 @@ from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper
 
-__all__ = ["TASKS", "load"]
+__all__ = ["load"]
 
-TASKS = {
+_TASKS = {
     "math": "analogues/math",
     "writing": "analogues/writing",
     "twitter": "descriptive/twitter",
@@ -45,7 +45,7 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
     licence="CC BY 4.0",
     source="huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235",
     options=(
-        Option("task", "the task; needed for the release, which holds several", tuple(TASKS)),
+        Option("task", "the task; needed for the release, which holds several", tuple(_TASKS)),
         Option(
             "names",
             "masked: every capitalised word inside a sentence becomes one sign, in documents and queries",
@@ -111,15 +111,15 @@ def _without_names(row: Row) -> Paper:
 
 
 def _task(path: Path, task: str) -> tuple[str, Path]:
-    here = [name for name, under in TASKS.items() if (path / under).is_dir()]
+    here = [name for name, under in _TASKS.items() if (path / under).is_dir()]
     if task and task in here:
-        return f"obliq/{task}", path / TASKS[task]
+        return f"obliq/{task}", path / _TASKS[task]
     if here and not task:
         raise UsageError(f"{path} holds several tasks", hint="name one: task=" + "|".join(here))
     if here:
-        raise BadInput(f"{path} has no folder {TASKS[task]}", why="found: " + ", ".join(here))
+        raise BadInput(f"{path} has no folder {_TASKS[task]}", why="found: " + ", ".join(here))
     folder = path.resolve()
-    known = next((name for name, under in TASKS.items() if folder.as_posix().endswith(under)), "")
+    known = next((name for name, under in _TASKS.items() if folder.as_posix().endswith(under)), "")
     return f"obliq/{task or known or folder.name}", path
 
 

@@ -26,7 +26,7 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["direction_of", "document_id", "load"]
+__all__ = ["document_id", "load"]
 
 _TEXTS = ("title-abstract", "chunks", "full")
 _FULL = ("Full_Papers_remove_citations_True_remove_mentions_True", "Full_Papers", "Full_Paper")
@@ -124,10 +124,10 @@ def _key(row: Row) -> str:
     return document_id(row.get("title", ""), row.get("abstract", ""))
 
 
-def direction_of(task: str) -> str:
+def _direction_of(task: str) -> str:
     """References or citations, from the name of a task's folder; unknown names stay as they are.
 
-    >>> direction_of("Cited_Papers"), direction_of("Citing_Papers"), direction_of("Other")
+    >>> _direction_of("Cited_Papers"), _direction_of("Citing_Papers"), _direction_of("Other")
     ('references', 'citations', 'Other')
     """
     name = task.casefold()
@@ -154,7 +154,7 @@ def _queries(folder: Folder, venue: str, direction: str) -> Iterator[_Query]:
             found.append(f"{place.name}/{task.name}")
             if venue and place.name.casefold() != venue.casefold():
                 continue
-            if direction and direction not in (task.name, direction_of(task.name)):
+            if direction and direction not in (task.name, _direction_of(task.name)):
                 continue
             for file in files:
                 row = folder.object(file)
@@ -192,7 +192,7 @@ def _topic(query: _Query, corpus: frozenset[str]) -> Topic:
         "" if known else clean(f"{title}\n{abstract}"),
         seed=name if known else "",
         group=name,
-        labels={"venue": query.venue, "task": query.task, "direction": direction_of(query.task)},
+        labels={"venue": query.venue, "task": query.task, "direction": _direction_of(query.task)},
     )
 
 

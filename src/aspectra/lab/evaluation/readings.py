@@ -23,9 +23,14 @@ from aspectra.search.instructions.understanding import understand
 from aspectra.search.query import Query
 
 __all__ = [
+    "NUMBERS",
     "Annotation",
     "Reading",
     "Stated",
+    "all_words",
+    "common",
+    "complementary",
+    "empty_words",
     "normal",
     "read_text",
     "same_aspect",
@@ -35,7 +40,7 @@ __all__ = [
 ]
 
 # What only the text of a paper decides: one family. Venues and publishers are another.
-FAMILIES = {
+_FAMILIES = {
     **dict.fromkeys(("topic", "method", "population", "keyword", "reports"), "content"),
     "publisher": "venue",
 }
@@ -88,7 +93,7 @@ class Stated(Value, frozen=True):
     @property
     def family(self) -> str:
         """The attribute, or what several that are told apart by no reader are taken as."""
-        return FAMILIES.get(self.attribute, self.attribute)
+        return _FAMILIES.get(self.attribute, self.attribute)
 
 
 class Reading(Value, frozen=True):
@@ -168,7 +173,7 @@ def read_text(annotation: Annotation) -> Reading:
         )
         for c in query.conditions
     ]
-    unread = tuple(str(getattr(part, "words", part)) for part in found.unread)
+    unread = tuple(part.words for part in found.unread)
     return Reading(query.text, tuple(conditions), query.same, query.different, unread)
 
 
@@ -302,7 +307,7 @@ def same_value(attribute: str, right: str, read: str, year: int) -> bool:
     if attribute == "language":
         return right.lower().split("-")[0] == read.lower().split("-")[0]
     a_words, b_words = subject(right), subject(read)
-    if FAMILIES.get(attribute) == "content" or attribute in _NAMES:
+    if _FAMILIES.get(attribute) == "content" or attribute in _NAMES:
         return share(a_words, b_words) >= 0.5
     one, other = _plain(right.strip()), _plain(read.strip())
     spelled = len(right.strip()) > 5 and len(a_words) > 1 and share(a_words, b_words) >= 0.99

@@ -21,7 +21,7 @@ from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.experiments.study import Study
 from aspectra.search.searcher import Searcher
 
-__all__ = ["cell_facts", "command_of", "manifest", "write_json"]
+__all__ = ["cell_facts", "manifest", "write_json"]
 
 # Those whose version can change a ranking.
 _PACKAGES = (
@@ -84,7 +84,7 @@ def _counted(outcome: Outcome, records: Records) -> dict[str, Any]:
     }
 
 
-def command_of(study: Study) -> str:
+def _command_of(study: Study) -> str:
     """The command that runs the study elsewhere: FOLDER and FILE.toml take the place of paths.
 
     What only a study file can hold needs that file: STUDY.toml. Seeds are part of what they seed: an
@@ -133,7 +133,7 @@ def manifest(
     benchmarks = {o.cell.benchmark.name: o.cell.benchmark for o in outcomes}
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command_of(study),
+        "command": _command_of(study),
         "results_hash": digest(results),
         "versions": _versions(),
         "benchmarks": {

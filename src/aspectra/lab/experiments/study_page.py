@@ -27,7 +27,7 @@ from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Page", "half_of", "run_study_file", "study_tables"]
+__all__ = ["Page", "half_of", "run_study_file"]
 
 Outcomes = Mapping[str, Sequence[Outcome]]
 
@@ -94,7 +94,7 @@ def run_study_file(
         if lacking := [name for name in spec.parts or file.parts if name not in outcomes]:
             absent.append(f"the table {spec.title!r} needs the part {lacking[0]}")
             continue
-        tables.append((spec, study_tables(spec, outcomes)))
+        tables.append((spec, _study_tables(spec, outcomes)))
     (folder / "page.md").write_text(_page(file, tables, absent), "utf-8")
     every = [table for _, made_of in tables for table in made_of]
     write_json(folder / "tables.json", {"tables": [to_dict(table) for table in every]})
@@ -135,7 +135,7 @@ def _manifest(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {"created": first.get("created"), "versions": first.get("versions"), "parts": shown}
 
 
-def study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
+def _study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
     """The tables of one description: several where recipes are compared under several protocols.
 
     Args:

@@ -30,7 +30,6 @@ __all__ = [
     "RUN",
     "TOPIC_KEYS",
     "read_table",
-    "trec_run",
     "write_qrels",
     "write_run",
 ]
@@ -305,7 +304,7 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
             out.write(chunk)
 
 
-def trec_run(data: Mapping[str, Mapping[str, float]], name: str, order: Order) -> Iterator[str]:
+def _trec_run(data: Mapping[str, Mapping[str, float]], name: str, order: Order) -> Iterator[str]:
     """TREC run lines, a topic at a time, tie-free."""
     trec_words("topic", data)
     for topic, docs in data.items():
@@ -328,7 +327,7 @@ def write_run(
     """Write a run as ``trec``, ``beir`` (JSON) or ``jsonl``."""
     best = ((topic, {doc: docs[doc] for doc in order_ids(docs, order)}) for topic, docs in data.items())
     if form == "trec":
-        _write(path, trec_run(data, name, order))
+        _write(path, _trec_run(data, name, order))
     elif form == "beir":
         _write(path, [json.dumps(dict(best), ensure_ascii=False, allow_nan=False) + "\n"])
     elif form == "jsonl":

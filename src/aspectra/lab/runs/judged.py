@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import BadInput
 
-__all__ = ["ORDERS", "Array", "Grades", "Judged", "Order", "Precision", "judge", "order_ids"]
+__all__ = ["Array", "Grades", "Judged", "Order", "Precision", "judge", "order_ids"]
 
 Order = Literal["id-descending", "id-ascending", "input"]
 Precision = Literal["float64", "float32"]
 T = TypeVar("T")
-ORDERS: tuple[str, ...] = get_args(Order)
+_ORDERS: tuple[str, ...] = get_args(Order)
 Array = NDArray[Any]
 # Judgements: topic -> document -> grade. Runs: topic -> document -> score.
 Grades = Mapping[str, Mapping[str, float]]
@@ -127,7 +127,7 @@ def order_ids(
     >>> order_ids({"b": 1.0, "a": 1.0}, "id-ascending"), order_ids({"b": 1.0, "a": 1.0}, "input")
     (['a', 'b'], ['b', 'a'])
     """
-    check_choice(order, ORDERS, "order")
+    check_choice(order, _ORDERS, "order")
     ids = list(scores) if order == "input" else sorted(scores, reverse=order == "id-descending")
     values = np.fromiter(map(scores.__getitem__, ids), np.float64, len(ids))
     if precision == "float32":

@@ -19,7 +19,7 @@ from aspectra.base.errors import BadInput, MissingExtra
 from aspectra.papers.sources.files import InputFile, read_head, read_lines
 from aspectra.papers.text.cleaning import clean
 
-__all__ = ["Row", "array_items", "bad_line", "first_of", "parquet_rows", "read_rows", "text_of"]
+__all__ = ["Row", "array_items", "bad_line", "first_of", "read_rows", "text_of"]
 
 Row = Mapping[str, Any]
 
@@ -61,7 +61,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """
     name = path.name.lower().removesuffix(".zst").removesuffix(".gz")
     if name.endswith(".parquet"):
-        yield from enumerate(parquet_rows(path), 1)
+        yield from enumerate(_parquet_rows(path), 1)
         return
     head = read_head(path).lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"["):
@@ -191,7 +191,7 @@ def _blocks(path: Path) -> Iterator[str]:
             raise BadInput(f"{path} is not UTF-8", why=str(error), hint="fetch it again") from error
 
 
-def parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     """Rows of a Parquet file, a batch at a time.
 
     Raises:

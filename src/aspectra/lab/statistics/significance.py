@@ -27,6 +27,7 @@ __all__ = [
     "TESTS",
     "Comparison",
     "Interval",
+    "Values",
     "WinTieLoss",
     "compare",
     "mean_interval",

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Self
+from typing import Self
 
 from aspectra.base.decompression import DAMAGE, Bounds, compression_of, decompressed, zstd
 from aspectra.base.errors import BadInput
@@ -22,7 +22,6 @@ __all__ = [
     "InputFile",
     "kind_of_file",
     "not_a_file",
-    "open_bytes",
     "read_head",
     "read_lines",
     "read_text",
@@ -306,13 +305,6 @@ def _decode(raw: bytes) -> tuple[str, str]:
         return raw.decode("utf-8-sig"), ""
     except UnicodeDecodeError:
         return raw.decode("cp1252", "replace"), _NOT_UTF8
-
-
-@contextlib.contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """:meth:`InputFile.stream` of a file."""
-    with InputFile(path) as file:
-        yield file.stream()
 
 
 def read_head(path: Path) -> bytes:

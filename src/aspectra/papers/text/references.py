@@ -201,7 +201,7 @@ def _join_lines(text: str) -> str:
     return out
 
 
-def read_reference(raw: str, key: str = "") -> Reference:
+def read_reference(raw: str) -> Reference:
     """An entry with the identifiers it names and its title where that can be told."""
     links: list[str] = []
 
@@ -212,7 +212,7 @@ def read_reference(raw: str, key: str = "") -> Reference:
     shown = one_line(_LINK.sub(unlink, raw)) if "](" in raw else raw
     found = [identifiers_in(part) for part in (shown, *links)]
     identifiers = {scheme: value for part in reversed(found) for scheme, value in part.items()}
-    return Reference(raw=shown, key=key, title=cited_title(shown), identifiers=identifiers)
+    return Reference(raw=shown, title=cited_title(shown), identifiers=identifiers)
 
 
 _QUOTED = re.compile(r"[“\"‘']{1,2}([^“”\"]{12,301}+)[”\"]")

@@ -8,9 +8,9 @@ from msgspec import field
 
 from aspectra.base.values import Value
 
-__all__ = ["SEPARATOR", "UserLists", "joined", "names_in"]
+__all__ = ["UserLists", "joined", "names_in"]
 
-SEPARATOR = " | "
+_SEPARATOR = " | "
 
 
 class UserLists(Value, frozen=True):
@@ -44,8 +44,8 @@ def joined(names: Iterable[str], longest: int = 900) -> str:
     """
     out: list[str] = []
     for name in dict.fromkeys(" ".join(one.replace("|", " ").split()) for one in names):
-        if sum(map(len, out)) + len(SEPARATOR) * len(out) + len(name) > longest:
+        if sum(map(len, out)) + len(_SEPARATOR) * len(out) + len(name) > longest:
             break
         if name:
             out.append(name)
-    return SEPARATOR.join(out)
+    return _SEPARATOR.join(out)

@@ -1,7 +1,6 @@
-"""Evidence for aspects: the hit's sentence that answers best, beside the seed's sentence that it answers.
+"""Evidence for aspects: the hit's sentence that fits best, beside the seed's sentence that it is like.
 
-Where a hit names enough of the aspect's terms, the sentence that names most of them; else the one that says
-the like.
+Where a hit names enough of the aspect's terms, the sentence that names most of them; else the most similar.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["aspect_quotes"]
 def aspect_quotes(
     index: Index, search: Search, positions: Positions, papers: Sequence[Paper]
 ) -> list[tuple[Evidence, ...]]:
-    """Per hit one quote for each aspect that the search wants alike, () where it wants none.
+    """Per hit one quote for each aspect that should be alike, () where there is none.
 
     Args:
         index: the generation searched.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aspectra.papers.library.rows import full_hash, text_hash
+from aspectra.papers.library.rows import full_hash
 from aspectra.papers.paper import Paper, field_text
 from aspectra.papers.text.sentences import split_sentences
 from aspectra.search.plan import Search
@@ -99,7 +99,7 @@ class Quoter:
         candidates: list[list[_Candidate] | None] = []
         chunks = self._best_chunks(positions)
         for position, paper, chunk in zip(positions, papers, chunks, strict=True):
-            if bytes.fromhex(text_hash(paper)) != self._index.text_hashes[position].tobytes():
+            if not self._index.unchanged(paper):
                 candidates.append(None)
                 continue
             held = self._abstract(int(position), paper)

@@ -127,7 +127,7 @@ def other_roles(aspects: tuple[Aspect, ...]) -> tuple[str, ...]:
 
 
 def aspect_probes(probes: Iterable[Probe], sign: int) -> list[Probe]:
-    """Those that want papers alike in an aspect (sign 1), or different (sign -1)."""
+    """Those that raise papers alike in an aspect (sign 1), or lower them (sign -1)."""
     return [
         p
         for p in probes

@@ -14,7 +14,7 @@ __all__ = ["fitting", "lens_warnings"]
 def fitting(text: str, readings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Names of the lenses whose cues are in a query, those with most cues first.
 
-    A cue counts where it stands as whole words, whatever the case; among lenses only those count that have at
+    A cue counts as whole words, in any case; among lenses only those count that have at
     least half as many as the first.
 
     >>> fitting("which papers fail, and what goes wrong?", {"failure": ["goes wrong"], "method": ["method"]})
@@ -41,10 +41,10 @@ def lens_warnings(index: Index, plan: Plan) -> list[str]:
     out = []
     for name, one in {str(one["lens"]): one for one in facts if "stamp" in one}.items():
         if one["simulated"]:
-            out.append(f"what the lens {name} saw is *simulated*: no language model was asked")
+            out.append(f"the values of the lens {name} are *simulated*: no language model was used")
         if one["missing"]:
             out.append(
-                f"the lens {name} has not seen {one['missing']:,} of {len(index):,} papers: "
+                f"the lens {name} has not been run on {one['missing']:,} of {len(index):,} papers: "
                 f"aspectra lens run {name}, then aspectra index"
             )
     return out

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.grading import alternatives
 from aspectra.search.plan import Plan
 from aspectra.search.planning.aspects import aspects_asked
 from aspectra.search.query import Unread
@@ -22,12 +23,14 @@ class Requests:
     """Three lists.
 
     Attributes:
-        applied: (condition or aspect, the words that it was read from, or "" where it was given as such).
+        applied: conditions that are applied.
+        aspects: that are compared: ``same method``.
         not_applied: words, or conditions that were given as such, that are not applied, with the reason.
         searched: texts and ids of seed papers that are searched for.
     """
 
-    applied: tuple[tuple[str, str], ...] = ()
+    applied: tuple[Condition, ...] = ()
+    aspects: tuple[str, ...] = ()
     not_applied: tuple[Unread, ...] = ()
     searched: tuple[str, ...] = ()
 
@@ -41,27 +44,41 @@ class Requests:
                 was run.
         """
         unknown = dict(without_data)
-        applied = [(c.label, c.words) for c in plan.conditions if c not in unknown]
-        for word, sign in (("same", 1), ("different", -1)):
-            applied += [(f"{word} {name}", "") for name in aspects_asked(plan.search.probes, sign)]
+        applied = tuple(c for c in plan.conditions if c not in unknown)
+        aspects = tuple(
+            f"{word} {name}"
+            for word, sign in (("same", 1), ("different", -1))
+            for name in aspects_asked(plan.search.probes, sign)
+        )
         missed = (Unread(condition.words or condition.label, why) for condition, why in unknown.items())
         searched = dict.fromkeys([*plan.search.texts, *plan.search.seeds])
-        return cls(tuple(applied), (*plan.unread, *missed), tuple(searched))
+        return cls(applied, aspects, (*plan.unread, *missed), tuple(searched))
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """For people: (name of a list, what it holds); none where the words of the query held no request."""
-        if not self.not_applied and not any(words for _, words in self.applied):
+        """For people: (name of a list beside its first item, an item); [] where no words held a request."""
+        if not self.not_applied and not any(condition.words for condition in self.applied):
             return []
-        applied = (f"{what} “{words}”" if words else what for what, words in self.applied)
-        missed = (f"“{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.not_applied)
+        applied = [*map(_in_words, alternatives(self.applied)), *self.aspects]
+        missed = [f"“{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.not_applied]
         lists = (("applied", applied), ("not applied", missed), ("searched for", self.searched))
-        return [(name, " · ".join(found)) for name, items in lists if (found := list(items))]
+        return [
+            (name if number == 0 else "", item)
+            for name, items in lists
+            for number, item in enumerate(dict.fromkeys(items))
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
+        applied = [(c.label, c.words) for c in self.applied] + [(name, "") for name in self.aspects]
         return {
-            "applied": [{"request": what, "words": words} for what, words in self.applied],
+            "applied": [{"request": what, "words": words} for what, words in applied],
             "not_applied": [{"words": unread.words, "why": unread.why} for unread in self.not_applied],
             "searched": list(self.searched),
         }
+
+
+def _in_words(group: Sequence[Condition]) -> str:
+    """Alternatives as one request, with the words of the query."""
+    words = dict.fromkeys(f"“{condition.words}”" for condition in group if condition.words)
+    return " ".join((" or ".join(condition.label for condition in group), ", ".join(words))).rstrip()

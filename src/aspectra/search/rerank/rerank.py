@@ -16,10 +16,10 @@ from aspectra.search.rerank.shown_texts import ShownTexts
 from aspectra.search.rerank.sorters.protocol import JudgedPapers, Sorted
 from aspectra.search.step import Tally
 
-__all__ = ["DEGRADED_ABOVE", "RerankResult", "rerank"]
+__all__ = ["RerankResult", "rerank"]
 
 # Share of questions whose answer was repaired or missing, above which a result counts as degraded.
-DEGRADED_ABOVE = 0.2
+_DEGRADED_ABOVE = 0.2
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ async def rerank(
         order=(*(head[place].id for place in result.order), *tail),
         scores=by_rank,
         method=str(method),
-        tally=asker.tally(degraded=share > DEGRADED_ABOVE),
+        tally=asker.tally(degraded=share > _DEGRADED_ABOVE),
         cut=tuple(sorted(shown.cut)),
         query_cut=shown.query_cut,
         hidden=dict(sorted(shown.hidden.items())),

@@ -86,7 +86,7 @@ def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> N
     if len(probes) < 2 or not any(probe.asking for probe in probes):
         raise UsageError(
             f"a chain cannot follow the search by {search.planner}",
-            why="it needs several probes, some of which ask with a reading of the paper",
+            why="it needs several probes, some of which search with a reading of the paper",
             hint="prism | chain",
         )
     seeds = {index.position(seed) for seed in search.seeds}

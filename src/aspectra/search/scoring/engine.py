@@ -123,7 +123,7 @@ class Engine:
         return out
 
     def passing(self, plan: Plan, ids: Iterable[str]) -> list[str]:
-        """Those of the papers that a plan may show: indexed, not excluded, and as its filters want them."""
+        """Those of the papers that a plan may show: indexed, not excluded, and let through by its filters."""
         mask, known = self.allowed(plan), self.index.positions
         inside = [i for i in dict.fromkeys(ids) if i in known and (mask is None or mask[known[i]])]
         filters = [c for c in plan.conditions if c.filters and not c.cheap]

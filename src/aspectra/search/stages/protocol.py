@@ -27,15 +27,7 @@ from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
 from aspectra.search.step import Step
 
-__all__ = [
-    "STAGES",
-    "Context",
-    "Draft",
-    "Stage",
-    "Step",
-    "needs_model",
-    "read_stages",
-]
+__all__ = ["STAGES", "Context", "Draft", "Stage", "Step", "needs_model", "permissions_of", "read_stages"]
 
 
 @dataclass(frozen=True)

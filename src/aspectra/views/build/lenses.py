@@ -24,7 +24,7 @@ from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.view import Floats
 
-__all__ = ["apply_lenses", "collect_lens", "collect_lenses", "lens_state", "lens_values"]
+__all__ = ["apply_lenses", "collect_lenses", "lens_state", "lens_values"]
 
 _AHEAD = 1000  # papers read at a time
 _MANY = 5000  # papers from which on starting processes is worth its second
@@ -112,7 +112,7 @@ def _stored(library: Store, name: str) -> Iterator[Floats]:
         yield values
 
 
-def collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Path) -> dict[str, Any]:
+def _collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Path) -> dict[str, Any]:
     """Write a lens's values of all papers into a generation; returns its part of the manifest.
 
     Args:
@@ -163,5 +163,5 @@ def collect_lenses(
                 name, partial(_stored, library, name), len(offsets) - 1, folder
             )
         else:
-            lenses[name] = collect_lens(library, name, offsets, folder)
+            lenses[name] = _collect_lens(library, name, offsets, folder)
     return lenses, views

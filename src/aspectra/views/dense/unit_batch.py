@@ -50,10 +50,8 @@ class UnitBatch:
     def _present(self) -> NDArray[np.bool_]:
         return np.asarray(self._means.any(axis=1))
 
-    def match(
-        self, how: Matching, metric: Metric, query: Floats, query_weights: Floats, *, pairs: bool = False
-    ) -> Matches:
-        """Scores of the papers; with ``pairs``, or where they cost nothing, also the units that decided.
+    def match(self, how: Matching, metric: Metric, query: Floats, query_weights: Floats) -> Matches:
+        """Scores of the papers; where they cost nothing, also the units that decided.
 
         See :mod:`aspectra.views.dense.matching` for the ways.
         """
@@ -67,7 +65,7 @@ class UnitBatch:
             found = transport(query, self.vectors, self.offsets, query_weights, weights)
         elif how == "maxsim":
             found = max_sim(
-                query, self.vectors, self.offsets, query_weights, weights, metric=metric, pairs=pairs
+                query, self.vectors, self.offsets, query_weights, weights, metric=metric, pairs=False
             )
         else:
             found = single_match(query, self.vectors, self.offsets, query_weights, weights, metric=metric)

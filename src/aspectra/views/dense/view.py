@@ -170,7 +170,7 @@ class DenseView(View):
         found = None if self._other is None else self._other(probe.asking)
         if found is None or found.facts.stored.get("fingerprint") != self.facts.stored.get("fingerprint"):
             raise ViewMismatch(
-                f"{self.name} cannot be asked with the vectors of {probe.asking}",
+                f"{self.name} cannot be searched with the vectors of {probe.asking}",
                 why="another encoder made them",
             )
         return found
@@ -178,12 +178,12 @@ class DenseView(View):
     def _reverse_moments(self, probe: Probe) -> Moments:
         if self._moments is None:
             raise ViewMismatch(
-                f"the view {self.name} cannot be asked in reverse",
+                f"the view {self.name} cannot be searched in reverse",
                 why="what its papers score on average was not computed",
-                hint="aspectra index --rebuild, then ask an abstract or a chunk view",
+                hint="aspectra index --rebuild, then search an abstract or a chunk view",
             )
         if probe.asking not in ("", self.name):
-            raise UsageError(f"candidates ask {self.name} with its own vectors, not with {probe.asking}")
+            raise UsageError(f"a reverse probe on {self.name} has vectors of its own, not of {probe.asking}")
         return self._moments
 
     def _weights(self, probe: Probe, focus: Floats | None, rows: Positions) -> Floats:

@@ -28,6 +28,7 @@ __all__ = [
     "EncoderFactory",
     "Encoding",
     "Kind",
+    "Span",
     "TokenEncoder",
     "Vectors",
     "load_encoder",

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, ViewMismatch
-from aspectra.views.protocol import Asked, ViewFacts
-from aspectra.views.storage.units import Units
+from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.view import Floats, Positions, Probe, Scored
 
 __all__ = ["GRAPH_VIEW", "CitationView"]
@@ -27,7 +26,7 @@ GRAPH_VIEW = "citations@graph"
 Links = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
-class CitationView:
+class CitationView(View):
     """The view of the citation graph; see the module.
 
     Args:
@@ -38,7 +37,7 @@ class CitationView:
     """
 
     cheap = True
-    units: Units | None = None
+    units = None
 
     def __init__(
         self,
@@ -77,15 +76,6 @@ class CitationView:
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """The k best of all papers that have any citation."""
         return scored.best(k, self._id_order, allowed, drop_unknown=True)
-
-    def score(self, probe: Probe, papers: Positions | None = None) -> Scored:
-        """Scores of these papers, or of all, for one probe."""
-        return self.score_many([self.look_up(probe)], papers)[0]
-
-    def top(self, probe: Probe, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-        """The k best papers for one probe."""
-        asked = self.look_up(probe)
-        return self.best(asked, self.score_many([asked])[0], k, allowed)
 
     def _scores(self, seeds: Sequence[str]) -> Floats:
         """(all papers,) scores, NaN for papers without citations."""

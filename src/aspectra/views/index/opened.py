@@ -52,13 +52,13 @@ class Index(Generation):
                 self._views[name] = VIEW_KINDS.get(facts.kind)(self, facts, self.vector_view)
             return self._views[name]
 
-    def word_view(self, base: str = "abstract") -> WordView:
-        """The view of words of ``base``.
+    def word_view(self) -> WordView:
+        """The view of words of abstracts.
 
         Raises:
             ViewMismatch: there is none.
         """
-        return cast("WordView", self.view(ViewFacts.words_of(base).name))
+        return cast("WordView", self.view(ViewFacts.words_of("abstract").name))
 
     def vector_view(self, name: str) -> VectorView:
         """A view by name, one of vectors.

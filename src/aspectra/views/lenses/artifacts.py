@@ -1,8 +1,8 @@
 """What a paper makes available: its code, its data, its trained weights.
 
-Sentences that speak of availability are read, in the abstract and in the full text. One counts where the
-thing is named and offered ("the code is available at ...", "we release ... a data set"), and the words before
-it do not say that it is somebody else's ("using the code of ...").
+Sentences about availability count, of the abstract and the full text, where they name and offer one of these
+("the code is available at ...", "we release ... a data set") and the words before it do not make it somebody
+else's ("using the code of ...").
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_others(sentence: str, at: int) -> bool:
-    """Whether the words before a place say that what stands there is somebody else's, or missing."""
+    """Whether the words before a place make what follows somebody else's, or missing."""
     return _patterns()["others"].search(sentence, max(0, at - _BEHIND), at) is not None
 
 

@@ -18,14 +18,14 @@ from aspectra.papers.text.sentences import split_sentences
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
 
-__all__ = ["HAN_WORDS", "KANA_WORDS", "WORDS_PER_PAGE", "LengthLens", "stated_pages"]
+__all__ = ["HAN_WORDS", "WORDS_PER_PAGE", "LengthLens", "stated_pages"]
 
 WORDS_PER_PAGE = 500  # of a paper: two narrow columns hold some 900, a manuscript 300
 
 # Words of an alphabetic script that one character is worth to a reader. A Chinese word has 1.6 characters
 # on average; Japanese spells endings and particles in kana, so that a sentence takes more characters.
 HAN_WORDS = 0.6
-KANA_WORDS = 0.4
+_KANA_WORDS = 0.4
 _UNSPACED_WORDS = 0.2  # Thai, Lao, Khmer and Burmese: letters, five to a word, without spaces between words
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
@@ -41,7 +41,7 @@ def _words_and_characters(text: str) -> tuple[float, int]:
     characters = sum(map(len, tokens))
     words = 0.0
     if not text.isascii():
-        for pattern, worth in ((_HAN, HAN_WORDS), (_KANA, KANA_WORDS), (_UNSPACED, _UNSPACED_WORDS)):
+        for pattern, worth in ((_HAN, HAN_WORDS), (_KANA, _KANA_WORDS), (_UNSPACED, _UNSPACED_WORDS)):
             text, count = pattern.subn(" ", text)
             words += worth * count
         tokens = text.split()

@@ -210,7 +210,8 @@ class LexicalView(View):
             )
         if probe.asking not in ("", self.name, _ABSTRACTS):
             raise UsageError(
-                f"{self.name} cannot be asked with {probe.asking}", why=f"its words are those of {_ABSTRACTS}"
+                f"{self.name} cannot be searched with the words of {probe.asking}",
+                why=f"its words are those of {_ABSTRACTS}",
             )
         if self._pairs is None or not self.facts.stored.get("own_words") or probe.asking == _ABSTRACTS:
             return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
@@ -227,13 +228,13 @@ class LexicalView(View):
     def _reverse_pairs(self, probe: Probe) -> WordPairs:
         if self._pairs is None:
             raise ViewMismatch(
-                f"the view {self.name} cannot be asked in reverse",
+                f"the view {self.name} cannot be searched in reverse",
                 why="it stores no words of each paper: it was built before there were any",
                 hint="aspectra index --rebuild",
             )
         source = self.name if self.units is None else _ABSTRACTS
         if probe.asking not in ("", source):
-            raise UsageError(f"candidates ask {self.name} with {source}, not with {probe.asking}")
+            raise UsageError(f"a reverse probe on {self.name} takes words of {source}, not of {probe.asking}")
         return self._pairs
 
     def _reversed(self, asked: Asked) -> Floats:

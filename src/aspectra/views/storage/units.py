@@ -139,7 +139,7 @@ class EncodedText:
     Attributes:
         text: both.
         title: without outer white space.
-        field: where the lead text stands in the paper.
+        field: of the lead text in the paper.
         shift: where it begins in the text.
     """
 

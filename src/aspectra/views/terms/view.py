@@ -59,13 +59,12 @@ def stem_counts(
         for stem in stems(word):
             owners.append(numbers.setdefault(stem, len(numbers)))
             rows.append(row)
-    return list(numbers), _sums(np.array(owners, np.int64), terms.chances[rows], len(numbers))
-
-
-def _sums(owners: NDArray[np.integer], chances: Floats, count: int) -> NDArray[np.float64]:
-    """(count, aspects) sums of the rows of chances that have the same owner."""
-    columns = [np.bincount(owners, chances[:, column], count) for column in range(len(ASPECTS))]
-    return np.stack(columns, axis=1)
+    chances = terms.chances[rows]
+    columns = [
+        np.bincount(np.array(owners, np.int64), chances[:, column], len(numbers))
+        for column in range(len(ASPECTS))
+    ]
+    return list(numbers), np.stack(columns, axis=1)
 
 
 def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder: Path) -> dict[str, Any]:
@@ -76,25 +75,14 @@ def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder:
         settings: those of all views of words. The variant is always that of Lucene.
         folder: is made; has the view's name.
     """
-    tokeniser = Tokeniser(settings.tokens)
+    stems = word_stems(Tokeniser(settings.tokens))
     vocabulary: dict[str, int] = {}
-    known: dict[str, tuple[int, ...]] = {}  # word -> numbers of its stems
     numbers: list[NDArray[np.int32]] = []
     counts: list[Floats] = []
     held: list[NDArray[np.int32]] = []  # all stems of each paper, also those that count nothing
     for paper in papers:
-        owners: list[int] = []
-        rows: list[int] = []
-        for row, word in enumerate(paper.words):
-            found = known.get(word)
-            if found is None:
-                stems = tokeniser.words(word)
-                found = known[word] = tuple(vocabulary.setdefault(s, len(vocabulary)) for s in stems)
-            for number in found:
-                owners.append(number)
-                rows.append(row)
-        different, place = np.unique(np.array(owners, np.int32), return_inverse=True)
-        table = _sums(place, paper.chances[rows], len(different))
+        words, table = stem_counts(paper, stems)
+        different = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words], np.int32)
         table[table < _LEAST] = 0.0
         kept = np.flatnonzero(table.any(axis=1))
         held.append(different)

@@ -75,7 +75,7 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text as they stand there, in order; a run of Han, kana or hangul is one.
+    """The words of a text unchanged, in order; a run of Han, kana or hangul is one.
 
     >>> plain_words("Re-ranking, 汉语词")
     ['Re', 'ranking', '汉语词']

@@ -25,10 +25,10 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk, make_folder, write_durably
 from aspectra.papers.library.generations.checksums import Checksums, checksum
 
-__all__ = ["FORMAT", "REBUILD", "Generations", "damaged"]
+__all__ = ["FORMAT", "Generations", "damaged"]
 
 FORMAT = 2  # of generations; 1 had no checksums that a reader could use
-REBUILD = "aspectra index --rebuild"
+_REBUILD = "aspectra index --rebuild"
 _SUMS, _MANIFEST = "checksums", "manifest.json"
 _BUILDING, _REMOVING, _POINTING = ".building-", ".removing-", ".CURRENT."
 _POINTER = re.compile(r"([0-9]{6,}) ([0-9a-f]{16})\n")
@@ -68,7 +68,7 @@ def damaged(what: str, error: Exception | str) -> AspectraError:
             return AspectraError("too many open files", why=what, hint="raise the limit: ulimit -n 1024")
         return AspectraError(what, why=reason, hint="check who owns the folder, and free memory")
     why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    return LibraryCorrupt(what, why=why, hint=REBUILD)
+    return LibraryCorrupt(what, why=why, hint=_REBUILD)
 
 
 def _lock(descriptor: int, *, shared: bool) -> bool:

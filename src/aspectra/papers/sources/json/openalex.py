@@ -17,7 +17,7 @@ from aspectra.papers.sources.json.records import JsonFormat, as_dict, as_list, r
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 
-__all__ = ["invert"]
+__all__: list[str] = []
 
 _OWN = {"referenced_works", "abstract_inverted_index", "authorships", "primary_location", "cited_by_count"}
 _USED = (
@@ -61,7 +61,7 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
             ),
         ]
     )
-    abstract, note = invert(record.get("abstract_inverted_index"))
+    abstract, note = _invert(record.get("abstract_inverted_index"))
     if note:
         yield Remark(place, note, skipped=False)
     venue = as_dict(location.get("source")).get("display_name") or as_dict(record.get("host_venue")).get(
@@ -112,10 +112,10 @@ def _author(entry: object) -> str:
     return one_line(as_dict(author.get("author")).get("display_name") or author.get("raw_author_name"))
 
 
-def invert(index: object) -> tuple[str, str]:
+def _invert(index: object) -> tuple[str, str]:
     """(text, remark) of an inverted index {word: [positions]}; the remark is "" when all is well.
 
-    >>> invert({"found": [1, 3], "Lost": [0], "is": [2]})
+    >>> _invert({"found": [1, 3], "Lost": [0], "is": [2]})
     ('Lost found is found', '')
     """
     if not index:

@@ -20,7 +20,7 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
 
-__all__ = ["ENVELOPES", "SHOWN", "JsonFormat", "as_dict", "as_list", "first_keys", "json_records", "rest"]
+__all__ = ["ENVELOPES", "SHOWN", "JsonFormat", "as_dict", "as_list", "first_keys", "rest"]
 
 # Possessive, so that a string cut off by the end of the head is skipped once, not once per escape.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]:]', re.S)
@@ -69,7 +69,7 @@ class JsonFormat:
         Raises:
             BadInput: the file is empty, or holds no JSON object.
         """
-        return each(json_records(file), self.convert, options)
+        return each(_json_records(file), self.convert, options)
 
 
 def as_dict(value: object) -> Mapping[str, Any]:
@@ -133,7 +133,7 @@ def first_keys(head: bytes, depth: int = 2) -> frozenset[str]:
     return frozenset(found)
 
 
-def json_records(file: InputFile) -> Iterator[_Item]:
+def _json_records(file: InputFile) -> Iterator[_Item]:
     """(place, JSON object or remark) in file order, streaming where the file has one record a line.
 
     A broken line or element costs only itself.

@@ -16,7 +16,7 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import storable
 
-__all__ = ["Rules", "TaggedFormat", "TaggedRecord", "cut_records"]
+__all__ = ["Rules", "TaggedFormat", "TaggedRecord"]
 
 Tags = list[tuple[str, str]]
 _LINE_COST = 64  # bytes that a line needs beside its characters
@@ -113,7 +113,7 @@ class TaggedFormat:
 
     def _records(self, file: InputFile) -> Iterator[tuple[str, TaggedRecord | Remark]]:
         rules, count = self.rules, 0
-        for record in cut_records(file.text_lines(), rules):
+        for record in _cut_records(file.text_lines(), rules):
             if isinstance(record, Remark):
                 yield record.place, record
                 continue
@@ -170,7 +170,7 @@ class _Open:
         return TaggedRecord(tags, self.line, self.ended, self.cut)
 
 
-def cut_records(lines: Iterable[tuple[int, str] | Remark], rules: Rules) -> Iterator[TaggedRecord | Remark]:
+def _cut_records(lines: Iterable[tuple[int, str] | Remark], rules: Rules) -> Iterator[TaggedRecord | Remark]:
     """Records cut out of (line number, line), with continuation lines attached to their tags.
 
     Real files have wrong spacing, no end of record, blank lines, links behind the end, and lines of text that

@@ -1,4 +1,4 @@
-"""Probes for likeness in aspects: a paper shares the terms of a seed, or says the like in sentences."""
+"""Probes for likeness in aspects: papers that share the terms of a seed, or have similar sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Likeness:
     """Makes the probes of a query's aspects.
 
     Attributes:
-        query: what is asked.
+        query: whose aspects they are.
         views: that there are.
         matchings: how sentences are compared, each with its share of the weight.
         reading: ``terms`` or ``sentences`` for one alone; "" decides by what the seeds offer.

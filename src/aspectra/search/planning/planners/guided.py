@@ -37,8 +37,8 @@ class Guidance(Options):
         contrast_terms: the same where terms are compared too.
         residual: subtract only what the rest predicts, see :class:`~aspectra.search.plan.Fusion`.
         matching: how sentences are compared, see :class:`~aspectra.views.view.Probe`; "" for the default's.
-        reading: of aspects: ``terms`` (a paper shares the seed's terms), ``sentences`` (its sentences say the
-            like) or "", which decides by how sure the seed's terms are.
+        reading: of aspects: ``terms`` (a paper shares the seed's terms), ``sentences`` (its sentences are
+            similar) or "", which decides by how sure the seed's terms are.
     """
 
     contrast: float = CONTRAST_WEIGHT
@@ -78,7 +78,7 @@ def guided(query: Query, views: ViewNames, options: Guidance = Guidance()) -> Se
         return replace(plain, terms=like.said(())) if query.seeds else plain
     if "roles" not in views.lenses and any(a.roles for a in (*same, *different)):
         raise ViewMismatch(
-            "the index does not know which sentence says what",
+            "the index has no roles of sentences",
             why="it was built without the lens roles",
             hint="aspectra index",
         )

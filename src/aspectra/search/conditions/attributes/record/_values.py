@@ -14,7 +14,7 @@ from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["ClassAttribute", "NamedAttribute", "RecordAttribute", "by_name", "check_class"]
-__all__ += ["has_words", "number_range", "phrases", "stated"]
+__all__ += ["has_words", "number_range", "origin_parts", "phrases", "stated"]
 
 _FORM = re.compile(r"\s*+(?:(>=|<=|>|<)\s*+(\d{1,9}+)|(\d{1,9}+)(?:\s*+\.\.\s*+(\d{1,9}+))?+)\s*+", re.ASCII)
 _LAST = 10**9
@@ -30,7 +30,7 @@ class RecordAttribute(Attribute):
         return "the index was built by an older version, which kept less of the records: aspectra index"
 
 
-class NamedAttribute(RecordAttribute):
+class NamedAttribute(Attribute):
     """An attribute whose values are names.
 
     Attributes:
@@ -48,10 +48,10 @@ class NamedAttribute(RecordAttribute):
             UsageError: always then.
         """
         if not normalise_title(value):
-            raise UsageError(f"{value!r} names no {self.what}", why=f"write a name, as in: {self.example}")
+            raise UsageError(f"{value!r} is no {self.what}", why=f"write a name, as in: {self.example}")
 
 
-class ClassAttribute(RecordAttribute):
+class ClassAttribute(Attribute):
     """An attribute whose values are a few classes.
 
     Attributes:
@@ -114,7 +114,7 @@ def phrases(words: str) -> tuple[str, ...]:
 
 
 def has_words(text: str, phrase: str) -> bool:
-    """Whether a phrase stands in a text as whole words; both normalised."""
+    """Whether a text holds a phrase as whole words; both normalised."""
     return f" {phrase} " in f" {text} "
 
 
@@ -123,6 +123,16 @@ def stated(index: Index, paper: Paper, column: str) -> str:
     at = index.positions.get(paper.id)
     codes, names = index.coded(column)
     return "" if at is None else names[codes[at]]
+
+
+def origin_parts(text: str) -> tuple[list[str], str, str]:
+    """(schemes of identifiers, prefix of the DOI, host) of a text of the column ``origins``.
+
+    >>> origin_parts("arxiv doi|10.48550|arxiv.org"), origin_parts("")
+    ((['arxiv', 'doi'], '10.48550', 'arxiv.org'), ([], '', ''))
+    """
+    schemes, prefix, host = [*text.split("|"), "", "", ""][:3]
+    return schemes.split(), prefix, host
 
 
 def by_name(index: Index, column: str, papers: Positions, grade: Callable[[str], float]) -> Floats:

@@ -10,7 +10,12 @@ import numpy as np
 
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record._values import ClassAttribute, by_name, stated
+from aspectra.search.conditions.attributes.record._values import (
+    ClassAttribute,
+    RecordAttribute,
+    by_name,
+    stated,
+)
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -20,7 +25,7 @@ _VALUES = ("open", "fulltext")
 _SYNONYMS = {"open access": "open", "full text": "fulltext"}
 
 
-class AccessAttribute(ClassAttribute):
+class AccessAttribute(ClassAttribute, RecordAttribute):
     """See the module."""
 
     name = "access"

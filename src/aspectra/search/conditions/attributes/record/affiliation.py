@@ -15,6 +15,7 @@ from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.search.conditions.attributes.record._values import (
     NamedAttribute,
+    RecordAttribute,
     by_name,
     has_words,
     phrases,
@@ -38,7 +39,7 @@ _ACRONYM = re.compile(r"[A-Z]{2,7}")
 
 @dataclass(frozen=True)
 class _Asked:
-    """A value taken apart; what is "" is not asked for."""
+    """A value taken apart; "" is any."""
 
     name: str = ""
     kind: str = ""
@@ -60,7 +61,7 @@ def _asked(value: str) -> _Asked:
 
 
 def _grade(value: str, line: str) -> float:
-    """How far one affiliation is what a value asks for."""
+    """How far one affiliation meets a value."""
     asked = _asked(value)
     facts = _FACTS.fullmatch(line)
     printed, kind, country = facts.groups("") if facts else (line, "", "")
@@ -87,7 +88,7 @@ def _grade(value: str, line: str) -> float:
 
 @lru_cache(maxsize=64)
 def _signs(value: str) -> tuple[str, ...]:
-    """Of which an affiliation in ASCII holds at least one, in lower case, if it is asked for; () for any."""
+    """An affiliation in ASCII without any of these, in lower case, does not meet the value; () for any."""
     asked = _asked(value)
     if asked.name:
         return () if _ACRONYM.fullmatch(value) else (max(asked.name.split(), key=len),)
@@ -105,7 +106,7 @@ def _best(value: str, lines: str) -> float:
     return max(_grade(value, line) for line in lines.split("\n"))
 
 
-class AffiliationAttribute(NamedAttribute):
+class AffiliationAttribute(NamedAttribute, RecordAttribute):
     """See the module."""
 
     name = "affiliation"

@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import UsageError
 from aspectra.papers.library.rows import author_keys
-from aspectra.papers.paper import Paper, normalise_title
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record._values import NamedAttribute
 from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
@@ -38,20 +38,12 @@ def _authorless(index: Index) -> NDArray[np.bool_]:
     return _unknown[index]
 
 
-class AuthorAttribute(Attribute):
+class AuthorAttribute(NamedAttribute):
     """See the module."""
 
     name = "author"
     noun = "authors"
-
-    def check(self, value: str) -> None:
-        """Refuse a name without letters.
-
-        Raises:
-            UsageError: always then.
-        """
-        if not normalise_title(value):
-            raise UsageError(f"{value!r} is no name", why="write a family name or a whole name")
+    what, example = "name", "author=Lovelace, author=Ada Lovelace"
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """``same`` as the names of the seeds' authors."""

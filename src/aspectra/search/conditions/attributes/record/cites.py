@@ -16,7 +16,7 @@ from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.attributes.record._values import NamedAttribute, has_words
+from aspectra.search.conditions.attributes.record._values import NamedAttribute, RecordAttribute, has_words
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -59,7 +59,7 @@ def _printing(value: str, index: Index) -> NDArray[np.int64]:
     return np.array(sorted(out), np.int64)
 
 
-class CitesAttribute(NamedAttribute):
+class CitesAttribute(NamedAttribute, RecordAttribute):
     """See the module."""
 
     name = "cites"

@@ -1,7 +1,7 @@
 """Conditions on papers that the user knows: by list (``have``, ``mine``, ``listed``), or one by its name.
 
 A list is one of the user's own (``paper_lists`` of the settings: ids, DOIs, arXiv ids, titles); ``listed``
-are the seeds of the query too. In a plan the papers stand behind its name: ``listed: owl | 10.1000/mice``. A
+are the seeds of the query too. In a plan the papers follow its name: ``listed: owl | 10.1000/mice``. A
 paper is named by any of these identifiers, by its title, or as it is cited (*Smith 2019*, *Lee et al. 2019*),
 where one paper alone has that author and year.
 """
@@ -86,7 +86,7 @@ class KnownAttribute(NamedAttribute):
     longest = 100_000
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
-        """The papers of a list behind its name."""
+        """The name of a list, followed by its papers."""
         named = value.casefold()
         if named not in _LISTS:
             return value

@@ -15,8 +15,10 @@ from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.search.conditions.attributes.record._values import (
     NamedAttribute,
+    RecordAttribute,
     by_name,
     has_words,
+    origin_parts,
     phrases,
     stated,
 )
@@ -46,12 +48,10 @@ def _by_publisher(value: str, publisher: str) -> float:
 
 
 def _by_origin(value: str, origin: str) -> float:
-    prefix = [*origin.split("|"), "", ""][1]
-    owner = _PREFIXES.get(prefix)
+    owner = _PREFIXES.get(origin_parts(origin)[1])
     if owner is None:
         return float("nan")
-    groups = _names_of(value)[1]
-    return _BY_DOI if owner in groups else 0.0
+    return _BY_DOI if owner in _names_of(value)[1] else 0.0
 
 
 def _by_venue(value: str, venue: str) -> float:
@@ -60,7 +60,7 @@ def _by_venue(value: str, venue: str) -> float:
     return float("nan")
 
 
-class PublisherAttribute(NamedAttribute):
+class PublisherAttribute(NamedAttribute, RecordAttribute):
     """See the module."""
 
     name = "publisher"

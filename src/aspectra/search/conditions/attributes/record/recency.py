@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
-from aspectra.search.conditions.attributes.record._values import check_class
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record._values import ClassAttribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
@@ -34,23 +34,16 @@ def _year_of_now(index: Index) -> int:
     return _newest[index]
 
 
-class RecencyAttribute(Attribute):
+class RecencyAttribute(ClassAttribute):
     """See the module."""
 
     name = "recency"
     noun = "year"
-
-    def check(self, value: str) -> None:
-        """Refuse all but ``new`` and ``old``.
-
-        Raises:
-            UsageError: with the values there are.
-        """
-        check_class(value, "recency", tuple(_HALF_LIVES), {})
+    classes = tuple(_HALF_LIVES)
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) falling or rising with age, NaN where the year is unknown."""
-        named = check_class(value, "recency", tuple(_HALF_LIVES), {})
+        named = self.named(value)
         years = index.years[papers]
         age = np.maximum(_year_of_now(index) - years, 0)
         left = 0.5 ** (age / _HALF_LIVES[named])

@@ -17,7 +17,9 @@ from aspectra.papers.paper import Paper, normalise_title
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
 from aspectra.search.conditions.attributes.record._values import (
     ClassAttribute,
+    RecordAttribute,
     has_words,
+    origin_parts,
     phrases,
     stated,
 )
@@ -60,7 +62,8 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
     if not found:
         found, why = _by_types(kinds, venue)
     if not found:
-        found, why = _by_venue(normalise_title(venue))
+        found = _by_venue(normalise_title(venue))
+        why = f"venue {venue}" if found else ""
     if not found and not venue:
         found, why = _by_origin(kinds, origin)
     if found:
@@ -74,7 +77,7 @@ def status_of(types: str, venue: str, origin: str) -> tuple[dict[str, float], st
 
 def _by_host(origin: str) -> tuple[dict[str, float], str]:
     """What the host of the address says of a paper without a venue or a DOI of its own."""
-    _, prefix, host = [*origin.split("|"), "", "", ""][:3]
+    _, prefix, host = origin_parts(origin)
     if host in _WORDS["preprint_hosts"] and prefix in ("", "10.48550", "10.2139", "10.1101"):
         return {"preprint": _BY_IDS}, f"it is at {host}, and no venue is known"
     return {}, ""
@@ -107,23 +110,22 @@ def _by_types(kinds: set[str], venue: str) -> tuple[dict[str, float], str]:
     return {}, ""
 
 
-def _by_venue(words: str) -> tuple[dict[str, float], str]:
+def _by_venue(words: str) -> dict[str, float]:
     """What words of the normalised venue say."""
     if _mentions(words, "journal_proceedings"):
-        return {"journal": _BY_VENUE, "peer-reviewed": _REVIEWED}, f"venue {words}"
+        return {"journal": _BY_VENUE, "peer-reviewed": _REVIEWED}
     for name in ("conference", "journal"):
         if _mentions(words, f"{name}_venues"):
-            return {name: _BY_VENUE, "peer-reviewed": _REVIEWED}, f"venue {words}"
-    return {}, ""
+            return {name: _BY_VENUE, "peer-reviewed": _REVIEWED}
+    return {}
 
 
 def _by_origin(kinds: set[str], origin: str) -> tuple[dict[str, float], str]:
     """What identifiers say of a paper without a venue."""
-    schemes, prefix, _ = [*origin.split("|"), "", "", ""][:3]
-    held = schemes.split()
-    if "arxiv" in held and prefix in ("", "10.48550"):
+    schemes, prefix, _ = origin_parts(origin)
+    if "arxiv" in schemes and prefix in ("", "10.48550"):
         return {"preprint": _BY_IDS}, "it is in arXiv, and no venue is known"
-    if "acl" in held:
+    if "acl" in schemes:
         return {"conference": _WEAK, "peer-reviewed": _BY_IDS}, "it is in the ACL Anthology"
     if "article" in kinds and not prefix:  # in CSL the type of preprints and working papers
         return {"preprint": _WEAK}, "record type article, and no venue is known"
@@ -138,7 +140,7 @@ def _mentions(words: str, table: str) -> bool:
     )
 
 
-class StatusAttribute(ClassAttribute):
+class StatusAttribute(ClassAttribute, RecordAttribute):
     """See the module."""
 
     name = "status"

@@ -19,9 +19,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, normalise_title
-from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute, table_of_words
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, table_of_words
+from aspectra.search.conditions.attributes.record._values import NamedAttribute, phrases
 from aspectra.search.conditions.lists import UserLists, joined, names_in
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
@@ -41,9 +41,7 @@ _AROUND = _SMALL | _WORDS["around"]
 # Another series than the one whose acronym it goes with.
 _OTHER_SERIES = _WORDS["other_series"]
 _RENAMED = {
-    name: tuple(names.split(" | "))
-    for names in table_of_words("venue_names")["renamed"]
-    for name in names.split(" | ")
+    name: phrases(names) for names in table_of_words("venue_names")["renamed"] for name in phrases(names)
 }
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th)?|[ivx]+")
 _ACRONYM = re.compile(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
@@ -107,7 +105,7 @@ def venue_grade(value: str, venue: str) -> float:
 
 @lru_cache(maxsize=32)
 def _graded(value: str, names: tuple[str, ...]) -> Floats:
-    """(names,) grades; kept, since a search asks again and a library may name thousands of venues."""
+    """(names,) grades; kept, since a search takes them several times, of thousands of venues."""
     return np.array([venue_grade(value, name) for name in names], np.float32)
 
 
@@ -121,19 +119,11 @@ def venue_grades(value: str, index: Index, papers: Positions) -> Floats:
     return np.asarray(table[codes[papers]], np.float32)
 
 
-class VenueAttribute(Attribute):
+class VenueAttribute(NamedAttribute):
     """See the module."""
 
     name = "venue"
-
-    def check(self, value: str) -> None:
-        """Refuse a name without letters or digits.
-
-        Raises:
-            UsageError: always then.
-        """
-        if not normalise_title(value):
-            raise UsageError(f"{value!r} is no venue", why="write a name, an acronym or a pattern with *")
+    what, example = "venue", "venue=Nature, venue=NeurIPS, venue=*Vision*"
 
     def bound(self, value: str, seeds: Sequence[str], index: Index, lists: UserLists) -> str:
         """The venues of a group that the user listed under this name."""

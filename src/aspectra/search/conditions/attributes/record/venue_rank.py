@@ -1,7 +1,7 @@
 """Conditions on the rank of a venue: ``top``, ``a*``, ``q1``, ``impact factor > 5``.
 
 Ranks are no facts of records. They come from the user's own lists (``venue_ranks`` of the settings): a rank,
-and its venues. Without a list for the rank the condition is not applied. In a plan the list stands behind the
+and its venues. Without a list for the rank the condition is not applied. In a plan the list follows the
 rank: ``top: NeurIPS | ICML``.
 """
 
@@ -27,7 +27,7 @@ _FACTOR = re.compile(r"impact factor\s*+(?:>=|<=|>|<)\s*+\d{1,4}+(?:\.\d{1,3}+)?
 
 
 def _parts(value: str) -> tuple[str, str]:
-    """The rank in lower case, and its venues where they stand behind it."""
+    """The rank in lower case, and its venues where they follow it."""
     rank, _, venues = value.partition(":")
     return " ".join(rank.casefold().split()), venues.strip()
 
