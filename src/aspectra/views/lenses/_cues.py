@@ -46,7 +46,7 @@ _WANTED = re.compile(
 )
 # Words behind which the object of a verb is over.
 _OVER = re.compile(
-    r" (?:that|which|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) "
+    r" (?:that|which|for|in the|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) "
 )
 # "A cohort study reported" is about that study.
 _ONE = re.compile(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")

@@ -31,6 +31,7 @@ _STRENGTHS: dict[str, dict[str, Any]] = {
     "says": {"weight": 3.8, "most": 2, "own": True},
     "does": {"weight": 3.8, "most": 2},
     "ends": {"weight": 2.4, "most": 1, "where": "end"},
+    "soft": {"weight": 3.0, "most": 1, "own": True},
     "hints": {"weight": 1.2, "most": 2},
     "many": {"weight": 0.7, "most": 6},
     "against": {"weight": -2.0, "most": 3},
@@ -39,6 +40,7 @@ _STRENGTHS: dict[str, dict[str, Any]] = {
 }
 _BIAS = -3.2
 _STATED = 4.0  # log-odds of what the record states
+_SOFTEST = -0.2  # the most that soft cues make of the log-odds: a grade of 0.45, which orders and never filters
 
 # Kind -> the wider kinds that it is one of.
 IMPLIED: Mapping[str, tuple[str, ...]] = {
@@ -71,6 +73,8 @@ _OF_LIVES = (
     "case series",
 )
 _NOBODY = 3.0  # log-odds against them in a text that names neither
+# Announced by protocols, and not yet there.
+_REVIEWS = ("survey", "systematic review", "scoping review", "meta-analysis")
 # Works that are not original research.
 _SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
 _RESEARCH = (
@@ -98,11 +102,18 @@ def _lives() -> frozenset[str]:
     return frozenset(f"{words['people']} {words['animals']} {words['one']}".split())
 
 
-def _cues(rows: Mapping[str, list[str]]) -> list[Cue]:
-    """The cues of one kind, see the head of the data file."""
+def _softly(kind: str) -> str:
+    """The name of a kind's soft cues in the table."""
+    return f"{kind}, softly"
+
+
+def _cues(rows: Mapping[str, list[str]], soft: bool) -> list[Cue]:
+    """The cues of one kind, the soft ones or the others, see the head of the data file."""
     out = []
     for name, values in rows.items():
         kind_of_row, _, form = name.partition("_")
+        if (kind_of_row == "soft") != soft:
+            continue
         strength = _STRENGTHS[name if name in _STRENGTHS else kind_of_row]
         if form == "pattern":
             pattern = "|".join(f"(?:{value})" for value in values)
@@ -136,7 +147,9 @@ class KindLens(CueLens):
     @cached_property
     def table(self) -> CueTable:
         """See :class:`CueLens`."""
-        return CueTable({kind: _cues(rows) for kind, rows in load_data(self.name).items()})
+        rows = load_data(self.name)
+        hard = {kind: _cues(rows[kind], soft=False) for kind in rows}
+        return CueTable(hard | {_softly(kind): cues for kind in rows if (cues := _cues(rows[kind], soft=True))})
 
     def _row(self, paper: Paper) -> Floats:
         row = super()._row(paper)
@@ -151,13 +164,19 @@ class KindLens(CueLens):
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""
-        odds = {kind: _BIAS + sum_ for kind, sum_ in added.items()}
+        odds = {}
+        for kind in self.table.cues.keys() & set(KINDS):
+            plain, soft = _BIAS + added[kind], added.get(_softly(kind), 0.0)
+            odds[kind] = max(plain, min(plain + soft, _SOFTEST))
         stated = recorded_kinds(paper)
         odds |= dict.fromkeys(_STATED_ONLY, _BIAS)
         odds |= dict.fromkeys(stated, _STATED)
         spoken_of = max(
             odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"]
         )
+        for kind in _REVIEWS:
+            if kind not in stated:
+                odds[kind] -= 6.0 * logistic(odds["protocol"])
         subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]))
         nobody = 0.0 if lead.tokens.keys() & _lives() else _NOBODY
         for kind in _DESIGNS:
@@ -174,7 +193,8 @@ class KindLens(CueLens):
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
         """The strongest cue of the kind, else of one that implies it."""
-        found = strongest(self.table.cues.get(label, ()), lead)
+        cues = self.table.cues
+        found = strongest(cues.get(label, ()), lead) or strongest(cues.get(_softly(label), ()), lead)
         narrower = (kind for kind, wider in IMPLIED.items() if label in wider)
         return found or next((place for kind in narrower if (place := self.place(lead, kind))), None)
 
