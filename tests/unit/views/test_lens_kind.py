@@ -155,7 +155,6 @@ def test_a_phrase_with_a_gap_ends_in_its_sentence_and_near():
     assert (
         places("proofs", "Unlike earlier proofs, ours is short. No proofs are needed. Proofs!", own=True) == 1
     )
-    assert places("proofs", "Proofs come first, then words and words. At the end: proofs", where="end") == 1
 
 
 def test_kinds_of_nothing_are_unknown():
