@@ -107,7 +107,7 @@ def grade(kind: str, title: str, text: str = "", **record) -> float:
         ("software", "Our tool is free; the interface of this platform has plug-ins and an API on github."),
         (
             "cohort",
-            "A national cohort study of women gave us the risks. Incidence, survival, registry, risk factors.",
+            "A national cohort study of women gave us the risks. Incidence, survival, registry.",
         ),
         ("dataset", "We collect a new dataset of knots. Our dataset has annotators. We release baselines."),
         (
