@@ -31,6 +31,8 @@ from aspectra.views.lenses.kind import IMPLIED
 from aspectra.views.lenses.protocol import LENSES
 
 LABELS = Path(__file__).parent / "labels"
+_PRESENT = 4  # the first reading of papers that the present rules found
+_LARGE = 10
 SECONDARY = {"survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"}
 COLLECTIONS = {
     "papers-corpus": ("papers-corpus/papers.jsonl.zst", "id", "abstract"),
@@ -155,22 +157,53 @@ def pages(data: Path) -> tuple[list[str], Row]:
     return lines, {"missing": missing, "papers": len(papers)}
 
 
-def alarms() -> list[str]:
-    """Papers found that were read afterwards: how many were right, by reading."""
+def readings_of(path: Path) -> dict[str, dict[int, list[int]]]:
+    """Kind -> reading -> [right, read] of the papers found that were read afterwards."""
     counts: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
-    readings = set()
-    for row in rows(LABELS / "alarms.jsonl"):
-        readings.add(row["reading"])
+    for row in rows(path):
         for kind in (row["kind"], "*together*"):
             counts[kind][row["reading"]][0] += row["right"]
             counts[kind][row["reading"]][1] += 1
+    return counts
+
+
+def decisive(path: Path) -> dict[str, tuple[int, int]]:
+    """Kind -> (right, read) of the reading that decides whether it filters.
+
+    It is the last one of at least ten papers, else all since the fourth together: rules of before are gone.
+    """
+    out = {}
+    for kind, by in readings_of(path).items():
+        late = {n: found for n, found in by.items() if n >= _PRESENT}
+        large = [n for n, (_, read) in late.items() if read >= _LARGE]
+        chosen = [late[max(large)]] if large else list(late.values())
+        if late and kind != "*together*":
+            out[kind] = (sum(right for right, _ in chosen), sum(read for _, read in chosen))
+    return out
+
+
+def earned(right: int, read: int) -> bool:
+    """Whether a kind filters: at least 90 % right, and Wilson's interval begins above two thirds."""
+    return read > 0 and right / read >= 0.9 and wilson_interval(right, read)[0] > 2 / 3
+
+
+def alarms() -> list[str]:
+    """Papers found that were read afterwards: how many were right, by reading."""
+    counts = readings_of(LABELS / "alarms.jsonl")
+    readings = {n for by in counts.values() for n in by}
     names = [*(kind for kind in counts if kind != "*together*"), "*together*"]
     body = [
         [name, *(f"{share(*counts[name][n])} of {counts[name][n][1]}" for n in sorted(readings))]
         for name in names
     ]
     head = ["kind", *(f"reading {n}" for n in sorted(readings))]
-    return ["## Papers found, read by hand", "", *table(head, body)]
+    lines = ["## Papers found, read by hand", "", *table(head, body)]
+    found = sorted(decisive(LABELS / "alarms.jsonl").items(), key=lambda f: (not earned(*f[1]), f[0]))
+    body = [
+        [kind, read, share(right, read), "yes" if earned(right, read) else "no"]
+        for kind, (right, read) in found
+    ]
+    return [*lines, "## Which of them filter", "", *table(["kind", "read", "right", "filters"], body)]
 
 
 def records(data: Path, missing: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from aspectra.base.values import replace
 from aspectra.llm.chat import ChatModel
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.labels.prompted import know_lenses
-from aspectra.search.conditions.binding import bound_conditions, left_out_warnings
+from aspectra.search.conditions.binding import bound_conditions, left_out_warnings, ordering_conditions
 from aspectra.search.conditions.grading import exemptions_without_data, without_data
 from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
@@ -29,7 +29,7 @@ from aspectra.search.planning.planners.protocol import DEFAULT_PLANNER, ViewName
 from aspectra.search.planning.publication_order import in_publication_order, year_warnings
 from aspectra.search.planning.requests import NOT_APPLIED
 from aspectra.search.planning.seeds import IndexSeeds, term_warnings
-from aspectra.search.query import Query
+from aspectra.search.query import Query, Unread
 from aspectra.search.ranking import Hit, Ranking
 from aspectra.search.recipe import Recipe
 from aspectra.search.scoring.engine import Engine
@@ -242,7 +242,9 @@ class Searcher:
             views = self._view_names(engine.index)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)
             bound = bound_conditions(plan.conditions, query.seeds, engine.index, self.lists)
-            return in_publication_order(replace(plan, conditions=bound), engine.index)
+            conditions, moved = ordering_conditions(bound, engine.index)
+            unread = (*plan.unread, *(Unread(c.words or c.label, why) for c, why in moved))
+            return in_publication_order(replace(plan, conditions=conditions, unread=unread), engine.index)
 
     def result(self, plan: Plan, *, salt: str = "", prefixes: Prefixes | None = None) -> Result:
         """What comes of a plan, before hits are made of it: experiments record this, :meth:`run` shows it.

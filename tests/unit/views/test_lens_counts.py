@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper, Section, field_text
-from aspectra.views.lenses.protocol import LENSES
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.views.lenses.protocol import LENSES, LensValues
 
 
 def participants(text: str, title: str = "") -> float | None:
@@ -100,3 +103,29 @@ def test_the_quote_is_the_sentence_that_offers():
     assert span is not None
     assert field_text(paper, span.field)[span.start : span.end] == "The code is available here."
     assert LENSES.get("artifacts").span(paper, "data") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "met"),
+    [
+        (">20", {21, 30}),
+        (">=20", {20, 21, 30}),
+        ("<20", {19}),
+        ("<= 20", {19, 20}),
+        ("20", {20}),
+        ("20..21", {20, 21}),
+    ],
+)
+def test_sample_sizes_within_their_bounds(value, met):
+    counts = [19, 20, 21, 30, math.nan]
+    column = LensValues(("participants",), np.array([counts], np.float32).T)
+    index = SimpleNamespace(lens=lambda _: column, lens_names=("sample",))
+    grades = ATTRIBUTES.get("sample").grades(value, index, np.arange(5))
+    assert {count for count, grade in zip(counts, grades, strict=True) if grade == 1} == met
+    assert math.isnan(grades[-1])
+
+
+def test_an_empty_range_of_sample_sizes_is_refused():
+    with pytest.raises(UsageError, match="no sample size") as refused:
+        ATTRIBUTES.get("sample").check("500..100")
+    assert "the smaller number first" in str(refused.value.why)

@@ -12,7 +12,7 @@ from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.views.lenses._cues import cue
 from aspectra.views.lenses._kind_records import recorded_kinds
 from aspectra.views.lenses._lead import lead_text
-from aspectra.views.lenses.kind import IMPLIED, KINDS, stated_as
+from aspectra.views.lenses.kind import IMPLIED, KINDS, RECORDED, stated_as
 from aspectra.views.lenses.protocol import LENSES, LensValues
 
 LENS = LENSES.get("kind")
@@ -91,6 +91,70 @@ def test_mentions_are_not_the_kind(kind, title, text):
     assert kind not in kinds(title, text)
 
 
+def grade(kind: str, title: str, text: str = "", **record) -> float:
+    (row,) = LENS.apply([Paper("x", title, text, **record)])
+    return float(row[0, KINDS.index(kind)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (
+            "survey",
+            "This survey asked cooks about gout. The literature was reviewed. Future research directions.",
+        ),
+        ("qualitative", "Focus groups of cooks named themes, perceptions and narratives of stakeholders."),
+        ("software", "Our tool is free; the interface of this platform has plug-ins and an API on github."),
+        (
+            "cohort",
+            "A national cohort study of women gave us the risks. Incidence, survival, registry.",
+        ),
+        ("dataset", "We collect a new dataset of knots. Our dataset has annotators. We release baselines."),
+        (
+            "negative result",
+            "Juice did not improve sleep. No significant difference. Not significantly different.",
+        ),
+        ("case study", "A case study of one knot ends the paper. Case studies help."),
+    ],
+)
+def test_what_may_be_said_of_a_part_or_of_others_never_filters(kind, text):
+    assert 0.3 < grade(kind, "Knots", text) <= 0.451
+    assert grade(kind, "Knots", "Knots are tied.") < 0.1
+
+
+def test_what_decides_softly_is_quoted():
+    paper = Paper("x", "Knots", "Ropes hold. Focus groups of cooks were told.")
+    span = LENS.span(paper, "qualitative")
+    assert span is not None
+    assert field_text(paper, span.field)[span.start : span.end] == "Focus groups of cooks were told."
+
+
+def test_half_a_sign_needs_another_one():
+    searched = "Ropes were tied. We searched PubMed."
+    assert "systematic review" not in kinds("Ropes", searched)
+    assert "systematic review" in kinds("Ropes", f"{searched} The risk of bias was high.")
+    assert "systematic review" in kinds("Ropes", f"{searched} Forty studies were included.")
+    assert "systematic review" not in kinds(
+        "Ropes", f"{searched} We propose a knot. Inclusion criteria hold."
+    )
+
+
+def test_a_conclusion_of_no_effect_is_a_negative_result():
+    end = "CONCLUSIONS Cherry juice for cooks did not reduce pain."
+    assert "negative result" in kinds("Juice", f"Cooks drank. {end}")
+    assert "negative result" not in kinds(
+        "Juice", "CONCLUSIONS Juice helped cooks, but it did not reduce pain."
+    )
+    assert "negative result" not in kinds("Juice", "Cooks drank. Cherry juice for cooks did not reduce pain.")
+
+
+def test_a_text_says_less_than_a_record():
+    told = "Letter to the editor: knots", "To the editor. Dear sir, we read with interest of knots."
+    assert 0.9 < grade("letter", *told) < RECORDED
+    assert grade("letter", *told, metadata={"nbib": [["PT", "Letter"]]}) >= RECORDED
+    assert grade("trial", "Knots", metadata={"nbib": [["PT", "Randomized Controlled Trial"]]}) >= RECORDED
+
+
 def test_a_narrow_kind_implies_the_wider_ones():
     assert kinds("Cherry juice in gout", RCT) >= {"rct", "trial", "experiment", "empirical", "primary"}
     assert kinds("Knots: a meta-analysis") >= {"meta-analysis", "systematic review", "survey"}
@@ -104,6 +168,8 @@ def test_reviews_and_protocols_lack_the_designs_they_speak_of():
         "protocol"
     }
     assert "protocol" in kinds(plan)
+    review = "Juice for gout: protocol for a systematic review and meta-analysis"
+    assert kinds(review, "We will search MEDLINE. Studies will be screened.") == {"protocol"}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +221,6 @@ def test_a_phrase_with_a_gap_ends_in_its_sentence_and_near():
     assert (
         places("proofs", "Unlike earlier proofs, ours is short. No proofs are needed. Proofs!", own=True) == 1
     )
-    assert places("proofs", "Proofs come first, then words and words. At the end: proofs", where="end") == 1
 
 
 def test_kinds_of_nothing_are_unknown():

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from aspectra.base.values import replace
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
-from aspectra.search.conditions.condition import Condition
+from aspectra.search.conditions.condition import Condition, distinct
+from aspectra.search.conditions.grading import alternatives
 from aspectra.search.conditions.lists import UserLists
 from aspectra.views.index.opened import Index
 
-__all__ = ["bound_conditions", "left_out_warnings"]
+__all__ = ["bound_conditions", "left_out_warnings", "ordering_conditions"]
 
 
 def bound_conditions(
@@ -36,6 +37,30 @@ def bound_conditions(
         )
         for condition in conditions
     )
+
+
+def ordering_conditions(
+    conditions: Sequence[Condition], index: Index
+) -> tuple[tuple[Condition, ...], list[tuple[Condition, str]]]:
+    """Conditions, those that may not filter as preferences; and which these were, each with the reason.
+
+    A value whose alternative may not filter does not filter either: *surveys or case studies* are one demand.
+
+    Args:
+        conditions: bound.
+        index: the generation.
+    """
+    moved: dict[Condition, Condition] = {}
+    said: dict[Condition, str] = {}
+    for group in alternatives(conditions):
+        if not group[0].filters:
+            continue
+        whys = {c: ATTRIBUTES.get(c.attribute).orders_only(c.value, index) for c in group}
+        if why := next(filter(None, whys.values()), ""):
+            relation = "prefer" if group[0].sign > 0 else "avoid"
+            moved |= {c: replace(c, relation=relation) for c in group}
+            said |= {c: whys[c] or why for c in group}
+    return distinct(moved.get(c, c) for c in conditions), [(c, said[c]) for c in conditions if c in said]
 
 
 def left_out_warnings(found: Iterable[tuple[Sequence[Condition], int]]) -> list[str]:

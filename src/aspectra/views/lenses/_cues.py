@@ -46,14 +46,14 @@ _WANTED = re.compile(
 )
 # Words behind which the object of a verb is over.
 _OVER = re.compile(
-    r" (?:that|which|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) "
+    r" (?:that|which|for|in the|on|using|via|with|by|from|where|whose|to|achiev\w{1,5}|outperform\w{0,3}) "
 )
 # "A cohort study reported" is about that study.
 _ONE = re.compile(r"\b(?:an?|one|another)\s(?:\w{1,20}\s){0,2}$")
 _TELLS = re.compile(r"(?:\s\w{1,20})?\s(?:reported|demonstrated|suggested|found|showed|shows|reveals|by)\b")
 
 Key = str | tuple[str, str]
-Where = Literal["anywhere", "title", "start", "line", "end"]
+Where = Literal["anywhere", "title", "start", "line"]
 
 
 class Phrase(NamedTuple):
@@ -83,8 +83,7 @@ class Cue:
         needs: the pattern is tried only where one of these is in the text; () for always.
         signs: characters of which each of ``needs`` holds one, or (): they are found ten times as fast.
         where: ``title`` restricts phrases and pattern to the title; ``start`` matches the pattern where the
-            lead begins only, ``line`` at the beginnings of lines only; ``end`` restricts phrases to the last
-            third of the text.
+            lead begins only, ``line`` at the beginnings of lines only.
         own: places where the words nearby speak of other works, or of none, do not count.
     """
 
@@ -112,7 +111,7 @@ class Cue:
         left, right = text[0] == " ", text[-1] == " "
         stop = len(lead.title) + 2 if self.where == "title" else len(plain)
         out: list[tuple[int, int]] = []
-        at = plain.find(text, 2 * stop // 3 if self.where == "end" else 0, stop)
+        at = plain.find(text, 0, stop)
         while at >= 0 and len(out) < most:
             start = at - 1 + left  # ``plain`` begins with a space of its own
             end: int | None = start + len(text) - left - right

@@ -22,7 +22,7 @@ from aspectra.views.lenses._lead import LeadText
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.view import Floats
 
-__all__ = ["IMPLIED", "KINDS", "KindLens", "stated_as"]
+__all__ = ["IMPLIED", "KINDS", "RECORDED", "KindLens", "stated_as"]
 
 # How much a row of the data file counts: a title, or one phrase said of the paper, is just enough.
 _STRENGTHS: dict[str, dict[str, Any]] = {
@@ -30,7 +30,8 @@ _STRENGTHS: dict[str, dict[str, Any]] = {
     "title_hints": {"weight": 1.2, "most": 1, "where": "title"},
     "says": {"weight": 3.8, "most": 2, "own": True},
     "does": {"weight": 3.8, "most": 2},
-    "ends": {"weight": 2.4, "most": 1, "where": "end"},
+    "half": {"weight": 2.2, "most": 2, "own": True},
+    "soft": {"weight": 3.0, "most": 1, "own": True},
     "hints": {"weight": 1.2, "most": 2},
     "many": {"weight": 0.7, "most": 6},
     "against": {"weight": -2.0, "most": 3},
@@ -39,6 +40,10 @@ _STRENGTHS: dict[str, dict[str, Any]] = {
 }
 _BIAS = -3.2
 _STATED = 4.0  # log-odds of what the record states
+_SAID = 3.5  # the most that a text makes of them
+_SOFTEST = -0.2  # the most that soft cues make of them: a grade of 0.45, which orders and never filters
+
+RECORDED = 0.98  # the grade from which a record states the kind
 
 # Kind -> the wider kinds that it is one of.
 IMPLIED: Mapping[str, tuple[str, ...]] = {
@@ -71,6 +76,8 @@ _OF_LIVES = (
     "case series",
 )
 _NOBODY = 3.0  # log-odds against them in a text that names neither
+# Announced by protocols, and not yet there.
+_REVIEWS = ("survey", "systematic review", "scoping review", "meta-analysis")
 # Works that are not original research.
 _SECONDARY = (*("survey", "position", "tutorial", "book", "guideline", "editorial", "letter", "protocol"),)
 _RESEARCH = (
@@ -98,11 +105,18 @@ def _lives() -> frozenset[str]:
     return frozenset(f"{words['people']} {words['animals']} {words['one']}".split())
 
 
-def _cues(rows: Mapping[str, list[str]]) -> list[Cue]:
-    """The cues of one kind, see the head of the data file."""
+def _softly(kind: str) -> str:
+    """The name of a kind's soft cues in the table."""
+    return f"{kind}, softly"
+
+
+def _cues(rows: Mapping[str, list[str]], soft: bool) -> list[Cue]:
+    """The cues of one kind, the soft ones or the others, see the head of the data file."""
     out = []
     for name, values in rows.items():
         kind_of_row, _, form = name.partition("_")
+        if (kind_of_row == "soft") != soft:
+            continue
         strength = _STRENGTHS[name if name in _STRENGTHS else kind_of_row]
         if form == "pattern":
             pattern = "|".join(f"(?:{value})" for value in values)
@@ -123,12 +137,13 @@ class KindLens(CueLens):
     """Grades of the kinds of paper, each 0 to 1 on a logistic scale.
 
     At 0.5, roughly: a set word in the title or one phrase said of the paper, with nothing against it. What
-    the record states has 0.98. A text that is no paper at all has low grades everywhere; a paper
+    the record states has 0.98, what the text says at most 0.97, and what may as well be said of a part of the
+    paper, or of another, at most 0.45. A text that is no paper at all has low grades everywhere; a paper
     without text has NaN for what its record does not state, and ``application`` has NaN unless it is stated.
     """
 
     name = "kind"
-    version = 3
+    version = 4
     description = "what kind of paper it is: survey, method, dataset, trial, case report and others"
     reads: tuple[str, ...] = ("text", "metadata")
     labels = KINDS
@@ -136,7 +151,10 @@ class KindLens(CueLens):
     @cached_property
     def table(self) -> CueTable:
         """See :class:`CueLens`."""
-        return CueTable({kind: _cues(rows) for kind, rows in load_data(self.name).items()})
+        rows = load_data(self.name)
+        hard = {kind: _cues(rows[kind], soft=False) for kind in rows}
+        soft = {_softly(kind): _cues(rows[kind], soft=True) for kind in rows}
+        return CueTable(hard | soft)
 
     def _row(self, paper: Paper) -> Floats:
         row = super()._row(paper)
@@ -151,14 +169,22 @@ class KindLens(CueLens):
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
         """See :class:`CueLens`."""
-        odds = {kind: _BIAS + sum_ for kind, sum_ in added.items()}
+        odds = {}
+        for kind in KINDS:
+            if kind in added:
+                plain = _BIAS + added[kind]
+                odds[kind] = max(plain, min(plain + added[_softly(kind)], _SOFTEST))
         stated = recorded_kinds(paper)
         odds |= dict.fromkeys(_STATED_ONLY, _BIAS)
         odds |= dict.fromkeys(stated, _STATED)
         spoken_of = max(
             odds["systematic review"], odds["scoping review"], odds["meta-analysis"], odds["protocol"]
         )
-        subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]))
+        announced = 12.0 * logistic(2.0 * odds["protocol"] - 1.0)
+        for kind in _REVIEWS:
+            if kind not in stated:
+                odds[kind] -= announced
+        subdued = max(6.0 * logistic(spoken_of), 4.0 * logistic(odds["survey"]), announced)
         nobody = 0.0 if lead.tokens.keys() & _lives() else _NOBODY
         for kind in _DESIGNS:
             if kind not in stated:
@@ -170,11 +196,13 @@ class KindLens(CueLens):
         hint = max(odds[kind] for kind in _RESEARCH) - _BIAS - 0.5
         odds["primary"] = min(-max(odds[kind] for kind in _SECONDARY), hint)
         odds["quantitative"] = odds["empirical"]
-        return [odds[kind] for kind in KINDS]
+        sure = {*stated, *(wider for kind in stated for wider in IMPLIED.get(kind, ()))}
+        return [odds[kind] if kind in sure else min(odds[kind], _SAID) for kind in KINDS]
 
     def place(self, lead: LeadText, label: str) -> tuple[int, int] | None:
         """The strongest cue of the kind, else of one that implies it."""
-        found = strongest(self.table.cues.get(label, ()), lead)
+        cues = self.table.cues
+        found = strongest(cues.get(label, ()), lead) or strongest(cues.get(_softly(label), ()), lead)
         narrower = (kind for kind, wider in IMPLIED.items() if label in wider)
         return found or next((place for kind in narrower if (place := self.place(lead, kind))), None)
 

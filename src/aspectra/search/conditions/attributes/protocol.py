@@ -93,6 +93,13 @@ class Attribute(Protocol):
         """
         return f"no paper of this library states its {self.noun or self.name}" if self.cheap else ""
 
+    def orders_only(self, value: str, index: Index) -> str:
+        """Why papers are not dropped by the value but moved, for people; "" where they are dropped.
+
+        Called once, when a search is planned: ``require`` becomes ``prefer``, ``exclude`` becomes ``avoid``.
+        """
+        return ""
+
     def possible(self, value: str, index: Index) -> NDArray[np.bool_] | None:
         """(all papers,) False where the grade is surely 0; None where that cannot be told quickly.
 

@@ -5,40 +5,31 @@ The number is what the lens :mod:`aspectra.views.lenses.sample` read; papers tha
 
 from __future__ import annotations
 
-import math
-import re
-
 import numpy as np
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.attributes.labels._lensed import lacks, lens_column
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
+from aspectra.search.conditions.attributes.record._values import number_range
 from aspectra.views.index.opened import Index
 from aspectra.views.lenses.protocol import LENSES, TextSpan
 from aspectra.views.view import Floats, Positions
 
 __all__: list[str] = []
 
-_VALUE = re.compile(r"(<=|>=|<|>)\s*+(\d{1,9})|(\d{1,9})(?:\s*+\.\.\s*+(\d{1,9}))?")
 
-
-def _bounds(value: str) -> tuple[float, float]:
+def _bounds(value: str) -> tuple[int, int]:
     """The smallest and largest number that meets a value.
 
     Raises:
         UsageError: it is neither a number, a bound nor a range, or the range is empty.
     """
-    found = _VALUE.fullmatch(value.strip())
+    found = number_range(value)
     if found is None:
-        raise UsageError(f"{value!r} is no sample size", why="write >200, <=50, 100 or 100..500")
-    sign, bound, low, high = found.groups()
-    if sign:
-        one = int(bound) + {"<": -1, ">": 1}.get(sign, 0)
-        return (one, math.inf) if sign[0] == ">" else (0, one)
-    if high and int(high) < int(low):
-        raise UsageError(f"{value!r} is no sample size", why="its second number is the smaller one")
-    return int(low), int(high or low)
+        why = "write >200, <=50, 100 or 100..500, the smaller number first"
+        raise UsageError(f"{value!r} is no sample size", why=why)
+    return found
 
 
 class SampleAttribute(Attribute):
