@@ -228,6 +228,50 @@ def test_what_exempts_from_one_of_several_alternatives_exempts_from_all(attribut
     assert _applied(both, SCORES[:3]).passed.tolist() == [True, True, True]
 
 
+def test_exemptions_of_one_attribute_are_alternatives_and_others_must_all_be_met(small, attribute):
+    attribute.table |= {"v": [1, 1, 1], "here": [1, 0, 0], "there": [0, 1, 0]}
+    other = Given(cheap=False)  # its exemption is graded on candidates
+    other.table["late"] = [0, 1, 1]
+    ATTRIBUTES._members["other"] = other
+    try:
+        places = (Exemption("given", "here"), Exemption("other", "late"), Exemption("given", "there"))
+        condition = Condition("given", "v", "exclude", "", places)
+        plan = small.plan(Query("alpha beta gamma", conditions=(condition,)), "bm25")
+        (only,) = small.run(plan)
+        assert (only.id, only.conditions[0].exempt) == ("second", "given=there; other=late")
+        for paper in ("first", "third"):
+            (reason,) = small.why_not(plan, paper).reasons
+            assert reason.drops
+            assert "exempt" not in str(reason)
+        mask = conditions_mask(small.index, [condition])
+        assert mask.tolist() == [True, True, False]  # of the other nothing is known quickly
+        other.possible = lambda value, index: np.array([False, True, True])
+        assert conditions_mask(small.index, [condition]).tolist() == [False, True, False]
+        moved = apply_conditions(small.index, [replace(condition, relation="avoid")], np.arange(3), 1.0)
+        assert moved.moves[0].astype(bool).tolist() == [True, False, True]
+    finally:
+        del ATTRIBUTES._members["other"]
+
+
+def test_bounds_among_exemptions_must_all_be_met(attribute):
+    attribute.table |= {"v": [1, 1, 1, 1], ">low": [0, 1, 1, 0], "<high": [1, 1, 0, 0]}
+    both = (Exemption("given", ">low"), Exemption("given", "<high"))
+    found = _applied([Condition("given", "v", "exclude", "", both)], SCORES[:4])
+    assert found.passed.tolist() == [False, True, False, False]
+
+
+def test_what_is_missing_is_found_once(attribute):
+    attribute.table["v"] = [np.nan] * 3
+    calls = []
+    attribute.missing = lambda value, index: calls.append(value) or "nothing is known"
+    index = FakeIndex(3)
+    condition = Condition("given", "v", "require")
+    conditions_mask(index, [condition])
+    apply_conditions(index, [condition], np.arange(3), 1.0)
+    assert without_data(index, [condition]) == [(condition, "nothing is known")]
+    assert calls == ["v"]
+
+
 @given(
     grades=st.lists(st.sampled_from([0.0, 0.4, 0.5, 1.0, np.nan]), min_size=2, max_size=12),
     special=st.integers(0, 2**12 - 1),

@@ -69,7 +69,8 @@ class Condition(Value, frozen=True):
         value: as that attribute writes its values: ``zh``, ``<=paragraph``, ``>=2021`` ...
         relation: ``require`` and ``exclude`` filter; ``prefer`` and ``avoid`` raise and lower by degrees.
         words: the words of the query that it was read from, or "".
-        unless: papers that have one of these are exempt: the condition neither drops nor moves them.
+        unless: papers that have these are exempt: the condition neither drops nor moves them. Values of one
+            attribute are alternatives, bounds and different attributes must all be met, as in ``require``.
 
     Raises:
         UsageError: the relation, the attribute or the value is unknown.

@@ -7,8 +7,9 @@ papers from the field, whatever the probes' scale is for this query, and its opp
 the other sign. Two papers with equal grades keep their order: a compliant paper that is less relevant never
 passes a compliant one that is more so.
 
-A paper that has what exempts from a condition is neither dropped nor moved by it. A condition of which
-nothing is known of any paper is not applied: see :func:`without_data`.
+A paper that has what exempts from a condition is neither dropped nor moved by it. Exemptions are read as
+required conditions are: values of one attribute are alternatives, bounds and different attributes must all
+be met. A condition of which nothing is known of any paper is not applied: see :func:`without_data`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,17 +29,29 @@ from aspectra.search.conditions.condition import MEETS, Condition, Exemption
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "lead", "passes"]
-__all__ += ["exemptions_without_data", "unknown_papers", "without_data"]
+__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "exempting"]
+__all__ += ["exemptions_without_data", "lead", "passes", "unknown_papers", "without_data"]
 
 _FIELD = 100  # papers that the best one is compared with
 _SHARPNESS = 10.0
 _REMEMBERED = 32  # conditions of one index: 350 kB each for 87,000 papers
-_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], Floats]] = WeakKeyDictionary()
+_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], _OfAll]] = WeakKeyDictionary()
 _lock = Lock()
 
 Mask = NDArray[np.bool_]
 _Stated = Condition | Exemption  # an attribute and a value
+
+
+class _OfAll(NamedTuple):
+    """What a cheap attribute tells of all papers of an index.
+
+    Attributes:
+        grades: (papers,) of one value.
+        missing: why nothing is known of any paper, or "".
+    """
+
+    grades: Floats
+    missing: str
 
 
 @dataclass(frozen=True)
@@ -76,14 +90,14 @@ def _may_pass(index: Index, group: list[Condition]) -> Mask | None:
     attribute = ATTRIBUTES.get(group[0].attribute)
     bounds: list[Mask | None]
     if attribute.cheap:
-        bounds = [passes(group, [_of_all(index, c) for c in group])]
+        bounds = [passes(group, [_of_all(index, c).grades for c in group])]
     elif group[0].relation == "require":
         bounds = [attribute.possible(c.value, index) for c in group]
     else:
         return None
-    for exempt in _exemptions(group):
-        by = ATTRIBUTES.get(exempt.attribute)
-        bounds.append(_of_all(index, exempt) >= MEETS if by.cheap else by.possible(exempt.value, index))
+    for exception in _exceptions(group):
+        needed = [bound for demand in exception if (bound := _may_pass(index, demand)) is not None]
+        bounds.append(np.logical_and.reduce(needed) if needed else None)
     known = [bound for bound in bounds if bound is not None]
     return np.asarray(np.logical_or.reduce(known)) if len(known) == len(bounds) else None
 
@@ -134,16 +148,31 @@ def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, amo
         among: (n,) the only ones that are graded; the others are False.
     """
     out = np.zeros(len(papers), dtype=np.bool_)
-    for exempt in _exemptions(group):
+    for exception in _exceptions(group):
         at = np.flatnonzero(among & ~out)
-        if len(at):
-            out[at] = _grades(index, exempt, papers[at]) >= MEETS
+        for demand in exception:
+            if len(at):
+                at = at[passes(demand, [_grades(index, c, papers[at]) for c in demand])]
+        out[at] = True
     return out
 
 
-def _exemptions(group: Sequence[Condition]) -> list[Exemption]:
-    """What exempts from one of several alternatives exempts from all: they are one demand."""
-    return list(dict.fromkeys(exempt for condition in group for exempt in condition.unless))
+def _exceptions(group: Sequence[Condition]) -> list[list[list[Condition]]]:
+    """The exceptions of a group, each as demands that must all be met, see :func:`exempting`.
+
+    What exempts from one of several alternatives exempts from all: they are one demand.
+    """
+    return [exempting(unless) for unless in dict.fromkeys(c.unless for c in group if c.unless)]
+
+
+def exempting(unless: Sequence[Exemption]) -> list[list[Condition]]:
+    """What a paper must be to be exempt: exemptions as ``require`` conditions, in :func:`alternatives`.
+
+    >>> unless = (Exemption("venue", "CHI"), Exemption("year", ">=2023"), Exemption("venue", "CSCW"))
+    >>> [[c.value for c in demand] for demand in exempting(unless)]
+    [['CHI', 'CSCW'], ['>=2023']]
+    """
+    return alternatives([Condition(e.attribute, e.value, "require") for e in unless])
 
 
 def without_data(index: Index, conditions: Sequence[Condition]) -> list[tuple[Condition, str]]:
@@ -163,9 +192,7 @@ def exemptions_without_data(
 def _missing(index: Index, stated: _Stated) -> str:
     """Why nothing is known of any paper, or ""."""
     attribute = ATTRIBUTES.get(stated.attribute)
-    if attribute.cheap and not (len(index) and np.isnan(_of_all(index, stated)).all()):
-        return ""
-    return attribute.missing(stated.value, index)
+    return _of_all(index, stated).missing if attribute.cheap else attribute.missing(stated.value, index)
 
 
 def _nothing_known(index: Index, group: Sequence[Condition]) -> bool:
@@ -179,25 +206,27 @@ def unknown_papers(index: Index, group: Sequence[Condition]) -> Mask | None:
     """
     if group[0].relation != "require" or not all(c.cheap for c in group) or _nothing_known(index, group):
         return None
-    unknown: Mask = np.asarray(np.isnan(np.stack([_of_all(index, c) for c in group])).all(axis=0))
+    unknown: Mask = np.asarray(np.isnan(np.stack([_of_all(index, c).grades for c in group])).all(axis=0))
     return np.asarray(unknown & ~exempt_from(index, group, np.arange(len(index)), unknown))
 
 
 def _grades(index: Index, stated: _Stated, papers: Positions) -> Floats:
     attribute = ATTRIBUTES.get(stated.attribute)
-    return (
-        _of_all(index, stated)[papers] if attribute.cheap else attribute.grades(stated.value, index, papers)
-    )
+    if attribute.cheap:
+        return _of_all(index, stated).grades[papers]
+    return attribute.grades(stated.value, index, papers)
 
 
-def _of_all(index: Index, stated: _Stated) -> Floats:
-    """(papers,) grades by a cheap attribute; each value is graded once."""
+def _of_all(index: Index, stated: _Stated) -> _OfAll:
+    """What a cheap attribute tells of all papers; each value is graded once."""
     with _lock:
         known = _graded.setdefault(index, OrderedDict())
         key = (stated.attribute, stated.value)
         if key not in known:
             attribute = ATTRIBUTES.get(stated.attribute)
-            known[key] = attribute.grades(stated.value, index, np.arange(len(index)))
+            grades = attribute.grades(stated.value, index, np.arange(len(index)))
+            unknown = bool(len(index)) and bool(np.isnan(grades).all())
+            known[key] = _OfAll(grades, attribute.missing(stated.value, index) if unknown else "")
             if len(known) > _REMEMBERED:
                 known.popitem(last=False)
         known.move_to_end(key)

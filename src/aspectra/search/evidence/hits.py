@@ -9,7 +9,7 @@ import numpy as np
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
-from aspectra.search.conditions.grading import apply_conditions
+from aspectra.search.conditions.grading import apply_conditions, exempting
 from aspectra.search.evidence.aspect_quotes import aspect_quotes
 from aspectra.search.evidence.passages import with_passages
 from aspectra.search.evidence.quotes import Quoter
@@ -97,13 +97,16 @@ def reason_of(condition: Condition, grade: float | None, paper: Paper, index: In
 
 
 def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
-    """What exempts a paper from a condition: ``venue=SemEval``; or ""."""
+    """What exempts a paper from a condition: ``venue=SemEval``, ``venue=bioRxiv; year=>=2023``; or ""."""
     here = np.array([index.position(paper.id)])
-    for one in condition.unless:
-        found = ATTRIBUTES.get(one.attribute).grades(one.value, index, here)
-        if found[0] >= MEETS:
-            return one.spelling
-    return ""
+    met = []
+    for demand in exempting(condition.unless):
+        grades = [ATTRIBUTES.get(one.attribute).grades(one.value, index, here) for one in demand]
+        found = next((one for one, grade in zip(demand, grades, strict=True) if grade[0] >= MEETS), None)
+        if found is None:
+            return ""
+        met.append(f"{found.attribute}={found.value}")
+    return "; ".join(met)
 
 
 def _beside(
