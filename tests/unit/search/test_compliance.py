@@ -16,6 +16,7 @@ from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import (
     apply_conditions,
     conditions_mask,
+    field_mean,
     lead,
     unknown_papers,
     without_data,
@@ -128,6 +129,48 @@ def test_equal_grades_never_change_places(scores, grade, weight, relation):
     moved = np.asarray(scores) + found.moves[0]
     assert np.all(np.isfinite(moved))
     assert np.ptp(found.moves[0]) == pytest.approx(0, abs=1e-9)
+
+
+def test_an_exclusion_lowers_what_it_leaves_in_doubt_and_never_below_the_field(attribute):
+    attribute.table |= {"v": [0, 0.25, 0.49, 0.5, np.nan, 0.4], "w": [0, 0.25, 0, 0, 0, 0]}
+    above = np.array([4.0, 4.0, 2.0, 3.0, 1.0, 0.0])
+    condition = Condition("given", "v", "exclude")
+
+    def moves(*conditions):
+        return apply_conditions(FakeIndex(6), conditions, np.arange(6), 9.0, above).moves
+
+    assert not moves(condition)[0].any()  # a grade below a half is absence here
+    attribute.doubtful = True
+    found = moves(condition)[0]
+    assert found == pytest.approx([0, -2, -1.96, -3, 0, 0], abs=1e-6)
+    assert (above + found >= 0).all()
+    both = sum(moves(condition, Condition("given", "w", "exclude")))
+    assert both[1] == pytest.approx(-3)  # half of what is left
+    assert not moves(Condition("given", "v", "require"))[0].any()
+    assert not apply_conditions(FakeIndex(6), [condition], np.arange(6), 9.0).moves[0].any()
+    attribute.table["special"] = [0, 1, 0, 0, 0, 0]
+    assert moves(Condition("given", "v", "exclude", "", unless()))[0][1] == 0
+
+
+def test_the_field_grows_with_what_may_be_ranked():
+    scores = np.arange(300.0)
+    assert field_mean(scores) == 249.5
+    assert lead(scores) == lead(scores, 20_000) == 49.5
+    assert lead(scores, 40_000) == 99.5
+    assert lead(scores, 10**6) == 149.5
+    assert lead(scores[:1]) == 1.0
+
+
+def test_the_field_is_of_the_papers_that_pass(small, attribute, monkeypatch):
+    attribute.table["v"] = [1, 0, 1]
+    counted = []
+    monkeypatch.setattr(
+        "aspectra.search.scoring.scores.lead", lambda scores, among: counted.append(among) or 1
+    )
+    wanted = Condition("given", "v", "prefer")
+    small.search("alpha", conditions=[wanted])
+    small.search("alpha", conditions=[wanted, Condition("given", "v", "require")])
+    assert counted == [3, 2]
 
 
 def test_a_mask_bounds_before_anything_is_scored(attribute):

@@ -1,11 +1,15 @@
 """Conditions in a ranking: which papers are dropped, which move, and how far.
 
 ``require`` and ``exclude`` drop papers. ``prefer`` and ``avoid`` add a term on the scale of the fused score:
-a share (the plan's ``compliance``) of the best paper's *lead*, its distance to the mean of the best hundred,
+a share (the plan's ``compliance``) of the best paper's *lead*, its distance to the mean of the best papers,
 times the grade (wanted: up to +1; unwanted: down to -1). So a preference is worth what separates the best
 papers from the field, whatever the probes' scale is for this query, and its opposite is worth the same with
 the other sign. Two papers with equal grades keep their order: a compliant paper that is less relevant never
 passes a compliant one that is more so.
+
+An ``exclude`` in free words also lowers the papers that it leaves, by their grade, towards the mean of the
+best hundred and never below it: they leave the first places and stay within reach, see
+docs/results/exclusions.md.
 
 A paper that has what exempts from a condition is neither dropped nor moved by it. Exemptions are read as
 required conditions are: values of one attribute are alternatives, bounds and different attributes must all
@@ -30,9 +34,10 @@ from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "exempting"]
-__all__ += ["exemptions_without_data", "lead", "passes", "unknown_papers", "without_data"]
+__all__ += ["exemptions_without_data", "field_mean", "lead", "passes", "unknown_papers", "without_data"]
 
-_FIELD = 100  # papers that the best one is compared with
+# Papers that the best one is compared with: so many, and a larger library has more papers on a subject.
+_FIELD, _FIELD_SHARE = 100, 0.005
 _SHARPNESS = 10.0
 _REMEMBERED = 32  # conditions of one index: 350 kB each for 87,000 papers
 _graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], _OfAll]] = WeakKeyDictionary()
@@ -60,8 +65,8 @@ class Graded:
 
     Attributes:
         passed: (candidates,) False for papers that are dropped.
-        moves: per condition (candidates,) what it adds to each score; zeros where it filters, where the paper
-            meets another value of the same attribute better, and where it is exempt.
+        moves: per condition (candidates,) what it adds to each score; zeros for what is required, where the
+            paper meets another value of the same attribute better, and where it is exempt.
         grades: per condition (candidates,) how far each paper has its value; NaN where nothing is known.
     """
 
@@ -107,6 +112,7 @@ def apply_conditions(
     conditions: Sequence[Condition],
     papers: Positions,
     worth: float,
+    above: NDArray[np.float64] | None = None,
 ) -> Graded:
     """Grades of candidates, which of them are dropped, and how far the others move.
 
@@ -115,7 +121,10 @@ def apply_conditions(
         conditions: of the plan.
         papers: (candidates,) positions.
         worth: the most that one preference adds or takes; the plan's ``compliance`` times the :func:`lead`.
+        above: (candidates,) how far each score is above :func:`field_mean`, 0 for the others: the most that
+            exclusions take; None where they take nothing.
     """
+    left = np.zeros(len(papers)) if above is None else above
     graded = {c: _grades(index, c, papers) for c in conditions}
     passed = np.ones(len(papers), dtype=np.bool_)
     moves = {c: np.zeros(len(papers)) for c in conditions}
@@ -123,8 +132,11 @@ def apply_conditions(
         grades = [graded[c] for c in group]
         if group[0].filters:
             if not _nothing_known(index, group):
-                kept = passes(group, grades)
-                passed &= kept | exempt_from(index, group, papers, ~kept)
+                kept, doubt = passes(group, grades), _doubt(group[0], grades[0])
+                exempt = exempt_from(index, group, papers, ~kept | (doubt > 0))
+                passed &= kept | exempt
+                moves[group[0]] = np.where(exempt, 0.0, 0.0 - doubt * left)
+                left = left + moves[group[0]]
             continue
         table = np.stack(grades)
         known: Mask = np.asarray(~np.isnan(table).all(axis=0))
@@ -136,6 +148,13 @@ def apply_conditions(
         for number, condition in enumerate(group):
             moves[condition] += np.where(best == number, condition.sign * worth * share, 0.0)
     return Graded(passed, [moves[c] for c in conditions], [graded[c] for c in conditions])
+
+
+def _doubt(condition: Condition, grades: Floats) -> NDArray[np.float64]:
+    """(papers,) 0 to 1, the share of its lead over the field that a paper loses by an exclusion."""
+    if condition.relation != "exclude" or not ATTRIBUTES.get(condition.attribute).doubtful:
+        return np.zeros(len(grades))
+    return np.asarray(np.minimum(np.nan_to_num(grades).astype(np.float64) / MEETS, 1.0))
 
 
 def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, among: Mask) -> Mask:
@@ -265,10 +284,23 @@ def _sharpen(grades: Floats) -> NDArray[np.float64]:
     return np.asarray((raw - ends) / (1.0 - 2.0 * ends))
 
 
-def lead(scores: NDArray[np.floating]) -> float:
-    """How far the best paper is ahead of the mean of the best hundred; 1.0 where there is no field."""
+def lead(scores: NDArray[np.floating], among: int = 0) -> float:
+    """How far the best paper is ahead of the mean of the best ones; 1.0 where there are no others.
+
+    Args:
+        scores: (n,) of the candidates.
+        among: papers that may be ranked; the best 0.5 % of them count, and at least a hundred.
+    """
     if len(scores) < 2:
         return 1.0
-    count = min(_FIELD, len(scores))
-    best = np.partition(scores, len(scores) - count)[-count:]
-    return max(float(best.max() - best.mean()), 1e-6)
+    return max(float(scores.max()) - _mean_of_best(scores, max(_FIELD, int(_FIELD_SHARE * among))), 1e-6)
+
+
+def field_mean(scores: NDArray[np.floating]) -> float:
+    """The mean score of the best hundred candidates; inf where there are none."""
+    return _mean_of_best(scores, _FIELD) if len(scores) else np.inf
+
+
+def _mean_of_best(scores: NDArray[np.floating], count: int) -> float:
+    count = min(count, len(scores))
+    return float(np.partition(scores, len(scores) - count)[-count:].mean())
