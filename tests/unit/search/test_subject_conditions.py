@@ -215,6 +215,7 @@ def test_what_an_exclusion_leaves_is_lowered_by_its_grade(words):
     assert moved["passing"].moved == pytest.approx(after["passing"] - before["passing"])
     assert f"{moved['passing'].moved:+.3f}" in str(moved["passing"])
     assert str(moved["apart"]).endswith("grade 0.00")
+    assert "[exclude method=random forests], lowers what it leaves" in found.plan.describe()
 
 
 def test_one_mention_reports(words):

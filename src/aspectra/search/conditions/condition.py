@@ -99,6 +99,11 @@ class Condition(Value, frozen=True):
         return self.relation in ("require", "exclude")
 
     @property
+    def lowers(self) -> bool:
+        """Whether papers that it does not drop are lowered by their grade, see ``grading``."""
+        return self.relation == "exclude" and ATTRIBUTES.get(self.attribute).doubtful
+
+    @property
     def cheap(self) -> bool:
         """Whether every paper can be graded by it and by what exempts from it, not candidates alone."""
         names = (self.attribute, *(exempt.attribute for exempt in self.unless))

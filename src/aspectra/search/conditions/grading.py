@@ -152,7 +152,7 @@ def apply_conditions(
 
 def _doubt(condition: Condition, grades: Floats) -> NDArray[np.float64]:
     """(papers,) 0 to 1, the share of its lead over the field that a paper loses by an exclusion."""
-    if condition.relation != "exclude" or not ATTRIBUTES.get(condition.attribute).doubtful:
+    if not condition.lowers:
         return np.zeros(len(grades))
     return np.asarray(np.minimum(np.nan_to_num(grades).astype(np.float64) / MEETS, 1.0))
 
