@@ -296,6 +296,27 @@ def test_exemptions_of_one_attribute_are_alternatives_and_others_must_all_be_met
         del ATTRIBUTES._members["other"]
 
 
+def test_an_exception_that_is_apart_exempts_alone(small, attribute):
+    attribute.table |= {
+        "v": [1, 1, 1],
+        "here": [1, 0, 0],
+        "late": [1, 1, 0],
+        "named": [0, 0, 1],
+        "<low": [0, 0, 1],
+    }
+    unless = (Exemption("given", "<low"), Exemption("given", "here"), Exemption("given", "late", apart=True))
+    condition = Condition("given", "v", "exclude", "", unless)
+    found = {
+        hit.id: hit.conditions[0].exempt for hit in small.search("alpha beta gamma", conditions=[condition])
+    }
+    assert found == {"first": "given=late", "second": "given=late"}
+    assert conditions_mask(small.index, [condition]).tolist() == [True, True, False]
+    spelled = condition.spelling
+    assert spelled == "exclude given=v unless given=<low; given=here or given=late"
+    assert Condition.parse(spelled) == condition
+    assert Condition.parse("exclude given=v unless given=a or b").unless == (Exemption("given", "a or b"),)
+
+
 def test_bounds_among_exemptions_must_all_be_met(attribute):
     attribute.table |= {"v": [1, 1, 1, 1], ">low": [0, 1, 1, 0], "<high": [1, 1, 0, 0]}
     both = (Exemption("given", ">low"), Exemption("given", "<high"))

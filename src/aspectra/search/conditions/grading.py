@@ -177,21 +177,28 @@ def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, amo
 
 
 def _exceptions(group: Sequence[Condition]) -> list[list[list[Condition]]]:
-    """The exceptions of a group, each as demands that must all be met, see :func:`exempting`.
+    """The exceptions of a group, see :func:`exempting`.
 
     What exempts from one of several alternatives exempts from all: they are one demand.
     """
-    return [exempting(unless) for unless in dict.fromkeys(c.unless for c in group if c.unless)]
+    return [exception for condition in group for exception in exempting(condition.unless)]
 
 
-def exempting(unless: Sequence[Exemption]) -> list[list[Condition]]:
-    """What a paper must be to be exempt: exemptions as ``require`` conditions, in :func:`alternatives`.
+def exempting(unless: Sequence[Exemption]) -> list[list[list[Condition]]]:
+    """What a paper must be to be exempt: exceptions, of each the demands that must all be met.
+
+    A demand is one of the :func:`alternatives` of the exemptions, read as ``require`` conditions.
 
     >>> unless = (Exemption("venue", "CHI"), Exemption("year", ">=2023"), Exemption("venue", "CSCW"))
-    >>> [[c.value for c in demand] for demand in exempting(unless)]
-    [['CHI', 'CSCW'], ['>=2023']]
+    >>> [[[c.value for c in demand] for demand in exception] for exception in exempting(unless)]
+    [[['CHI', 'CSCW'], ['>=2023']]]
     """
-    return alternatives([Condition(e.attribute, e.value, "require") for e in unless])
+    exceptions: list[list[Condition]] = []
+    for number, exempt in enumerate(unless):
+        if exempt.apart or not number:
+            exceptions.append([])
+        exceptions[-1].append(Condition(exempt.attribute, exempt.value, "require"))
+    return [alternatives(exception) for exception in exceptions]
 
 
 def without_data(index: Index, conditions: Sequence[Condition]) -> list[tuple[Condition, str]]:

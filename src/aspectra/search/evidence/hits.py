@@ -99,14 +99,15 @@ def reason_of(condition: Condition, grade: float | None, paper: Paper, index: In
 def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
     """What exempts a paper from a condition: ``venue=SemEval``, ``venue=bioRxiv; year=>=2023``; or ""."""
     here = np.array([index.position(paper.id)])
-    met = []
-    for demand in exempting(condition.unless):
-        grades = [ATTRIBUTES.get(one.attribute).grades(one.value, index, here) for one in demand]
-        found = next((one for one, grade in zip(demand, grades, strict=True) if grade[0] >= MEETS), None)
-        if found is None:
-            return ""
-        met.append(f"{found.attribute}={found.value}")
-    return "; ".join(met)
+
+    def has(one: Condition) -> bool:
+        return bool(ATTRIBUTES.get(one.attribute).grades(one.value, index, here)[0] >= MEETS)
+
+    for demands in exempting(condition.unless):
+        met = [next(filter(has, demand), None) for demand in demands]
+        if None not in met:
+            return "; ".join(f"{one.attribute}={one.value}" for one in met if one)
+    return ""
 
 
 def _beside(
