@@ -27,8 +27,8 @@ ABOUT = """# Requests in words, as they are read
 Texts are read as a search reads them, and compared with annotations; nothing is searched. Shares are
 percentages of texts, of requested conditions, or of read ones (precision). *Silently lost*: neither applied
 nor reported. *Decidable, only reported*: conditions that a record or text decides, reported as not applied.
-Of our own texts, written before the rules, one half was for development; `tests/data/requests` says how they
-are annotated.
+Of our own texts one half was for development, of *idioms* both; `tests/data/requests` says how they are
+annotated.
 
 Made by `python studies/readings.py`.
 """
@@ -42,7 +42,10 @@ def named_files(given: list[str]) -> list[tuple[str, list[Path], str]]:
         paths, _, half = place.partition(":")
         out.append((name, [Path(path) for path in paths.split(",")], half))
     others = [OWN / f"{language}.jsonl" for language in ("de", "es", "fr", "zh")]
-    for name, files in (("exceptions", [OWN / "exceptions.jsonl"]), ("four languages", others)):
+    out.append(("idioms", [OWN / "idioms.jsonl"], ""))
+    sets = {name: [OWN / f"{name}.jsonl"] for name in ("exceptions", "later", "ordinary")}
+    sets["four languages"] = others
+    for name, files in sets.items():
         out += [(f"{name}, {half}", files, half) for half in ("development", "test")]
     return out
 

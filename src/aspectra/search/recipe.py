@@ -169,7 +169,7 @@ class Recipe(Value, frozen=True):
         if how != "read":
             joined = f"{query.text} {query.instruction}".strip() if how == "concat" else query.text
             asked = replace(asked, text=joined, instruction="")
-        understood = understand(asked)
+        understood = understand(asked, views.venues)
         if isinstance(step, SearchRecipe):
             search = Search(
                 name, tuple(_bound(probe, understood.query, views) for probe in step.probes), step.fusion

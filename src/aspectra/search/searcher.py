@@ -21,6 +21,7 @@ from aspectra.search.conditions.lists import UserLists
 from aspectra.search.evidence.hits import Explainer, quotes_of
 from aspectra.search.evidence.weak_match import fit_of, weak_match_warning
 from aspectra.search.evidence.why_not import WhyNot, unfiltered, why_not
+from aspectra.search.instructions.recognisers.names import library_venues
 from aspectra.search.plan import Plan
 from aspectra.search.planning.lens_views import lens_warnings
 from aspectra.search.planning.permitted import permission_warnings, with_permitted
@@ -187,6 +188,7 @@ class Searcher:
             tuple(index.lens_names),
             readings,
             IndexSeeds(index),
+            library_venues(tuple(index.coded("venues")[1])),
         )
 
     def search(

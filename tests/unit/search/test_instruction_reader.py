@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from aspectra.base.errors import UsageError
 from aspectra.search.instructions.reading import read_instruction
 from aspectra.search.instructions.recognisers.bounds import read_bound
 from aspectra.search.instructions.recognisers.lexicon import expand
-from aspectra.search.instructions.recognisers.names import read_name
+from aspectra.search.instructions.recognisers.names import library_venues, read_name
 from aspectra.search.instructions.recognisers.spelling import corrected
 from aspectra.search.instructions.understanding import understand
 from aspectra.search.query import Query
@@ -122,6 +123,19 @@ def _told(text: str) -> list[str]:
         ("mites, theory rather than experiments", ["prefer kind=theory", "avoid kind=experiment"], "mites"),
         # Subjects, however tempting.
         ("early stopping in boosting", [], "early stopping in boosting"),
+        ("newest vital sign literacy", [], "newest vital sign literacy"),
+        ("peer review of teaching", [], "peer review of teaching"),
+        ("foundational skills in early reading", [], "foundational skills in early reading"),
+        ("image quality no reference", [], "image quality no reference"),
+        ("question answering, no theses", ["exclude kind=thesis"], "question answering"),
+        ("mite counts in apiaries qualitative studies preferred", ["prefer kind=qualitative"],
+         "mite counts in apiaries"),
+        ("mite counts honey yields no wasps please after 2019",
+         ["exclude topic=wasps", "require year=>=2020"], "mite counts honey yields"),
+        ("mites by Frisch or Butler", ["require author=Frisch", "require author=Butler"], "mites"),
+        ("mites / must mention varroa", ["require keyword=varroa"], "mites"),
+        ("Which preprints deal with mites?", ["prefer status=preprint"], "mites"),
+        ("关于mites的论文, 不早于2022年", ["require year=>=2022"], "mites"),
         ("no-reference image quality", [], "no-reference image quality"),
         ("survey methodology and bias", [], "survey methodology and bias"),
         ("learning without forgetting", [], "learning without forgetting"),
@@ -316,6 +330,68 @@ def test_a_condition_that_was_given_goes_before_what_is_read():
     query = understand(Query("mites, no surveys", conditions=(given,))).query
     assert query.conditions == (given,)
     assert query.text == "mites"
+
+
+@pytest.mark.parametrize(
+    ("text", "spellings", "unread"),
+    [
+        # A denial in a clause of its own denies nothing before it; a requirement may be said by one.
+        ("trials that they would not run away from", [], True),
+        ("preprints can go", [], True),
+        ("give the Frontiers family a miss", [], True),
+        ("code on GitHub or it is no use to me", ["require artifacts=code"], False),
+        ("over 100 citations or it doesn't count", ["require citations=>=101"], False),
+        ("conference papers only if at FAccT", [], True),
+        ("no case reports bar fatal ones", ["avoid kind=case report"], True),
+        ("no mites after 2019", [], True),
+        ("my committee bins anything that isn't controlled", [], True),
+        ("theses are off the table", ["exclude kind=thesis"], False),
+        ("Theses? Keep those out.", ["exclude kind=thesis"], False),
+        ("theses, please not", ["avoid kind=thesis"], False),
+        ("no industry-funded trials", [], True),
+        # Unknown words are earned by what stands beside them.
+        ("our licence covers nothing else", [], True),
+        ("only what came out of Kew", [], True),
+        ("code that runs is a must", ["require artifacts=code"], True),
+        ("adults with type 1 diabetes only", ["require population=adults with type 1 diabetes"], False),
+        # Signs, limits and names.
+        ("peer-reviewed only, English or German",
+         ["prefer language=de", "prefer language=en", "require status=peer-reviewed"], False),
+        ("don't want: theses, editorials", ["exclude kind=editorial", "exclude kind=thesis"], False),
+        ("Ineligible — letters, theses", ["exclude kind=letter", "exclude kind=thesis"], False),
+        ("length doesn't matter, nor does the year", [], False),
+        ("pages<=8", ["require length=<=8 pages"], False),
+        ("past 18 months", [f"require year=>={date.today().year - 2}"], False),
+        ("2019-22", ["require year=2019..2022"], False),
+        ("2016→", ["require year=>=2016"], False),
+        ("no older than the seed", [], True),
+        ("Stick to Wiley and Taylor & Francis",
+         ["require publisher=Taylor & Francis", "require publisher=Wiley"], False),
+        ("authors affiliated with Kew", ["require affiliation=Kew"], False),
+        ("from Turing's group", ["require author=Turing"], False),
+        ("not too mathematical", ["avoid audience=expert"], False),
+        ("reviews first", ["prefer kind=survey"], False),
+    ],
+)  # fmt: skip
+def test_turns_that_tables_do_not_have(text, spellings, unread):
+    reading = read_instruction(text, whole_query=False)
+    assert sorted(reading.spellings) == spellings
+    assert bool(reading.unread) == unread
+
+
+def test_venues_of_the_library_are_venues():
+    known = library_venues(("ACML", "ALT", "Annals of Hives", "Bee"))
+    for text, spellings, topic in (
+        ("mites, ACML only", ("require venue=ACML",), "mites"),
+        ("mites at acml or ECCV", ("require venue=acml", "require venue=ECCV"), "mites"),
+        ("mites, nothing from Annals of Hives", ("exclude venue=Annals of Hives",), "mites"),
+        ("ALT papers on mites", ("require venue=ALT",), "mites"),
+        ("alt text for mites", (), "alt text for mites"),
+        ("the Bee of the library", (), "the Bee of the library"),
+    ):
+        reading = read_instruction(text, venues=known)
+        assert (reading.spellings, reading.topic) == (spellings, topic)
+    assert read_instruction("mites, ACML only").spellings == ("require topic=ACML",)
 
 
 def test_of_a_text_of_requests_alone_the_wishes_are_searched_for():

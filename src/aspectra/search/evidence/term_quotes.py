@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aspectra.papers.paper import Paper, Unit, field_text
 from aspectra.search.ranking import Evidence
@@ -31,9 +31,11 @@ class TermQuoter:
         if not isinstance(view, TermView):
             raise ValueError(f"{probe.view} compares no words of terms")
         self._index, self._view = index, view
-        (self._asked,) = index.look_up([probe])
-        seeds = (index.library.get(seed) for seed in probe.seeds)
-        self._seeds = [seed for seed in seeds if index.unchanged(seed)]
+        (asked,) = index.look_up([probe])
+        self._aspect = probe.aspect
+        self._worth = view.worth(asked)
+        seeds = [seed for seed in map(index.library.get, probe.seeds) if index.unchanged(seed)]
+        self._seeds = [(seed, self._sentences(seed)) for seed in seeds]
 
     @staticmethod
     def fits(probe: Probe) -> bool:
@@ -45,12 +47,13 @@ class TermQuoter:
 
         The title is not quoted: it is shown above.
         """
-        found = self._best(paper, None)
+        found = _best(self._sentences(paper), self._worth)
         if found is None or found[0] < _LEAST_SHARE:
             return None
         share, unit = found
         text = field_text(paper, unit.field)[unit.start : unit.end]
-        said = [(*best, one) for one in self._seeds if (best := self._best(one, text)) is not None]
+        here = {number: self._worth[number] for number in self._view.numbers(text) & self._worth.keys()}
+        said = [(*best, one) for one, held in self._seeds if (best := _best(held, here)) is not None]
         _, answered, seed = max(said, key=lambda one: one[0], default=(0.0, None, None))
         quoted = ""
         if seed is not None and answered is not None:
@@ -60,19 +63,24 @@ class TermQuoter:
             unit.field,
             unit.start,
             unit.end,
-            aspect=self._asked.probe.aspect,
+            aspect=self._aspect,
             score=share,
             seed=seed.id if seed is not None else "",
             seed_quote=quoted,
         )
 
-    def _best(self, paper: Paper, within: str | None) -> tuple[float, Unit] | None:
-        """(share, sentence) of an unchanged paper's sentence with most of the terms, the first of several."""
+    def _sentences(self, paper: Paper) -> list[tuple[Unit, frozenset[int]]]:
+        """The sentences of an unchanged paper, each with the numbers of its words."""
         table = self._index.units("sentences")
         units = [table.unit(paper.id, int(n)) for n in table.sentence_rows(self._index.position(paper.id))]
-        if not units:
-            return None
-        texts: Sequence[str] = [field_text(paper, u.field)[u.start : u.end] for u in units]
-        shares = self._view.shares(self._asked, texts, within)
-        best = int(shares.argmax())
-        return (float(shares[best]), units[best]) if shares[best] > 0 else None
+        return [(u, self._view.numbers(field_text(paper, u.field)[u.start : u.end])) for u in units]
+
+
+def _best(
+    sentences: Sequence[tuple[Unit, frozenset[int]]], worth: Mapping[int, float]
+) -> tuple[float, Unit] | None:
+    """(share, sentence) of the sentence with most of what words are worth, the first of several."""
+    total = sum(worth.values())
+    shares = [sum(worth[number] for number in held & worth.keys()) for _, held in sentences]
+    best = max(range(len(shares)), key=shares.__getitem__, default=-1)
+    return (shares[best] / total, sentences[best][0]) if best >= 0 and shares[best] > 0 else None

@@ -16,7 +16,7 @@ from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import word_sets
 from aspectra.search.instructions.settling import Read
 
-__all__ = ["field_of", "guarded", "in_field"]
+__all__ = ["field_of", "guarded", "in_field", "is_typed"]
 
 _WORDS = word_sets("guarding")
 _FEW = 3  # words of a title or a name at least
@@ -124,6 +124,10 @@ def _doubtful(read: Read) -> bool:
     ]
     if opens and sign.place == "lead":
         return True
+    if any(m.cat in ("hard", "soft") for m in marks) and any(m.carries for m in marks):
+        return True  # "and the weights should be up for download"
+    if any(m.cat == "wish" for m in marks[:_NEAR]) and not any(m.cat in ("doc", "lead") for m in marks):
+        return True
     if marks[0].sub != "back" and any(m.cat == "hard" and m.low in _WORDS["must"] for m in marks):
         return True
     if marks[0].low in _WORDS["then"] and any(m.carries for m in marks):
@@ -145,6 +149,11 @@ def field_of(piece: Piece, follows: str) -> str:
     """The field of a protocol that a piece before a colon names: *Population:*, *Outcomes:*; else ""."""
     words = " ".join(m.low for m in piece.marks)
     return words if follows == "colon" and words in _WORDS["fields"] else ""
+
+
+def is_typed(piece: Piece, follows: str) -> bool:
+    """Whether a piece before a colon names a field of the record or a kind: *Years:*, *Study design:*."""
+    return field_of(piece, follows) in _WORDS["typed"]
 
 
 def in_field(text: str, piece: Piece, field: str, *, question: bool) -> Read:

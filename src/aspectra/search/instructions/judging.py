@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aspectra.search.instructions.guarding import field_of, guarded, in_field
-from aspectra.search.instructions.limiters import TASTE, pseudo, signed, tastes
+from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
+from aspectra.search.instructions.limiters import (
+    EVENT,
+    TASTE,
+    allows,
+    denied_again,
+    nested,
+    perhaps_denied,
+    pseudo,
+    rejected,
+    signed,
+    tastes,
+)
 from aspectra.search.instructions.lists import LIST, denial, settled
 from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import (
@@ -33,8 +44,8 @@ _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
 _UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
 _IF = "a condition on a condition"
+_MEANT = "it is not sure how it is meant"
 _UNSURE = "a word before it that is not known"
-_EVENT = "a time that is no year"
 
 
 def _no_request(piece: Piece) -> str:
@@ -45,19 +56,22 @@ def _no_request(piece: Piece) -> str:
         return TASTE
     if piece.carries:
         return ""
-    if first.cat == "demand" or (not piece.free and any(m.cat == "demand" for m in marks)):
+    if first.cat == "demand" or (
+        sum(m.free for m in marks) < _PAIR and any(m.cat == "demand" for m in marks)
+    ):
         return _DEMAND
     if first.cat == "taste" and (not piece.free or " " in first.low):
         return TASTE
     event = is_event(piece) and first.low not in _WORDS["during"] and len(marks) < LIST
-    return _EVENT if event else ""
+    return EVENT if event else ""
 
 
-def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
+def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, company: bool) -> Read:
     """A piece without a sign, of a question."""
     marks = piece.marks
     if marks[0].cat == "lead" and marks[1:]:
-        return Read(piece, "subject", subject=(marks[1].start, piece.end))
+        last = -1 if marks[-1].cat == "doc" and marks[-1].low > "\u3400" and marks[2:] else len(marks)
+        return Read(piece, "subject", subject=(marks[1].start, marks[1:last][-1].end))  # "关于 ... 的论文"
     company = company or any(
         m.cat in ("doc", "open") or m.low in _WORDS["frames"] or (m.attribute == "known" and m.sure)
         for m in marks
@@ -81,6 +95,8 @@ def _unsigned_question(piece: Piece, number: int, *, alone: bool, company: bool)
             return Read(piece, "subject", subject=(piece.start, piece.end))
         if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
             return Read(piece, "subject", subject=(piece.start, piece.end))
+        if values and number and perhaps_denied(text, piece, values):
+            return Read(piece, "unread", why=_MEANT)
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
         if (
@@ -102,8 +118,11 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     if any(m.cat == "demand" for m in piece.marks) and not piece.carries:
         return Read(piece, "unread", why=_DEMAND)
     if is_event(piece):
-        return Read(piece, "unread", why=_EVENT)
-    if len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]:
+        return Read(piece, "unread", why=EVENT)
+    purpose = (
+        len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]
+    )
+    if purpose and not any(m.low in _WORDS["that"] for m in piece.marks):
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
     loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
@@ -117,6 +136,9 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     opens = piece.marks[0].cat == "word" and piece.marks[0].low.isalpha() and not cued
     if values and not is_english(text) and ((opens and values[0].start > piece.start) or (free and not cued)):
         return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
+    about = all(r.attribute in WEB or r.attribute == "aspect" for r in values)
+    if values and (perhaps_denied(text, piece, values) or (free and not cued and not about)):
+        return Read(piece, "unread", why=_MEANT)
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
         lost = (
@@ -169,33 +191,6 @@ def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, 
     return _loose(piece, sign, listed) or (not started and _first_is_subject(piece, sign, others))
 
 
-def _allows(sign: Sign) -> bool:
-    """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
-    if (
-        len(sign.rules) == _PAIR
-        and sign.rules[0].low in _WORDS["no"]
-        and sign.rules[1].low in _WORDS["needed"]
-    ):
-        return True  # "no code needed"
-    lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
-    return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
-
-
-def _nested(piece: Piece, before: Read) -> bool:
-    """Whether a relative clause goes on after a denial without content: *nothing, please, that isn't ...*."""
-    empty = before.role == "chatter" and before.sign.negative
-    return empty and piece.marks[0].low in _WORDS["relative"]
-
-
-def _denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
-    """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
-    if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
-        return False
-    denied = {(r.attribute, r.value) for r in before.requests}
-    values = requests_of(piece, Sign(), company=True)
-    return bool(values) and all((r.attribute, r.value) in denied for r in values)
-
-
 def _is_fix(piece: Piece) -> bool:
     return all(m.cat in ("fix", "func", "polite", "but") for m in piece.marks) and any(
         m.cat == "fix" for m in piece.marks
@@ -224,11 +219,15 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
         number and first in _WORDS["then"] and before[-1].why == _IF
     ):
         return Read(piece, "unread", sign, why=_IF)
-    if number and sign.rules and _nested(piece, before[-1]):
+    if number and sign.rules and nested(piece, before[-1]):
         sign = replace(sign, rules=(*before[-1].sign.rules, *sign.rules))
-    if number and _denied_again(piece, sign, before[-1]):
+    if number and before[-1].role == "permission" and first in _WORDS["nor"]:
+        return Read(piece, "chatter", sign)  # "length doesn't matter, nor does the year"
+    if number and denied_again(piece, sign, before[-1]):
         return Read(piece, "exception", sign)
-    if _allows(sign):
+    if number and rejected(piece, sign, before[-1]):
+        return Read(piece, "unread", sign, why=_MEANT)
+    if allows(sign):
         return Read(piece, "chatter")
     if number and _is_fix(piece):
         return Read(piece, "fix")
@@ -239,6 +238,8 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
             return Read(piece, "exception", sign)
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
+    if number and sign.place == "unsure":
+        return Read(piece, "unread", sign, why=_MEANT)
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
@@ -252,7 +253,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if sign.rules:
         return signed(text, piece, sign, others=context.others, question=question)
     if question:
-        return _unsigned_question(piece, number, alone=context.alone, company=context.company)
+        return _unsigned_question(text, piece, number, alone=context.alone, company=context.company)
     return _unsigned_instruction(text, piece)
 
 
@@ -300,7 +301,8 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     holders = [piece.free and not sign.rules for piece, sign in zip(pieces, signs, strict=True)]
     joints = [piece.joint for piece in pieces[1:]]
     named = sum(bool(field_of(p, j)) for p, j in zip(pieces, joints, strict=False))
-    fields, field = named > question, ""
+    typed = any(is_typed(p, j) for p, j in zip(pieces, joints, strict=False))
+    fields, field = named > question or typed, ""
     heading, heading_at, many = "", -1, sum(holders)
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
@@ -314,8 +316,14 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         if field and not heading and not sign.rules:
             reads.append(in_field(text, piece, field, question=question))
             continue
-        if follows == "colon" and (header := is_header(piece.marks)):
+        if follows in ("colon", "dash") and (header := is_header(piece.marks)):
             heading, heading_at = header, piece.sentence
+            reads.append(Read(piece, "chatter"))
+        elif follows == "colon" and sign.strong and sign.rules and _heads(piece):
+            heading, heading_at = (
+                "exclude" if sign.negative else "require",
+                piece.sentence,
+            )  # "don't want: ..."
             reads.append(Read(piece, "chatter"))
         elif heading and (not sign.rules or (heading == "exclude" and _prefixed(sign))):
             under = pseudo("neg", "strong") if heading == "exclude" else pseudo("hard")
@@ -329,6 +337,11 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
             reads.append(_judged(text, piece, sign, reads, context))
     reads = settled(text, reads, question=question)
     return guarded(text, reads) if question else reads
+
+
+def _heads(piece: Piece) -> bool:
+    """Whether a limiter without content leads to a list: *don't want: ...*, but not *only those: ...*."""
+    return not (piece.carries or piece.free or any(m.sub == "back" for m in piece.marks))
 
 
 def _prefixed(sign: Sign) -> bool:

@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from aspectra.search.instructions.meaning import WEB, Request, Sign, combined, free_requests, requests_of
+from aspectra.search.instructions.marks import is_english
+from aspectra.search.instructions.meaning import (
+    WEB,
+    Request,
+    Sign,
+    combined,
+    free_requests,
+    is_event,
+    phrases,
+    requests_of,
+)
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 from aspectra.search.instructions.settling import Read
 
-__all__ = ["TASTE", "pseudo", "signed", "tastes"]
+__all__ = [
+    "EVENT",
+    "TASTE",
+    "allows",
+    "denied_again",
+    "nested",
+    "perhaps_denied",
+    "pseudo",
+    "rejected",
+    "signed",
+    "tastes",
+]
 
 TASTE = "a judgement that no record or text states"
 _WORDS = word_sets("limiters")
+_SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
 _PAIR = 2
 _NAME = 3  # characters of a name that begins with a digit: "3d"
 _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
 _EITHER = "alternatives of different kinds"
 _AMOUNT = "an amount that no field states"
+_MEANT = "it is not sure how it is meant"
+EVENT = "a time that is no year"
 _UNSURE = "it is not sure whether it is wanted"
 
 
@@ -60,7 +85,19 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         others: whether another piece has a subject.
         question: whether the text is a question.
     """
+    if sign.place == "unsure":
+        return Read(piece, "unread", sign, why=_MEANT)
+    if is_event(piece):
+        return Read(piece, "unread", sign, why=EVENT)
     values = requests_of(piece, sign, company=True)
+    judged: list[tuple[int, int, str]] = []
+    if sign.negative:  # "no industry-funded trials" denies no trial but those
+        for before, mark in zip(piece.marks, piece.marks[1:], strict=False):
+            if before.cat == "taste" and any(r.start == mark.start for r in values):
+                judged.append((before.start, mark.end, TASTE))
+                values = [r for r in values if r.start != mark.start]
+        if judged and not values:
+            return Read(piece, "unread", sign, why=TASTE)
     if combined(piece, values, sign) and (others or not question):
         return Read(piece, "unread", sign, why=_COMBINED)
     if sign.strong and not sign.negative and _either(piece, values):
@@ -68,7 +105,17 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if question and not others and (led := _led(piece, values, sign)):
         kept = tuple(r for r in values if r.end <= led[0])
         return Read(piece, "request", sign, kept, subject=led)
+    if question and not others and sign.place == "post" and values and piece.marks[0].free:
+        behind = tuple(r for r in values if r.start >= _last_free(piece))
+        if behind:  # "teacher burnout qualitative studies preferred"
+            until = max(m.end for m in piece.marks if m.end <= behind[0].start)
+            return Read(piece, "request", sign, behind, subject=(piece.start, until))
     free = free_requests(text, piece, values, sign)
+    values, free = _of_whom(text, piece, values, free)
+    if free and (_tells_why(piece, sign) or not _earned(text, piece, values)):
+        if not values:
+            return Read(piece, "unread", sign, why=_MEANT)
+        return Read(piece, "request", sign, tuple(values), lost=tuple((r.start, r.end, _MEANT) for r in free))
     if free and values and all(r.attribute in WEB for r in values):  # what the document holds, or is about
         lost = tuple((r.start, r.end, _DETAIL) for r in free)
         return Read(piece, "request", sign, tuple(values), lost=lost)
@@ -79,6 +126,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     if values and free and any(r.attribute == "aspect" for r in values):
         free = []
     flipped = [r for r in values if r.opposite and sign.negative]
+    if flipped and any(r.start < flipped[0].start for r in free):
+        return Read(piece, "unread", sign, why=_COMBINED)  # "no tweets after 2019"
     if flipped and (over := [r for r in free if r.start > flipped[-1].end]):
         lost = tuple((r.start, r.end, _UNSURE) for r in over)
         return Read(piece, "request", sign, tuple(values), lost=lost)
@@ -91,7 +140,50 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
             wish = Request("topic", text[slice(*words)], sign.relation(hard=False), *words)
             return Read(piece, "request", sign, (wish,))
         return Read(piece, "chatter", sign)
-    return Read(piece, "request", sign, (*values, *free), lost=tastes(piece) if values else ())
+    lost = tuple(judged) if judged else tastes(piece) if values else ()
+    return Read(piece, "request", sign, (*values, *free), lost=lost)
+
+
+def _tells_why(piece: Piece, sign: Sign) -> bool:
+    """Whether a piece speaks of people and so limits no papers: *our licence covers nothing else*."""
+    first = next((n for n, m in enumerate(piece.marks) if m.free or m in sign.rules), 0)
+    before = piece.marks[:first]
+    return any(m.low in _WORDS["told"] for m in before) and not any(m.cat in ("doc", "open") for m in before)
+
+
+def _of_whom(
+    text: str, piece: Piece, values: list[Request], free: list[Request]
+) -> tuple[list[Request], list[Request]]:
+    """*Adults with type 1 diabetes* is one population."""
+    for number, value in enumerate(values):
+        behind = [m for m in piece.marks if m.start >= value.end]
+        if value.attribute == "population" and behind and behind[0].low in _WORDS["with"]:
+            words = [r for r in free if r.start >= value.end]
+            if words:
+                whole = replace(value, value=text[value.start : words[-1].end], end=words[-1].end)
+                inside = [v for v in values if v.start < value.start or v.start > words[-1].end]
+                return [*inside[:number], whole, *inside[number:]], [r for r in free if r not in words]
+    return values, free
+
+
+def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
+    """Whether unknown words stand next to what says how they are meant; not in *only what came out of X*."""
+    if not is_english(text):
+        return True
+    for first, _ in phrases(piece, values):
+        at = first - 1
+        while at >= 0 and piece.marks[at].cat == "func" and piece.marks[at].low in _SMALL:
+            at -= 1
+        if at >= 0 and piece.marks[at].cat in ("func", "but", "wish"):
+            return False
+        if 0 <= at < first - 1 and piece.marks[first - 1].low in _WORDS["that"]:
+            return False  # "code that runs is a must"
+    return True
+
+
+def _last_free(piece: Piece) -> int:
+    """Where the last word that no table has ends."""
+    return max(m.end for m in piece.marks if m.free)
 
 
 def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int] | None:
@@ -115,3 +207,45 @@ def _led(piece: Piece, values: Sequence[Request], sign: Sign) -> tuple[int, int]
                 return behind[0].start, behind[-1].end
             return None
     return None
+
+
+def allows(sign: Sign) -> bool:
+    """Whether a denial of a denial lets papers in: *do not leave out preprints*."""
+    if (
+        len(sign.rules) == _PAIR
+        and sign.rules[0].low in _WORDS["no"]
+        and sign.rules[1].low in _WORDS["needed"]
+    ):
+        return True  # "no code needed"
+    lows = [mark.low for mark in sign.rules if mark.cat == "neg"]
+    return len(lows) == _PAIR and lows[0] in _WORDS["dont"] and lows[1] in _WORDS["omits"]
+
+
+def nested(piece: Piece, before: Read) -> bool:
+    """Whether a relative clause goes on after a denial without content: *nothing, please, that isn't ...*."""
+    empty = before.role == "chatter" and before.sign.negative
+    return empty and piece.marks[0].low in _WORDS["relative"]
+
+
+def rejected(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether *that is not X* goes with an unknown verb: *my committee bins anything that isn't ...*."""
+    behind = before.piece.marks
+    clause = piece.joint == "inline" and sign.negative and piece.marks[0].low in _WORDS["relative"]
+    return clause and behind[-1].low in _WORDS["any"] and any(m.free for m in behind)
+
+
+def denied_again(piece: Piece, sign: Sign, before: Read) -> bool:
+    """Whether *but* leads to what was just denied, and so to an exception: *no theses but PhD theses*."""
+    if sign.rules or piece.marks[0].cat != "but" or not before.sign.negative:
+        return False
+    denied = {(r.attribute, r.value) for r in before.requests}
+    values = requests_of(piece, Sign(), company=True)
+    return bool(values) and all((r.attribute, r.value) in denied for r in values)
+
+
+def perhaps_denied(text: str, piece: Piece, values: Sequence[Request]) -> bool:
+    """Whether words beside values may deny them, as in *preprints can go*: any but small words."""
+    if all(r.attribute in ("audience", "aspect", "keyword") for r in values) or not is_english(text):
+        return False
+    words = [m for m in piece.marks if m.cat == "func" and not m.sub and m.low < "\u3400"]
+    return any(not _SMALL.issuperset(m.low.split()) and m.low not in _SMALL for m in words)

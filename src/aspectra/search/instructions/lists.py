@@ -15,6 +15,7 @@ __all__ = ["LIST", "denial", "settled"]
 
 LIST = 8  # marks of an item of a list
 _AND = word_sets("lists")["and"]
+_IS = word_sets("lists")["is"]
 _NOTHING = word_sets("lists")["nothing"]
 _PERSON = re.compile(r"(?:[A-Z][a-z]+ )?[A-Z][a-zA-Zà-ÿ'-]*[a-z]")
 _CHAIN = 12  # items of a list that are looked at
@@ -45,6 +46,8 @@ def _inherits(reads: Sequence[Read], at: int, *, subject_before: bool) -> Sign |
         return None
     if not before.requests or before.subject is not None or "perm" in before.sign.cats:
         return None
+    if before.sign.rules[0].start > before.requests[-1].start:
+        return None  # "peer-reviewed only, English or German"
     chain = []
     for later in reads[at : at + _CHAIN]:
         if (
@@ -129,21 +132,40 @@ def _name_list(text: str, reads: list[Read], at: int) -> None:
             reads[n] = _as_authors(reads[n])
 
 
+def _predicate(read: Read) -> bool:
+    """Whether a piece says of the one before it that it is not wanted, in words that no table has."""
+    if read.piece.joint != "inline" or not read.sign.negative or read.piece.carries:
+        return False
+    return read.piece.marks[0].low.split()[0] in _IS
+
+
 def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> None:
     """Let a limiter reach back: behind a list (*A, B or C only*), or without content (*leave those out*)."""
     read, before = reads[at], reads[at - 1]
-    if (before.sign.rules and before.sign.place == "lead") or before.piece.sentence != read.piece.sentence:
+    asked = (
+        text[before.piece.end : read.piece.start].lstrip().startswith(("?", "？"))
+    )  # "Theses? Leave them out."
+    if (before.sign.rules and before.sign.place == "lead") or (
+        before.piece.sentence != read.piece.sentence and not asked
+    ):
         return
     named = before.role == "request" or (
         before.role == "subject" and before.piece.carries and not before.piece.free
     )
     if read.role == "chatter" and read.sign.rules and named and not before.sign.rules:
         pronoun = read.sign.rules[-1].low in _NOTHING and len(read.piece.marks) > 1
-        if pronoun and all(m.sub != "back" for m in read.piece.marks):
-            reads[at] = replace(read, role="unread", why="not recognised")
+        plain = all(m.cat in ("neg", "polite") for m in read.piece.marks)
+        if pronoun and not plain and all(m.sub != "back" for m in read.piece.marks):
+            unsure = (at - 1, at) if len(read.piece.marks) == 2 else (at,)
+            for n in unsure:  # whether the one before is denied
+                reads[n] = replace(reads[n], role="unread", why="not recognised", requests=(), subject=None)
             return
         if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
             reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
+        return
+    if _predicate(read) and named and not before.sign.rules:  # "works by Piketty are off the table"
+        reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)
+        reads[at] = replace(read, role="chatter", requests=(), lost=())
         return
     if read.sign.place == "post" and read.role == "request" and read.piece.joint in ("comma", "and"):
         listed = (

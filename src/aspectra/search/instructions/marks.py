@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -11,7 +12,7 @@ from aspectra.search.instructions.recognisers import terms
 from aspectra.search.instructions.recognisers.aspects import read_aspect
 from aspectra.search.instructions.recognisers.bounds import Bound, read_bound
 from aspectra.search.instructions.recognisers.lexicon import Entry, Lexicon, Mark, sections, word_sets
-from aspectra.search.instructions.recognisers.names import Name, read_name
+from aspectra.search.instructions.recognisers.names import Name, read_library_venue, read_name
 from aspectra.search.instructions.recognisers.spelling import corrected
 from aspectra.search.instructions.recognisers.tokens import DELIMITERS, Token, fold, tokenise
 
@@ -19,8 +20,8 @@ __all__ = ["SIGNS", "is_english", "marks_of"]
 
 SIGNS = ("neg", "hard", "soft", "perm", "except")
 _GRAMMAR = frozenset(
-    "neg hard soft wish perm except fix but cue taste demand open label lead doc func polite change".split()
-)
+    "neg hard soft wish perm except fix but cue taste demand open label lead doc".split()
+) | frozenset("func polite change word".split())
 _BREAKS = ("comma", "dash")
 _FOREIGN = ("de", "fr", "es")
 _LINE = re.compile(r"^(?=[^\s#])", re.MULTILINE)  # where a line of a lexicon begins that is no continuation
@@ -141,6 +142,17 @@ def _named(marks: list[Mark]) -> None:
         after = marks[at + 1] if at + 1 < len(marks) else None
         if mark.cat == "except" and mark.low in _WORDS["first"] and after is not None and after.low == "to":
             marks[at] = replace(mark, cat="word")
+        if mark.cat == "hard" and mark.low in _WORDS["adjectives"] and after is not None and after.free:
+            marks[at] = replace(mark, cat="word")  # "essential oils"
+            continue
+        if (
+            mark.low == "first"
+            and before is not None
+            and before.carries
+            and (not after or after.cat in DELIMITERS)
+        ):
+            marks[at] = replace(mark, cat="soft", attribute="", values=())  # "reviews first"
+            continue
         if mark.cat == "hard" and mark.low == "need" and after is not None and after.low == "for":
             marks[at] = replace(mark, cat="word")
         if mark.cat != "neg" or before is None:
@@ -156,14 +168,34 @@ def _named(marks: list[Mark]) -> None:
             marks[at] = replace(mark, cat="fix", sub="")
 
 
+def _or_else(marks: list[Mark]) -> None:
+    """*Code on GitHub or it is no use to me*: the denial behind *or* says that it must be."""
+    for at, mark in enumerate(marks):
+        before = marks[at - 1] if at else mark
+        if mark.low not in _WORDS["or"] or not (before.carries or before.cat == "doc"):
+            continue
+        end = next((n for n in range(at + 1, len(marks)) if marks[n].cat in DELIMITERS), len(marks))
+        behind = marks[at + 1 : end]
+        empty = sum(m.free for m in behind) <= 1 and not any(m.carries for m in behind)
+        denied = any(m.cat == "neg" for m in behind) and behind[0].low not in _WORDS["bare_no"]
+        if empty and denied and len(behind) <= _REACH:
+            marks[at] = replace(mark, cat="hard", end=behind[-1].end)
+            del marks[at + 1 : end]
+
+
 def _skip(tokens: list[Token], number: int, end: int) -> int:
     while number < len(tokens) and tokens[number].start < end:
         number += 1
     return number
 
 
-def marks_of(text: str) -> list[Mark]:
-    """All marks of a text in order; white space and hyphens lie between them."""
+def marks_of(text: str, venues: Mapping[str, str] = {}) -> list[Mark]:
+    """All marks of a text in order; white space and hyphens lie between them.
+
+    Args:
+        text: any text.
+        venues: of the library that is searched, see ``library_venues``.
+    """
     low = fold(text)
     main, context = _vocabulary(_languages(low))
     tokens = [
@@ -180,6 +212,10 @@ def marks_of(text: str) -> list[Mark]:
             earlier = earlier and token.kind != "stop"
             at += 1
             continue
+        if token.low == "/" and text[max(0, start - 1) : token.end + 1].strip() == "/" and out:
+            out.append(Mark("comma", start, token.end, token.low))
+            at += 1
+            continue
         if token.kind == "mark" and token.low not in "<>≤≥":
             out.append(Mark("func", start, token.end, token.low))
             at += 1
@@ -187,7 +223,7 @@ def marks_of(text: str) -> list[Mark]:
         longest = next(iter(main.matches(tokens, at)), None)
         if not token.tied:
             reach = tokens[at + longest[0] - 1].end if longest else start
-            name = read_name(text, start)
+            name = (read_library_venue(text, start, venues) if venues else None) or read_name(text, start)
             if name and name[0] >= reach and not _is_language(name[1], main, tokens, at):
                 out.append(_of_name(name[1], start, name[0], low[start : name[0]]))
                 at = _skip(tokens, at, name[0])
@@ -231,6 +267,7 @@ def marks_of(text: str) -> list[Mark]:
         out.append(Mark(category, start, token.end, token.low, tied=token.tied))
         at += 1
     _phrasal(out)
+    _or_else(out)
     _named(out)
     return [
         replace(mark, cat="word")

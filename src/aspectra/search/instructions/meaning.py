@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
@@ -73,7 +74,8 @@ class Sign:
 
     Attributes:
         rules: the marks that say so.
-        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), or "" without one.
+        place: ``lead``, ``post`` (behind what it rules), ``inner`` (permission alone), ``unsure`` (in a
+            clause of its own: *a level they would not run away from*), or "" without one.
     """
 
     rules: tuple[Mark, ...] = ()
@@ -128,6 +130,9 @@ def sign_of(piece: Piece) -> Sign:
     if not rules:
         return Sign()
     first = piece.marks.index(rules[0])
+    swallowed = rules[0].cat == "neg" and any(m.cat == "perm" and "swallow" in m.flags for m in rules)
+    if swallowed or _narrates(piece.marks, first) or _twice(piece.marks, rules):
+        return Sign(tuple(rules), "unsure")
     if not any(m.free or (m.cat == "cue" and n) for n, m in enumerate(piece.marks[:first])):
         return Sign(tuple(rules), "lead")
     last = piece.marks.index(rules[-1])
@@ -143,11 +148,38 @@ def sign_of(piece: Piece) -> Sign:
     return Sign(allowed, "inner") if allowed else Sign()
 
 
+def _narrates(marks: Sequence[Mark], first: int) -> bool:
+    """Whether the first rule is a denial behind a value that it cannot deny from there."""
+    rule = marks[first]
+    ahead = marks[first + 1 :]
+    if rule.low in _WORDS["only_if"]:  # "conference papers only if at FAccT"
+        return any(m.carries for m in marks[:first])
+    return (
+        rule.cat == "neg"
+        and rule.low < "\u3400"
+        and rule.low not in _WORDS["behind"]
+        and any(m.carries for m in marks[:first])
+        and any(m.free for m in ahead)
+        and not any(m.carries or m.cat == "doc" for m in ahead)
+    )
+
+
+def _twice(marks: Sequence[Mark], rules: Sequence[Mark]) -> bool:
+    """Whether another denial stands behind what the first denies: *no case reports bar fatal ones*."""
+    denials = [m for m in rules if m.cat == "neg"]
+    for one, other in pairwise(denials):
+        between = marks[marks.index(one) + 1 : marks.index(other)]
+        if other.low not in _NOR and other.low != one.low and any(m.carries or m.free for m in between):
+            behind = marks[marks.index(other) + 1 :]
+            return any(m.carries or m.free for m in behind)
+    return False
+
+
 def _modifies(piece: Piece, at: int) -> bool:
     """Whether a value stands before a word of no table that it belongs to: *German tweets*."""
     mark = piece.marks[at]
     if at + 1 >= len(piece.marks):
-        return mark.low == "first" and at > 0  # "reviews first"
+        return False
     after = piece.marks[at + 1]
     if mark.attribute == "language" and after.attribute in WEB:
         return True
@@ -239,8 +271,9 @@ def requests_of(piece: Piece, sign: Sign, *, company: bool = False) -> list[Requ
         hard = mark.attribute in FACTS or number
         relation = sign.relation(hard=hard)
         values = mark.values
-        if sign.negative and values[0].startswith("name:") and mark.low.startswith("on "):
-            out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))
+        platform = values[0].removeprefix("name:").lower() in _WORDS["platforms"]
+        if sign.negative and values[0].startswith("name:") and (platform or mark.low.startswith("on ")):
+            out.append(Request("topic", values[0][5:], relation, mark.start, mark.end))  # "not Twitter"
             continue
         if values[0].startswith("!"):  # a word that says what papers lack: *paywalled*
             values, relation = (values[0][1:],), _MIRROR[relation]
@@ -344,6 +377,10 @@ def soften(request: Request) -> Request:
 def is_event(piece: Piece) -> bool:
     """Whether a piece gives a time by an event: *published after the GDPR*."""
     content = [m for m in piece.marks if m.cat not in ("doc", "polite") and m.low not in _WORDS["done"]]
+    while content and is_rule(content[0]):
+        content = content[1:]
+    if len(content) > 1 and content[0].low in _WORDS["age"] and content[1].low.startswith("than"):
+        return not any(m.cat == "bound" for m in content)  # "no older than the seed"
     return bool(content) and content[0].low in _AFTER and not piece.carries
 
 

@@ -89,6 +89,12 @@ def _cuts_denial(marks: Sequence[Mark], at: int, *, question: bool) -> bool:
         )  # one word has no such thing: "learning without forgetting"
     if mark.low in _PREPOSITION:
         return not (question and marks[0].low in _ASKS and not any(m.cat == "doc" for m in marks[:at]))
+    said = before.free or before.carries
+    if question and mark.low in _WORDS["bare"] and said and sum(m.free for m in marks[:at]) >= _SEVERAL:
+        behind = next((n for n, m in enumerate(marks[at + 1 :]) if not m.free), len(marks) - at - 1)
+        ends = at + 1 + behind
+        if 0 < behind <= _SEVERAL and ends < len(marks) and marks[ends].cat in ("polite", "bound", "neg"):
+            return True  # "sentiment analysis financial news no tweets please"
     content = before.free or before.carries or before.cat == "doc"
     if mark.low in _VERBAL and question:
         return content and (after.cat == "taste" or (mark.low == "beyond" and after.attribute == "language"))
@@ -107,9 +113,14 @@ def _cuts(marks: Sequence[Mark], at: int, *, question: bool) -> str:
     last = at == len(marks) - 1
     if mark.cat == "but":
         return "but"
+    if mark.cat == "bound" and before.cat == "polite":
+        return "inline"
     if mark.cat == "fix" and not mark.tied and (" " in mark.low or before.cat == "polite"):
         return "comma"
-    if mark.low in _THAN and any(m.low in _COMPARING for m in marks[:at]) and not last:
+    compared = any(
+        m.low in _COMPARING and (mark.low != "to" or "prefer" in m.low.split()) for m in marks[:at]
+    )
+    if mark.low in _THAN and compared and not last:
         return "than"
     if mark.low in _AND and not last and not mark.tied:
         after = marks[at + 1]

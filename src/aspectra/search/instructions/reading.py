@@ -11,7 +11,7 @@ The way of a text: ``marks`` names its words by the tables in ``words``, ``piece
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -124,19 +124,20 @@ def _condition(text: str, request: Request, piece: tuple[int, int]) -> Condition
     return Condition(request.attribute, request.value, cast(Relation, request.relation), words, unless)
 
 
-def read_instruction(text: str, *, whole_query: bool = True) -> Reading:
+def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str, str] = {}) -> Reading:
     """Read what a text says about the papers it asks for.
 
     Args:
         text: any text. Of a question of more than 400 characters only plain limiters are read.
         whole_query: the text is the whole query, subject included; otherwise it accompanies one, and all of
             it is about what papers should be like.
+        venues: of the library that is searched, see ``library_venues``; those of the tables are known anyway.
 
     Returns:
         The reading. Words of conditions and ``unread`` are substrings of the text. Nothing is raised,
         whatever the text.
     """
-    marks = marks_of(text)
+    marks = marks_of(text, venues)
     pieces = divide(marks, question=whole_query)
     reads = read_pieces(text, pieces, question=whole_query, long=len(text) > _LONG)
     requests = [request for read in reads for request in read.requests]

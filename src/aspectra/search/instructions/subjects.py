@@ -20,6 +20,16 @@ _ADJECTIVES = frozenset("recency citations access status venue_rank".split())
 # Years before these are history more often than limits: with "since", and with "after" or "before".
 _LATELY, _NOW_ISH = 1990, 2010
 _POINTS = ("after", "before", "nach", "vor", "avant", "après", "antes", "después")
+_PUBLISHED = (
+    "published",
+    "posted",
+    "written",
+    "appeared",
+    "erschienen",
+    "veröffentlicht",
+    "publié",
+    "publicad",
+)
 # Attributes of which values stand behind the subject: *X in top journals*.
 _NAMED = frozenset("venue affiliation author publisher".split())
 _HAN = frozenset("kind language recency status citations access venue_rank".split())  # behind it in Chinese
@@ -101,6 +111,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             judged = head >= 0 and not pending and any(m.cat == "taste" for m in marks[:at])
             if head >= 0 and at + 1 < len(marks) and (judged or asked or _counts(marks, pending, head)):
                 return pending, at + 1, True
+            if asked and mark.cat == "lead" and not pending and at + 1 < len(marks):
+                return pending, at + 1, True  # "我想找关于 ..."
             break
         if (
             mark.low == "的"
@@ -138,6 +150,8 @@ def _front(piece: Piece) -> tuple[list[int], int, bool]:
             and marks[first].low not in _WORDS["close"]
         ):
             for ahead in range(at, min(at + _REACH, len(marks))):
+                if marks[ahead].low in _WORDS["prepositions"]:
+                    break  # "foundational skills in early reading"
                 if marks[ahead].cat == "doc" and ahead > at:
                     return [first], first + 1, True
     return [], 0, asked or head >= 0
@@ -147,11 +161,13 @@ def _leads(marks: Sequence[Mark], at: int, head: int, pending: Sequence[int]) ->
     """Whether *of* or *in* leads from a word for documents to the subject."""
     before = marks[at - 1]
     if marks[at].cat == "cue" and marks[at].sub == "topic":
-        return head >= 0 and before.low in _WORDS["and"] | _THAT
+        return head >= 0 and (head == at - 1 or before.low in _WORDS["and"] | _THAT)
     if marks[at].low == "to" and pending and before.low in _WORDS["ways"]:
         return True
     if marks[at].low in _OF:
-        kind = before.sure and ("of" in before.flags or (before.carries and _is_head(before)))
+        kind = before.sure and (
+            "of" in before.flags or (before.carries and "adj" not in before.flags and _is_head(before))
+        )
         return kind or _plain_of(marks, at)
     if marks[at].low not in _WORDS["into"] or not pending or at + 1 == len(marks) or marks[at + 1].carries:
         return False
@@ -194,6 +210,8 @@ def _in_time(mark: Mark, framed: bool) -> bool:
     years = [int(year) for year in re.findall(r"\d{4}", mark.values[0])]
     point = ".." not in mark.values[0] and mark.low.startswith(_POINTS)
     lately = max(years) >= (_NOW_ISH if point else _LATELY)
+    if mark.low.startswith(_PUBLISHED):
+        return True
     half = mark.opposite or (".." in mark.values[0] and mark.sure)
     return bool(half and (framed or lately)) or (framed and mark.sure)
 
@@ -210,9 +228,12 @@ def _limits(marks: Sequence[Mark], at: int, framed: bool, changes: bool) -> bool
         return " " in mark.low and not of
     if mark.cat == "name":
         named = mark.attribute == "author" or (mark.attribute == "venue" and all(map(is_venue, mark.values)))
-        return named and (before.cat == "doc" or (framed and (mark.attribute == "venue" or " " in mark.low)))
+        listed = len(mark.values) > 1 and " or " in mark.low
+        told = framed and (mark.attribute == "venue" or " " in mark.low)
+        return named and (before.cat == "doc" or listed or told)
     if mark.attribute == "artifacts" and mark.sure:
-        return mark.low.startswith("with") or before.low in _WITH
+        listed = before.low in _WORDS["and"] and at > 1 and marks[at - 2].attribute == "artifacts"
+        return listed or mark.low.split()[0] in _WITH or before.low in _WITH
     if mark.attribute == "kind" and mark.low in _WORDS["reviews"]:
         return before.free
     return mark.attribute in _BEHIND and "sure" in mark.flags and _joined(before, mark)
@@ -246,7 +267,7 @@ def _tail(piece: Piece, first: int, asked: bool) -> tuple[list[int], int]:
             han and (mark.attribute in _HAN or mark.attribute == "artifacts")
         ):
             picked, end = [at, *picked], at
-        elif han and mark.cat == "doc" and _chinese(marks, at, first):
+        elif han and mark.cat == "doc" and (asked or _chinese(marks, at, first)):
             end = at
         else:
             break
@@ -297,7 +318,9 @@ def _told(mark: Mark) -> bool:
 
 def _chinese(marks: Sequence[Mark], at: int, first: int) -> bool:
     """Whether 的 or a value stands before a word for documents at the end."""
-    return at - 1 > first and (marks[at - 1].low == "的" or marks[at - 1].carries)
+    return at > first and (
+        marks[at].low[0] == "的" or (at - 1 > first and (marks[at - 1].low == "的" or marks[at - 1].carries))
+    )
 
 
 def subject_of(piece: Piece) -> Subject:
@@ -309,6 +332,6 @@ def subject_of(piece: Piece) -> Subject:
     if not more and (inner := _inner(piece, first, asked)):
         more, last = inner, inner[0]
     requests = _requests(piece, [*picked, *more])
-    cut = bool(requests) or any(m.cat in ("taste", "demand") for m in piece.marks[:first])
+    cut = bool(requests) or any(m.cat in ("taste", "demand", "lead") for m in piece.marks[:first])
     start = piece.marks[first].start if cut and first < len(piece.marks) else piece.start
     return Subject(tuple(requests), start, piece.marks[last - 1].end if more else piece.end, asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
@@ -32,12 +33,16 @@ class Understood:
     fallback: bool = False
 
 
-def understand(query: Query) -> Understood:
+def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     """Read a query's text and instruction into conditions and aspects.
 
     A literal query's text is searched as it is. Of a text of nothing but requests, the words of what papers
     should be like are searched for, since something must be; never those of denials. Conditions that the
     query already has go before what is read about the same value.
+
+    Args:
+        query: as it was typed.
+        venues: of the library that is searched, see ``library_venues``.
 
     Raises:
         UsageError: the text has requests, but nothing to search for.
@@ -45,12 +50,12 @@ def understand(query: Query) -> Understood:
     unread: tuple[Unread, ...] = ()
     fallback = False
     if query.text.strip() and not query.literal:
-        reading = read_instruction(query.text)
+        reading = read_instruction(query.text, venues=venues)
         unread += reading.unread
         fallback = not reading.topic and not query.seeds
         query = _with(query, reading, _positive(query.text, reading) if fallback else reading.topic)
     if query.instruction.strip():
-        reading = read_instruction(query.instruction, whole_query=False)
+        reading = read_instruction(query.instruction, whole_query=False, venues=venues)
         text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
         query = replace(_with(query, reading, text), instruction="")
         unread += reading.unread

@@ -57,8 +57,9 @@ class StoredFile:
         except (OSError, ValueError) as error:
             raise self.error(error) from error
         # Two threads may verify the same block; both find the same.
-        self._verified = np.full(0 if sums is None else len(sums), False)
-        self.complete = not len(self._verified)
+        self._flags = bytearray(0 if sums is None else len(sums))
+        self._verified = np.frombuffer(self._flags, np.bool_)
+        self.complete = not len(self._flags)
 
     def error(self, why: Exception | str) -> AspectraError:
         """The error that names this file."""
@@ -72,7 +73,8 @@ class StoredFile:
         """
         if not self.complete and self._sums is not None and low < high:
             first, last = low // self._sums.block, -(-high // self._sums.block)
-            self._check(first + np.flatnonzero(~self._verified[first:last]))
+            if self._flags.find(0, first, last) >= 0:  # searched for in the bytes: most calls end here
+                self._check(first + np.flatnonzero(~self._verified[first:last]))
 
     def verify_many(self, lows: NDArray[np.int64], width: int) -> None:
         """Verify ``width`` bytes from each of ``lows`` on; as :meth:`verify`."""
@@ -90,8 +92,8 @@ class StoredFile:
         for number in blocks.tolist():
             if not self._sums.holds(self.content, number):
                 raise self.error(f"block {number:,} has changed since it was written")
-            self._verified[number] = True
-        self.complete = bool(self._verified.all())
+            self._flags[number] = 1
+        self.complete = self._flags.find(0) < 0
 
     def whole(self) -> memoryview:
         """All of it, verified."""

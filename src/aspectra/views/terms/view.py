@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from aspectra.views.view import Floats, Probe
 __all__ = ["TermView", "aspect_columns", "aspect_weights", "build_terms", "stem_counts", "word_stems"]
 
 _LEAST = 0.05  # a word that counts less in a paper is left out of it
+_SEEDS = 64  # of which terms are kept
 _LIKELY = 0.3  # from here on a word is a term to people
 _ROLES = {"background": 0, "objective": 0, "method": 1, "result": 2}  # role of a sentence -> its aspect
 
@@ -179,8 +181,13 @@ class TermView(LexicalView):
         terms_of: Callable[[str], PaperTerms | None],
     ) -> None:
         super().__init__(facts, folder, positions, id_order, settings, self._text)
-        self.terms_of = terms_of
+        self.terms_of = lru_cache(_SEEDS)(terms_of)  # one search reads those of its seed for each aspect
         self.stems = word_stems(self._tokeniser)
+        self._counts = lru_cache(_SEEDS)(self._counted)
+
+    def _counted(self, seed: str) -> tuple[list[str], NDArray[np.float64]] | None:
+        found = self.terms_of(seed)
+        return None if found is None else stem_counts(found, self.stems)
 
     def _text(self, seed: str) -> str:
         found = self.terms_of(seed)
@@ -199,9 +206,9 @@ class TermView(LexicalView):
         columns = aspect_columns(probe.roles)
         documents = []
         for seed in probe.seeds:
-            found = self.terms_of(seed)
+            found = self._counts(seed)
             if found is not None:
-                words, counts = stem_counts(found, self.stems)
+                words, counts = found
                 documents.append(((tuple(words), counts[:, columns].sum(axis=1).astype(np.float32)),))
         return Asked(probe, words=tuple(self._tokeniser.words(probe.text)), documents=tuple(documents))
 
@@ -215,23 +222,15 @@ class TermView(LexicalView):
                     strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
         return strengths
 
-    def shares(self, asked: Asked, texts: Sequence[str], within: str | None = None) -> NDArray[np.float64]:
-        """(texts,) how much of the likely terms that are asked each text has, 0 to 1: count times rarity.
-
-        Args:
-            asked: from :meth:`look_up`.
-            texts: sentences.
-            within: only terms that this text has count; None for all.
-        """
+    def worth(self, asked: Asked) -> dict[int, float]:
+        """Number of a word of the likely terms that are asked -> its count times its rarity."""
         strengths = {number: count for number, count in self._strengths(asked).items() if count >= _LIKELY}
-        if within is not None:
-            here = {*self._known(self._tokeniser.words(within))}
-            strengths = {number: count for number, count in strengths.items() if number in here}
         rarity = self.rarity(strengths)
-        worth = {number: count * rarity[number] for number, count in strengths.items()}
-        total = sum(worth.values()) or 1.0
-        held = ({*self._known(self._tokeniser.words(text))} & worth.keys() for text in texts)
-        return np.array([sum(worth[number] for number in one) / total for one in held])
+        return {number: count * rarity[number] for number, count in strengths.items()}
+
+    def numbers(self, text: str) -> frozenset[int]:
+        """Numbers of the words of a text that the view knows."""
+        return frozenset(self._known(self._tokeniser.words(text)))
 
     def _documents(self, asked: Asked) -> Floats:
         strengths = self._strengths(asked)

@@ -13,6 +13,7 @@ __all__ = ["Bound", "number_of", "read_bound"]
 
 _PLURAL = {"page": "pages"}
 _EARLIEST = 1500  # year
+_SHORT_YEAR = 2  # digits
 _WORDS_PER_PARAGRAPH = 150
 
 
@@ -66,12 +67,13 @@ _RANGE = re.compile(
     rf"{_GAP}{_UNIT}{_END}"
 )
 _BEFORE = re.compile(
-    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER})\s*(?:about\s+|around"
+    rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*(?:about\s+|around"
     rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}"
 )
 _BEHIND = re.compile(
     rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})"
 )
+_UNIT_FIRST = re.compile(rf"{_UNIT}\s*(?P<how>[<>]=?|[≤≥])\s*(?P<number>\d{{1,5}})")
 _ABOUT = re.compile(rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*){_GAP}{_UNIT}{_END}")
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
@@ -79,15 +81,15 @@ _DONE = _PATTERNS["done"]  # published, erschienen ...
 _SPAN = re.compile(
     rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
     rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+)?+(?P<first>{_YEAR})\s*+年?+\s*+"
-    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR})年?+"
+    rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR}|(?<=\d[-–/])\d\d(?![\d%]))年?+"
     rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))"
 )
 _ONE = re.compile(
     rf"(?:{_DONE})?+(?:"
-    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})(?!\s*%)"
-    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})"
+    rf"(?P<after>{_PATTERNS['after']})(?:the\s+year\s+)?+(?P<ya>{_YEAR})年?+(?!\s*%)"
+    rf"|(?P<before>{_PATTERNS['before']})(?:the\s+year\s+)?+(?P<yb>{_YEAR})年?+"
     rf"|(?:{_PATTERNS['since']})(?:the\s+year\s+)?+(?P<ys>{_YEAR})年?+(?:\s+(?:on\b|onwards?))?+(?:以后|以来|起|之后)?+"
-    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})"
+    rf"|(?:{_PATTERNS['until']})(?:the\s+year\s+)?+(?P<yu>{_YEAR})年?+"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<yo>{_YEAR})(?:{_PATTERNS['or_later']})"
     rf"|(?:{_PATTERNS['in_lead']})?+(?P<ye>{_YEAR})(?:{_PATTERNS['or_earlier']})"
     rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
@@ -98,7 +100,8 @@ _ONE = re.compile(
 _AGO = re.compile(
     rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
     rf"|(?P<younger>{_PATTERNS['younger']})(?P<yn>{_NUMBER})\s*+{_PATTERNS['years']}(?:\s+old)?+"
-    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}"
+    rf"|(?P<most>{_NUMBER})\s*+{_PATTERNS['years']}\s+(?:max(?:imum)?|at\s+most|tops)\b"
+    rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
     rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
     rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
     rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])"
@@ -116,11 +119,11 @@ _CITED = re.compile(
 _SAMPLE = re.compile(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
     rf"|(?:with\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more)\s*+{_PATTERNS['people']}"
-    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER}))(?!\w)"
+    rf"|(?:with\s+)?+(?:an?\s+)?+(?:n|样本量|样本数|样本|sample(?:\s+sizes?)?+)\s*+(?:of\s+|is\s+)?+{_HOW_TOO}"
+    rf"(?P<number2>{_NUMBER})[人例名]?+)(?!\w)"
 )
 _AGED = re.compile(
-    rf"(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
+    rf"(?:(?:in|among|for|of|with)\s+(?={_PATTERNS['who']}))?+(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
     rf"(?:(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+|[<>]=?\s*+|[≥≤]\s*+)(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
     rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])"
 )
@@ -206,9 +209,12 @@ def _length(low: str, at: int) -> tuple[int, Bound] | None:
         how, unit = match["how"], _unit(match["unit"])
         if match["number"] in ("a few", "several") and unit != "sentence":
             return None
-        upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}", how))
-        strict = not re.fullmatch(f"{_UPPER}|{_LOWER}", how)
+        upper = bool(re.fullmatch(f"{_UPPER}|{_UNDER}|<=?|≤", how))
+        strict = not re.fullmatch(f"{_UPPER}|{_LOWER}|[<>]=|[≤≥]", how)
         bound = _length_bound(upper, strict, _number(match["number"]), unit)
+    elif match := _UNIT_FIRST.match(low, at):
+        upper, strict = match["how"][0] in "<≤", match["how"] in "<>"
+        bound = _length_bound(upper, strict, _number(match["number"]), _unit(match["unit"]))
     elif match := _BEHIND.match(low, at):
         upper = bool(re.fullmatch(_AFTER_UPPER, match["how"]))
         bound = _length_bound(upper, False, _number(match["number"]), _unit(match["unit"]))
@@ -254,7 +260,7 @@ def _counted(low: str, at: int) -> tuple[int, Bound] | None:
     if (match := _AGED.match(low, at)) and (
         match["who"] or match["aged"] or re.search("old|age", match["old"] or "")
     ):
-        words = match.group() if match["who"] is None else low[match.end("who") : match.end()]
+        words = low[match.start("who") if match["who"] else match.start() : match.end()]
         return match.end(), Bound("population", (words.strip(),), needs="" if match["who"] else "company")
     return None
 
@@ -294,6 +300,10 @@ def _one(match: re.Match[str], low: str) -> Bound:
 def _ago(match: re.Match[str]) -> Bound | None:
     """*From the past five years*, counted back from the year that it is."""
     now = date.today().year
+    if any(
+        _number(count) >= _EARLIEST for count in match.groupdict().values() if count and count[0].isdigit()
+    ):
+        return None  # a year: "earlier than 2022"
     if match["these"]:
         return Bound("year", (str(now),))
     if match["older"]:
@@ -303,7 +313,9 @@ def _ago(match: re.Match[str]) -> Bound | None:
         if match["ten"]
         else 3
         if match["few"]
-        else _number(match["n"] or match["yn"] or match["nn"] or "one")
+        else -(-_number(match["months"]) // 12)
+        if match["months"]
+        else _number(match["n"] or match["most"] or match["yn"] or match["nn"] or "one")
     )
     return _half(now - back, upper=False) if now - back >= _EARLIEST else None
 
@@ -325,7 +337,10 @@ def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
         if match["open"]:
             return match.end(), _half(int(match["first"]), upper=False)
         if match["lead"] or not re.fullmatch(_PATTERNS["and"], match["join"].strip()):
-            first, last = sorted((int(match["first"]), int(match["last"])))
+            last = (
+                match["last"] if len(match["last"]) > 2 else match["first"][:2] + match["last"]
+            )  # "2019-22"
+            first, last = sorted((int(match["first"]), int(last)))
             return match.end(), Bound("year", (f"{first}..{last}",))
     if match := _ONE.match(low, at):
         return match.end(), _one(match, low)

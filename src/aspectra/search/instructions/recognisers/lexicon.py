@@ -186,7 +186,9 @@ class Lexicon:
 
     def read(self, source: str) -> None:
         """Add a lexicon written as text; a line that begins with white space goes on with the one before."""
-        joined = re.sub(r"\n\s+", " ", "\n".join(li for li in source.splitlines() if not li.startswith("#")))
+        joined = re.sub(
+            r"\n[ \t]+", " ", "\n".join(li for li in source.splitlines() if not li.startswith("#"))
+        )
         for line in filter(str.strip, joined.splitlines()):
             head, _, phrases = line.partition(" = ")
             head, _, marks = head.partition(":")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
+from aspectra.search.instructions.recognisers.tokens import fold
 
-__all__ = ["Name", "is_place", "is_venue", "read_name"]
+__all__ = ["Name", "is_place", "is_venue", "library_venues", "read_library_venue", "read_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,10 @@ _ACRONYM_AT = re.compile(
 )
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = re.compile(
-    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}))*))(?![\w-])"
+    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|[A-Z]{{3,8}}(?![\w-])))*))(?![\w-])"
 )
-_LOWER_VENUE = re.compile(
-    rf"(?:(?:in|at|from)\s+)?(?P<names>(?:{_NAMES['lower']})(?![\w-])(?:{_JOIN}(?:{_NAMES['lower']})(?![\w-]))*)"
-)
+_LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
+_LOWER_VENUE = re.compile(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)")
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = re.compile(
     rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
@@ -96,6 +98,8 @@ _PUBLISHER = re.compile(
     rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
     rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
 )
+_OWNED = re.compile(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
+_KNOWN_PUBLISHER = re.compile(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
 _ISSUED = re.compile(
     rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
 )
@@ -107,6 +111,15 @@ _SITED = re.compile(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
+)
+_BODY = (
+    rf"(?:(?:the\s+)?(?:University|Institute|College|School|Academy)\s+of\s+{_CAP}(?:\s+{_CAP})?"
+    rf"|{_CAP}(?:\s+{_CAP}){{0,3}})"
+)
+_AFFILIATED = re.compile(
+    rf"(?:(?P<sure>(?:who\s+are\s+|that\s+are\s+)?affiliated\s+(?:with|at|to)|affiliations?(?:\s+(?:is|in|at|with))?)"
+    rf"|(?:researchers|authors|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
+    rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)"
 )
 _WORK = re.compile(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)")
 _GROUP = re.compile(
@@ -131,7 +144,7 @@ _PLACE = re.compile(
 _IN_RUN = re.compile(rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))")
 _FEW = (
     r"(?!(?:the|an?|others?|people|women|men|any\w*|my|me|us|using|them|date|year|same|some\w*|industry|different"
-    r"|please|now|then)\b)[a-z][a-z'-]+"
+    r"|please|now|then|th[ei]se|those|this|that)\b)[a-z][a-z'-]+"
 )
 _AUTHOR_LOW = re.compile(
     rf"(?:papers?|works?|articles?|publications?|anything|something|stuff|everything)\s+by\s+"
@@ -144,6 +157,12 @@ _NO_NAME = re.compile(_PATTERNS["no_name"])
 _NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|(?:[a-z]\w*|\w+(?=ing\s))ing")
 _OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
 _ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
+
+
+# "von", "par" and "por" are "of" as well, unless behind words for writings or at the beginning of a piece.
+_BEFORE = 40  # characters
+_OF = re.compile(r"(?:von|par|por)\s")
+_WRITTEN = re.compile(_PATTERNS["written"], re.IGNORECASE)
 
 
 def _several(names: str) -> tuple[str, ...]:
@@ -164,6 +183,57 @@ def _place(match: re.Match[str]) -> Name | None:
         if match["own"]:
             value = f"{words} {head}"
     return Name("source", (value,)) if value[0] not in "'\"" else None
+
+
+_VENUE_LEAD = re.compile(rf"(?:{_SHOWN}\s+)?(?:in|at|from|by)\s+(?:the\s+)?")
+_JOINED = re.compile(_JOIN)
+_TABLED = re.compile(rf"(?:{_ONE_VENUE})(?![\w-])")
+_VENUE_WORDS = re.compile(r"[\w&'’.+-]{1,40}(?: [\w&'’.+-]{1,40}){0,7}")
+_ACRONYM = re.compile(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
+_SHORTEST_LOW = 4  # letters of an acronym that is known in lower case too
+
+
+@lru_cache(maxsize=4)
+def library_venues(names: tuple[str, ...]) -> dict[str, str]:
+    """Venues of a library that a text may name: acronyms and names of several words, by the folded name."""
+    return {fold(name): name for name in names if " " in name or _ACRONYM.fullmatch(name)}
+
+
+def _library_venue(text: str, at: int, known: Mapping[str, str]) -> int:
+    """Where the longest venue of a library that begins at a place ends, or ``at``."""
+    if not (found := _VENUE_WORDS.match(text, at)):
+        return at
+    end = found.end()
+    while end > at:
+        words = text[at:end].rstrip(".")
+        name = known.get(fold(words))
+        if name and (" " in words or words == name or (words.islower() and len(words) >= _SHORTEST_LOW)):
+            return at + len(words)
+        end = text.rfind(" ", at, end)
+    return at
+
+
+def read_library_venue(text: str, at: int, known: Mapping[str, str]) -> tuple[int, Name] | None:
+    """The venues of a library that are named from a place of a text on: *ACML*, *at ACML or ECCV*.
+
+    Returns:
+        Where they end, and what they are; None where none is named.
+    """
+    lead = _VENUE_LEAD.match(text, at)
+    start = lead.end() if lead else at
+    values: list[str] = []
+    here = end = start
+    while True:
+        listed = _TABLED.match(text, here) if values else None
+        end = listed.end() if listed else _library_venue(text, here, known)
+        if end == here:
+            break
+        values.append(text[here:end])
+        last = end
+        if not (join := _JOINED.match(text, end)):
+            break
+        here = join.end()
+    return (last, Name("venue", tuple(values))) if values else None
 
 
 def is_place(words: str) -> bool:
@@ -195,8 +265,13 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("author", (match["first"] or match["second"],))
     for pattern, attribute in ((_PUBLISHER, "publisher"), (_SITED, "affiliation")):
         if match := pattern.match(text, at):
-            sure = attribute == "affiliation" or match.start("names") > match.start()
-            return match.end(), Name(attribute, _several(match["names"]), sure=sure)
+            names = tuple(_KNOWN_PUBLISHER.findall(match["names"])) or _several(match["names"])
+            if attribute == "affiliation" and (owner := _OWNED.search(match["names"])):
+                return match.end(), Name("author", (owner["who"],))
+            sure = attribute == "affiliation" or match.start("names") > match.start() or len(names) > 1
+            return match.end(), Name(attribute, names, sure=sure)
+    if (match := _AFFILIATED.match(text, at)) and not _NO_NAME.match(match["names"]):
+        return match.end(), Name("affiliation", _several(match["names"]), sure=bool(match["sure"]))
     if (match := _ISSUED.match(text, at)) and not _NO_NAME.match(match["name"]):
         return match.end(), Name("publisher", (match["name"],))
     if match := _KNOWN_VENUE.match(text, at):
@@ -219,7 +294,10 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("venue", (match["name"].strip(),))
     if match := _CITES.match(text, at):
         return match.end(), Name("cites", (match["name"].strip(),), sure=False)
-    if (match := _AUTHOR.match(text, at)) and not _NO_AUTHOR.match(match["people"]):
+    if (match := _AUTHOR.match(text, at)) and not (
+        _NO_AUTHOR.match(match["people"])
+        or (_OF.match(text, at) and not _WRITTEN.search(text[max(0, at - 40) : at]))
+    ):
         end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
         return end, Name("author", _several(match["people"]), bool(match["said"]))
     for pattern in (_WROTE, _OWNER, _AUTHOR_AS):

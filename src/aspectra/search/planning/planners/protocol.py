@@ -60,6 +60,7 @@ class ViewNames:
         lenses: names of the lenses that were run on every paper.
         readings: name -> cues of the prompted lenses that have views of their own.
         seeds: what is known of seed papers; None where a plan is made without a library.
+        venues: names of venues that a text may use, by the folded name.
     """
 
     names: tuple[str, ...]
@@ -67,6 +68,7 @@ class ViewNames:
     lenses: tuple[str, ...] = ()
     readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seeds: Seeds | None = None
+    venues: Mapping[str, str] = field(default_factory=dict)
 
     def require(self, name: str) -> str:
         """``name`` itself.
