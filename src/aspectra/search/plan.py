@@ -233,6 +233,7 @@ class Plan(Value, frozen=True):
         for condition in self.conditions:
             said = f" “{condition.words}”" if condition.words else ""
             how = "" if condition.filters else f", worth {condition.sign * self.compliance:+.2f} of the lead"
+            how = ", lowers what it leaves by its grade" if condition.lowers else how
             lines.append(f"  [{condition.spelling}]{how}{said}")
         lines += [f"  not applied: “{u.words}”{f' ({u.why})' if u.why else ''}" for u in self.unread]
         if self.within is not None:

@@ -105,7 +105,7 @@ class ConditionResult:
     Attributes:
         condition: the condition.
         grade: how far the paper has the value, 0 to 1; None where nothing is known.
-        moved: what it added to the score; 0 for conditions that filter.
+        moved: what it added to the score; 0 for what is required, below 0 where an exclusion leaves doubt.
         quote: the span of the text that decided, or "".
         reason: what in the record decided, or what is unknown, or "".
         exempt: what exempts the paper from the condition (``venue=SemEval``), or "".
@@ -127,7 +127,7 @@ class ConditionResult:
 
     def __str__(self) -> str:
         grade = "unknown" if self.grade is None else f"grade {self.grade:.2f}"
-        moved = "" if self.condition.filters else f", {self.moved:+.3f}"
+        moved = f", {self.moved:+.3f}" if self.moved or not self.condition.filters else ""
         met = f"exempt by {self.exempt}" if self.exempt else "met" if self.met else "not met"
         reason = f" ({self.reason})" if self.reason else ""
         return f"[{self.condition.spelling}] {met}: {grade}{moved}{reason}"

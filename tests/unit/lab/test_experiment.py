@@ -165,6 +165,17 @@ def test_topics_are_searched_as_they_were_written():
     assert understand(query).query.conditions == ()
 
 
+def test_a_users_text_that_names_no_subject_finds_nothing(beir):
+    refused = Topic("refused", "no surveys", typed=True)
+    benchmark = replace(beir.benchmark, topics=(*beir.benchmark.topics, refused))
+    cell = replace(beir.cell(), benchmark=benchmark)
+    with beir.records() as records:
+        run_cells([cell], beir.searchers, records)
+        found = {record.topic: record.ids for record in records.of(cell.key)}
+    assert found["refused"] == ()
+    assert all(ids for topic, ids in found.items() if topic != "refused")
+
+
 def test_a_pool_is_ranked_whole_and_nothing_else(csfcube):
     cell = csfcube.cell("bm25 | top(1) | dense", "pool")
     with csfcube.records() as records:

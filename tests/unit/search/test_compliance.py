@@ -16,6 +16,7 @@ from aspectra.search.conditions.condition import Condition, Exemption
 from aspectra.search.conditions.grading import (
     apply_conditions,
     conditions_mask,
+    field_mean,
     lead,
     unknown_papers,
     without_data,
@@ -130,6 +131,48 @@ def test_equal_grades_never_change_places(scores, grade, weight, relation):
     assert np.ptp(found.moves[0]) == pytest.approx(0, abs=1e-9)
 
 
+def test_an_exclusion_lowers_what_it_leaves_in_doubt_and_never_below_the_field(attribute):
+    attribute.table |= {"v": [0, 0.25, 0.49, 0.5, np.nan, 0.4], "w": [0, 0.25, 0, 0, 0, 0]}
+    above = np.array([4.0, 4.0, 2.0, 3.0, 1.0, 0.0])
+    condition = Condition("given", "v", "exclude")
+
+    def moves(*conditions):
+        return apply_conditions(FakeIndex(6), conditions, np.arange(6), 9.0, above).moves
+
+    assert not moves(condition)[0].any()  # a grade below a half is absence here
+    attribute.doubtful = True
+    found = moves(condition)[0]
+    assert found == pytest.approx([0, -2, -1.96, -3, 0, 0], abs=1e-6)
+    assert (above + found >= 0).all()
+    both = sum(moves(condition, Condition("given", "w", "exclude")))
+    assert both[1] == pytest.approx(-3)  # half of what is left
+    assert not moves(Condition("given", "v", "require"))[0].any()
+    assert not apply_conditions(FakeIndex(6), [condition], np.arange(6), 9.0).moves[0].any()
+    attribute.table["special"] = [0, 1, 0, 0, 0, 0]
+    assert moves(Condition("given", "v", "exclude", "", unless()))[0][1] == 0
+
+
+def test_the_field_grows_with_what_may_be_ranked():
+    scores = np.arange(300.0)
+    assert field_mean(scores) == 249.5
+    assert lead(scores) == lead(scores, 20_000) == 49.5
+    assert lead(scores, 40_000) == 99.5
+    assert lead(scores, 10**6) == 149.5
+    assert lead(scores[:1]) == 1.0
+
+
+def test_the_field_is_of_the_papers_that_pass(small, attribute, monkeypatch):
+    attribute.table["v"] = [1, 0, 1]
+    counted = []
+    monkeypatch.setattr(
+        "aspectra.search.scoring.scores.lead", lambda scores, among: counted.append(among) or 1
+    )
+    wanted = Condition("given", "v", "prefer")
+    small.search("alpha", conditions=[wanted])
+    small.search("alpha", conditions=[wanted, Condition("given", "v", "require")])
+    assert counted == [3, 2]
+
+
 def test_a_mask_bounds_before_anything_is_scored(attribute):
     attribute.table["v"] = [1, 0, np.nan]
     mask = conditions_mask(FakeIndex(3), [Condition("given", "v", "require")])
@@ -226,6 +269,71 @@ def test_what_exempts_from_one_of_several_alternatives_exempts_from_all(attribut
     attribute.table |= {"a": [1, 0, 0], "b": [0, 1, 0], "special": [0, 0, 1]}
     both = [Condition("given", "a", "require"), Condition("given", "b", "require", "", unless())]
     assert _applied(both, SCORES[:3]).passed.tolist() == [True, True, True]
+
+
+def test_exemptions_of_one_attribute_are_alternatives_and_others_must_all_be_met(small, attribute):
+    attribute.table |= {"v": [1, 1, 1], "here": [1, 0, 0], "there": [0, 1, 0]}
+    other = Given(cheap=False)  # its exemption is graded on candidates
+    other.table["late"] = [0, 1, 1]
+    ATTRIBUTES._members["other"] = other
+    try:
+        places = (Exemption("given", "here"), Exemption("other", "late"), Exemption("given", "there"))
+        condition = Condition("given", "v", "exclude", "", places)
+        plan = small.plan(Query("alpha beta gamma", conditions=(condition,)), "bm25")
+        (only,) = small.run(plan)
+        assert (only.id, only.conditions[0].exempt) == ("second", "given=there; other=late")
+        for paper in ("first", "third"):
+            (reason,) = small.why_not(plan, paper).reasons
+            assert reason.drops
+            assert "exempt" not in str(reason)
+        mask = conditions_mask(small.index, [condition])
+        assert mask.tolist() == [True, True, False]  # of the other nothing is known quickly
+        other.possible = lambda value, index: np.array([False, True, True])
+        assert conditions_mask(small.index, [condition]).tolist() == [False, True, False]
+        moved = apply_conditions(small.index, [replace(condition, relation="avoid")], np.arange(3), 1.0)
+        assert moved.moves[0].astype(bool).tolist() == [True, False, True]
+    finally:
+        del ATTRIBUTES._members["other"]
+
+
+def test_an_exception_that_is_apart_exempts_alone(small, attribute):
+    attribute.table |= {
+        "v": [1, 1, 1],
+        "here": [1, 0, 0],
+        "late": [1, 1, 0],
+        "named": [0, 0, 1],
+        "<low": [0, 0, 1],
+    }
+    unless = (Exemption("given", "<low"), Exemption("given", "here"), Exemption("given", "late", apart=True))
+    condition = Condition("given", "v", "exclude", "", unless)
+    found = {
+        hit.id: hit.conditions[0].exempt for hit in small.search("alpha beta gamma", conditions=[condition])
+    }
+    assert found == {"first": "given=late", "second": "given=late"}
+    assert conditions_mask(small.index, [condition]).tolist() == [True, True, False]
+    spelled = condition.spelling
+    assert spelled == "exclude given=v unless given=<low; given=here or given=late"
+    assert Condition.parse(spelled) == condition
+    assert Condition.parse("exclude given=v unless given=a or b").unless == (Exemption("given", "a or b"),)
+
+
+def test_bounds_among_exemptions_must_all_be_met(attribute):
+    attribute.table |= {"v": [1, 1, 1, 1], ">low": [0, 1, 1, 0], "<high": [1, 1, 0, 0]}
+    both = (Exemption("given", ">low"), Exemption("given", "<high"))
+    found = _applied([Condition("given", "v", "exclude", "", both)], SCORES[:4])
+    assert found.passed.tolist() == [False, True, False, False]
+
+
+def test_what_is_missing_is_found_once(attribute):
+    attribute.table["v"] = [np.nan] * 3
+    calls = []
+    attribute.missing = lambda value, index: calls.append(value) or "nothing is known"
+    index = FakeIndex(3)
+    condition = Condition("given", "v", "require")
+    conditions_mask(index, [condition])
+    apply_conditions(index, [condition], np.arange(3), 1.0)
+    assert without_data(index, [condition]) == [(condition, "nothing is known")]
+    assert calls == ["v"]
 
 
 @given(

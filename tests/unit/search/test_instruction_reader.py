@@ -244,6 +244,12 @@ def test_instructions(text, spellings):
         # Exceptions stay with their condition.
         ("no conference papers except NeurIPS", ["exclude status=conference unless venue=NeurIPS"], []),
         ("no surveys unless by Babai", ["exclude kind=survey unless author=Babai"], []),
+        ("no preprints, except PNAS from 2023",
+         ["exclude status=preprint unless venue=PNAS; year=>=2023"], []),
+        ("no preprints unless highly cited or by Smith",
+         ["exclude status=preprint unless citations=high or author=Smith"], []),
+        ("no preprints unless highly cited, except surveys",
+         ["exclude status=preprint unless citations=high or kind=survey"], []),
         ("English only, German is fine too", ["require language=en unless language=de"], []),
         ("not older than 2016 — reviews can be older", ["require year=>=2016 unless kind=survey"], []),
         ("no Chinese towns, Hong Kong excepted", ["exclude topic=Chinese towns unless topic=Hong Kong"], []),

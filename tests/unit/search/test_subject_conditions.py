@@ -202,6 +202,22 @@ def test_exclusion_drops_the_subject_and_keeps_the_mention(words):
     assert not ids & {"title", "twice"}
 
 
+def test_what_an_exclusion_leaves_is_lowered_by_its_grade(words):
+    text = "trees for owl calls"
+    plain = words.search(text, "bm25", literal=True)
+    asked = Condition("method", "random forests", "exclude")
+    found = words.search(text, "bm25", conditions=(asked,), literal=True)
+    before, after = ({h.id: h.score for h in ranking.hits} for ranking in (plain, found))
+    assert plain.ids[0] == "passing"
+    assert 0 < after["passing"] < before["passing"]
+    assert after["apart"] == before["apart"]
+    moved = {h.id: h.conditions[0] for h in found.hits}
+    assert moved["passing"].moved == pytest.approx(after["passing"] - before["passing"])
+    assert f"{moved['passing'].moved:+.3f}" in str(moved["passing"])
+    assert str(moved["apart"]).endswith("grade 0.00")
+    assert "[exclude method=random forests], lowers what it leaves" in found.plan.describe()
+
+
 def test_one_mention_reports(words):
     found = graded(words, "reports", "zebras or random forests")
     assert {i for i, grade in found.items() if grade >= 0.5} >= {"title", "twice", "passing", "lead"}

@@ -299,27 +299,24 @@ def topic_query(topic: Topic, mode: str, limit: int) -> Query:
 def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, begun: Prefixes) -> Record:
     benchmark = cell.benchmark
     dropped = benchmark.excluded.get(topic.id, frozenset())
+    nothing = Record(cell.key, topic.id, mode, repeat, ids=(), scores=(), seconds=0.0, version=__version__)
     pool: tuple[str, ...] | None = None
     if cell.protocol == "pool":
         held = (benchmark.pools or {}).get(topic.id, ())
         pool = tuple(i for i in held if i not in dropped and i != topic.seed)
-        if not pool:  # nothing to rank
-            return Record(
-                cell=cell.key,
-                topic=topic.id,
-                mode=mode,
-                repeat=repeat,
-                ids=(),
-                scores=(),
-                seconds=0.0,
-                version=__version__,
-            )
+        if not pool:
+            return nothing
     clock = perf_counter()
     try:
         query = topic_query(topic, mode, cell.depth if pool is None else len(pool))
     except UsageError as error:
         raise BadInput(f"topic {topic.id} gives no query: {error.what}", why=error.why) from error
-    plan = searcher.plan(query, cell.recipe)
+    try:
+        plan = searcher.plan(query, cell.recipe)
+    except UsageError:
+        if topic.typed:  # read like a user's, and refused: no hits
+            return nothing
+        raise
     hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
     plan = replace(plan, exclude=hidden, within=pool)
     result = searcher.result(plan, salt=str(repeat) if repeat else "", prefixes=begun)
@@ -327,17 +324,13 @@ def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, 
         if step.stopped is not None:
             raise step.stopped
     ids, scores, late = placed_whole(result.ids, result.scores, pool or ())
-    return Record(
-        cell=cell.key,
-        topic=topic.id,
-        mode=mode,
-        repeat=repeat,
+    return replace(
+        nothing,
         ids=ids,
         scores=scores,
         seconds=perf_counter() - clock,
         tally=sum((step.tally for step in result.steps), Tally()),
         missing=late,
-        version=__version__,
     )
 
 

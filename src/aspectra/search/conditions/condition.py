@@ -24,7 +24,7 @@ MOST_CONDITIONS = 64
 # The grade from which a paper meets a condition.
 MEETS = 0.5
 
-_NEXT = re.compile(r";(?=\s*+\w++\s*+=)")
+_NEXT = re.compile(r"(;|\sor(?=\s))(?=\s*+\w++\s*+=)")
 
 Relation = Literal["require", "exclude", "prefer", "avoid"]
 
@@ -34,10 +34,12 @@ class Exemption(Value, frozen=True):
 
     Attributes:
         attribute, value: as in :class:`Condition`.
+        apart: begins another exception: what stands before it exempts without it.
     """
 
     attribute: str
     value: str
+    apart: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "value", _checked(self.attribute, self.value))
@@ -69,7 +71,9 @@ class Condition(Value, frozen=True):
         value: as that attribute writes its values: ``zh``, ``<=paragraph``, ``>=2021`` ...
         relation: ``require`` and ``exclude`` filter; ``prefer`` and ``avoid`` raise and lower by degrees.
         words: the words of the query that it was read from, or "".
-        unless: papers that have one of these are exempt: the condition neither drops nor moves them.
+        unless: papers that have these are exempt: the condition neither drops nor moves them. Values of one
+            attribute are alternatives, bounds and different attributes must all be met, as in ``require``;
+            one that is ``apart`` begins another exception.
 
     Raises:
         UsageError: the relation, the attribute or the value is unknown.
@@ -98,6 +102,11 @@ class Condition(Value, frozen=True):
         return self.relation in ("require", "exclude")
 
     @property
+    def lowers(self) -> bool:
+        """Whether papers that it does not drop are lowered by their grade, see ``grading``."""
+        return self.relation == "exclude" and ATTRIBUTES.get(self.attribute).doubtful
+
+    @property
     def cheap(self) -> bool:
         """Whether every paper can be graded by it and by what exempts from it, not candidates alone."""
         names = (self.attribute, *(exempt.attribute for exempt in self.unless))
@@ -115,8 +124,9 @@ class Condition(Value, frozen=True):
         >>> Condition("language", "zh", "avoid").spelling
         'avoid language=zh'
         """
-        exempt = "; ".join(e.spelling for e in self.unless)
-        return f"{self.relation} {self.attribute}={self.value}" + (f" unless {exempt}" if exempt else "")
+        signs = (" unless ", *(" or " if e.apart else "; " for e in self.unless[1:]))
+        exempt = "".join(sign + e.spelling for sign, e in zip(signs, self.unless, strict=False))
+        return f"{self.relation} {self.attribute}={self.value}{exempt}"
 
     @property
     def label(self) -> str:
@@ -128,8 +138,8 @@ class Condition(Value, frozen=True):
     def parse(cls, spelling: str) -> Condition:
         """From its spelling: ``avoid language=zh``; ``prefer`` may be left out.
 
-        >>> Condition.parse("exclude year=<=2017 unless venue=SemEval").unless
-        (Exemption(attribute='venue', value='SemEval'),)
+        >>> [e.apart for e in Condition.parse("exclude year=2017 unless venue=ACL or citations=high").unless]
+        [False, True]
 
         Raises:
             UsageError: not of that form, or an unknown relation, attribute or value.
@@ -137,15 +147,20 @@ class Condition(Value, frozen=True):
         check_length("characters in a condition", spelling, _LONGEST_SPELLING, hint="shorten its value")
         stated, _, exempt = spelling.partition(" unless ")
         found = re.fullmatch(r"\s*+(?:(\w++)\s++)?(\w++)\s*+=\s*+(.*\S)\s*+", stated, re.DOTALL)
-        # A semicolon that begins no exemption belongs to the value before it.
-        pairs = [part.partition("=") for part in _NEXT.split(exempt) if part.strip()]
+        # A semicolon or an "or" that begins no exemption belongs to the value before it.
+        parts = _NEXT.split(exempt) if exempt.strip() else []
+        pairs = [part.partition("=") for part in parts[::2]]
         if found is None or not all(equals for _, equals, _ in pairs):
             raise UsageError(
                 f"{spelling!r} is no condition",
                 why="write RELATION ATTRIBUTE=VALUE, as in: avoid source=blog",
             )
         relation, attribute, value = found.groups()
-        unless = tuple(Exemption(name.strip(), what.strip()) for name, _, what in pairs)
+        apart = (False, *(sign != ";" for sign in parts[1::2]))
+        unless = tuple(
+            Exemption(name.strip(), what.strip(), other)
+            for (name, _, what), other in zip(pairs, apart, strict=False)
+        )
         # The relation is checked by __post_init__.
         return cls(attribute, value, cast("Relation", relation or "prefer"), unless=unless)
 

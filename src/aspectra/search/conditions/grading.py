@@ -1,14 +1,19 @@
 """Conditions in a ranking: which papers are dropped, which move, and how far.
 
 ``require`` and ``exclude`` drop papers. ``prefer`` and ``avoid`` add a term on the scale of the fused score:
-a share (the plan's ``compliance``) of the best paper's *lead*, its distance to the mean of the best hundred,
+a share (the plan's ``compliance``) of the best paper's *lead*, its distance to the mean of the best papers,
 times the grade (wanted: up to +1; unwanted: down to -1). So a preference is worth what separates the best
 papers from the field, whatever the probes' scale is for this query, and its opposite is worth the same with
 the other sign. Two papers with equal grades keep their order: a compliant paper that is less relevant never
 passes a compliant one that is more so.
 
-A paper that has what exempts from a condition is neither dropped nor moved by it. A condition of which
-nothing is known of any paper is not applied: see :func:`without_data`.
+An ``exclude`` in free words also lowers the papers that it leaves, by their grade, towards the mean of the
+best hundred and never below it: they leave the first places and stay within reach, see
+docs/results/exclusions.md.
+
+A paper that has what exempts from a condition is neither dropped nor moved by it. Exemptions are read as
+required conditions are: values of one attribute are alternatives, bounds and different attributes must all
+be met. A condition of which nothing is known of any paper is not applied: see :func:`without_data`.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,17 +33,30 @@ from aspectra.search.conditions.condition import MEETS, Condition, Exemption
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "lead", "passes"]
-__all__ += ["exemptions_without_data", "unknown_papers", "without_data"]
+__all__ = ["Graded", "alternatives", "apply_conditions", "conditions_mask", "exempt_from", "exempting"]
+__all__ += ["exemptions_without_data", "field_mean", "lead", "passes", "unknown_papers", "without_data"]
 
-_FIELD = 100  # papers that the best one is compared with
+# Papers that the best one is compared with: so many, and a larger library has more papers on a subject.
+_FIELD, _FIELD_SHARE = 100, 0.005
 _SHARPNESS = 10.0
 _REMEMBERED = 32  # conditions of one index: 350 kB each for 87,000 papers
-_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], Floats]] = WeakKeyDictionary()
+_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], _OfAll]] = WeakKeyDictionary()
 _lock = Lock()
 
 Mask = NDArray[np.bool_]
 _Stated = Condition | Exemption  # an attribute and a value
+
+
+class _OfAll(NamedTuple):
+    """What a cheap attribute tells of all papers of an index.
+
+    Attributes:
+        grades: (papers,) of one value.
+        missing: why nothing is known of any paper, or "".
+    """
+
+    grades: Floats
+    missing: str
 
 
 @dataclass(frozen=True)
@@ -46,8 +65,8 @@ class Graded:
 
     Attributes:
         passed: (candidates,) False for papers that are dropped.
-        moves: per condition (candidates,) what it adds to each score; zeros where it filters, where the paper
-            meets another value of the same attribute better, and where it is exempt.
+        moves: per condition (candidates,) what it adds to each score; zeros for what is required, where the
+            paper meets another value of the same attribute better, and where it is exempt.
         grades: per condition (candidates,) how far each paper has its value; NaN where nothing is known.
     """
 
@@ -76,14 +95,14 @@ def _may_pass(index: Index, group: list[Condition]) -> Mask | None:
     attribute = ATTRIBUTES.get(group[0].attribute)
     bounds: list[Mask | None]
     if attribute.cheap:
-        bounds = [passes(group, [_of_all(index, c) for c in group])]
+        bounds = [passes(group, [_of_all(index, c).grades for c in group])]
     elif group[0].relation == "require":
         bounds = [attribute.possible(c.value, index) for c in group]
     else:
         return None
-    for exempt in _exemptions(group):
-        by = ATTRIBUTES.get(exempt.attribute)
-        bounds.append(_of_all(index, exempt) >= MEETS if by.cheap else by.possible(exempt.value, index))
+    for exception in _exceptions(group):
+        needed = [bound for demand in exception if (bound := _may_pass(index, demand)) is not None]
+        bounds.append(np.logical_and.reduce(needed) if needed else None)
     known = [bound for bound in bounds if bound is not None]
     return np.asarray(np.logical_or.reduce(known)) if len(known) == len(bounds) else None
 
@@ -93,6 +112,7 @@ def apply_conditions(
     conditions: Sequence[Condition],
     papers: Positions,
     worth: float,
+    above: NDArray[np.float64] | None = None,
 ) -> Graded:
     """Grades of candidates, which of them are dropped, and how far the others move.
 
@@ -101,7 +121,10 @@ def apply_conditions(
         conditions: of the plan.
         papers: (candidates,) positions.
         worth: the most that one preference adds or takes; the plan's ``compliance`` times the :func:`lead`.
+        above: (candidates,) how far each score is above :func:`field_mean`, 0 for the others: the most that
+            exclusions take; None where they take nothing.
     """
+    left = np.zeros(len(papers)) if above is None else above
     graded = {c: _grades(index, c, papers) for c in conditions}
     passed = np.ones(len(papers), dtype=np.bool_)
     moves = {c: np.zeros(len(papers)) for c in conditions}
@@ -109,8 +132,11 @@ def apply_conditions(
         grades = [graded[c] for c in group]
         if group[0].filters:
             if not _nothing_known(index, group):
-                kept = passes(group, grades)
-                passed &= kept | exempt_from(index, group, papers, ~kept)
+                kept, doubt = passes(group, grades), _doubt(group[0], grades[0])
+                exempt = exempt_from(index, group, papers, ~kept | (doubt > 0))
+                passed &= kept | exempt
+                moves[group[0]] = np.where(exempt, 0.0, 0.0 - doubt * left)
+                left = left + moves[group[0]]
             continue
         table = np.stack(grades)
         known: Mask = np.asarray(~np.isnan(table).all(axis=0))
@@ -124,6 +150,13 @@ def apply_conditions(
     return Graded(passed, [moves[c] for c in conditions], [graded[c] for c in conditions])
 
 
+def _doubt(condition: Condition, grades: Floats) -> NDArray[np.float64]:
+    """(papers,) 0 to 1, the share of its lead over the field that a paper loses by an exclusion."""
+    if not condition.lowers:
+        return np.zeros(len(grades))
+    return np.asarray(np.minimum(np.nan_to_num(grades).astype(np.float64) / MEETS, 1.0))
+
+
 def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, among: Mask) -> Mask:
     """(papers,) whether they have something that exempts them from any condition of a group.
 
@@ -134,16 +167,38 @@ def exempt_from(index: Index, group: Sequence[Condition], papers: Positions, amo
         among: (n,) the only ones that are graded; the others are False.
     """
     out = np.zeros(len(papers), dtype=np.bool_)
-    for exempt in _exemptions(group):
+    for exception in _exceptions(group):
         at = np.flatnonzero(among & ~out)
-        if len(at):
-            out[at] = _grades(index, exempt, papers[at]) >= MEETS
+        for demand in exception:
+            if len(at):
+                at = at[passes(demand, [_grades(index, c, papers[at]) for c in demand])]
+        out[at] = True
     return out
 
 
-def _exemptions(group: Sequence[Condition]) -> list[Exemption]:
-    """What exempts from one of several alternatives exempts from all: they are one demand."""
-    return list(dict.fromkeys(exempt for condition in group for exempt in condition.unless))
+def _exceptions(group: Sequence[Condition]) -> list[list[list[Condition]]]:
+    """The exceptions of a group, see :func:`exempting`.
+
+    What exempts from one of several alternatives exempts from all: they are one demand.
+    """
+    return [exception for condition in group for exception in exempting(condition.unless)]
+
+
+def exempting(unless: Sequence[Exemption]) -> list[list[list[Condition]]]:
+    """What a paper must be to be exempt: exceptions, of each the demands that must all be met.
+
+    A demand is one of the :func:`alternatives` of the exemptions, read as ``require`` conditions.
+
+    >>> unless = (Exemption("venue", "CHI"), Exemption("year", ">=2023"), Exemption("venue", "CSCW"))
+    >>> [[[c.value for c in demand] for demand in exception] for exception in exempting(unless)]
+    [[['CHI', 'CSCW'], ['>=2023']]]
+    """
+    exceptions: list[list[Condition]] = []
+    for number, exempt in enumerate(unless):
+        if exempt.apart or not number:
+            exceptions.append([])
+        exceptions[-1].append(Condition(exempt.attribute, exempt.value, "require"))
+    return [alternatives(exception) for exception in exceptions]
 
 
 def without_data(index: Index, conditions: Sequence[Condition]) -> list[tuple[Condition, str]]:
@@ -163,9 +218,7 @@ def exemptions_without_data(
 def _missing(index: Index, stated: _Stated) -> str:
     """Why nothing is known of any paper, or ""."""
     attribute = ATTRIBUTES.get(stated.attribute)
-    if attribute.cheap and not (len(index) and np.isnan(_of_all(index, stated)).all()):
-        return ""
-    return attribute.missing(stated.value, index)
+    return _of_all(index, stated).missing if attribute.cheap else attribute.missing(stated.value, index)
 
 
 def _nothing_known(index: Index, group: Sequence[Condition]) -> bool:
@@ -179,25 +232,27 @@ def unknown_papers(index: Index, group: Sequence[Condition]) -> Mask | None:
     """
     if group[0].relation != "require" or not all(c.cheap for c in group) or _nothing_known(index, group):
         return None
-    unknown: Mask = np.asarray(np.isnan(np.stack([_of_all(index, c) for c in group])).all(axis=0))
+    unknown: Mask = np.asarray(np.isnan(np.stack([_of_all(index, c).grades for c in group])).all(axis=0))
     return np.asarray(unknown & ~exempt_from(index, group, np.arange(len(index)), unknown))
 
 
 def _grades(index: Index, stated: _Stated, papers: Positions) -> Floats:
     attribute = ATTRIBUTES.get(stated.attribute)
-    return (
-        _of_all(index, stated)[papers] if attribute.cheap else attribute.grades(stated.value, index, papers)
-    )
+    if attribute.cheap:
+        return _of_all(index, stated).grades[papers]
+    return attribute.grades(stated.value, index, papers)
 
 
-def _of_all(index: Index, stated: _Stated) -> Floats:
-    """(papers,) grades by a cheap attribute; each value is graded once."""
+def _of_all(index: Index, stated: _Stated) -> _OfAll:
+    """What a cheap attribute tells of all papers; each value is graded once."""
     with _lock:
         known = _graded.setdefault(index, OrderedDict())
         key = (stated.attribute, stated.value)
         if key not in known:
             attribute = ATTRIBUTES.get(stated.attribute)
-            known[key] = attribute.grades(stated.value, index, np.arange(len(index)))
+            grades = attribute.grades(stated.value, index, np.arange(len(index)))
+            unknown = bool(len(index)) and bool(np.isnan(grades).all())
+            known[key] = _OfAll(grades, attribute.missing(stated.value, index) if unknown else "")
             if len(known) > _REMEMBERED:
                 known.popitem(last=False)
         known.move_to_end(key)
@@ -236,10 +291,23 @@ def _sharpen(grades: Floats) -> NDArray[np.float64]:
     return np.asarray((raw - ends) / (1.0 - 2.0 * ends))
 
 
-def lead(scores: NDArray[np.floating]) -> float:
-    """How far the best paper is ahead of the mean of the best hundred; 1.0 where there is no field."""
+def lead(scores: NDArray[np.floating], among: int = 0) -> float:
+    """How far the best paper is ahead of the mean of the best ones; 1.0 where there are no others.
+
+    Args:
+        scores: (n,) of the candidates.
+        among: papers that may be ranked; the best 0.5 % of them count, and at least a hundred.
+    """
     if len(scores) < 2:
         return 1.0
-    count = min(_FIELD, len(scores))
-    best = np.partition(scores, len(scores) - count)[-count:]
-    return max(float(best.max() - best.mean()), 1e-6)
+    return max(float(scores.max()) - _mean_of_best(scores, max(_FIELD, int(_FIELD_SHARE * among))), 1e-6)
+
+
+def field_mean(scores: NDArray[np.floating]) -> float:
+    """The mean score of the best hundred candidates; inf where there are none."""
+    return _mean_of_best(scores, _FIELD) if len(scores) else np.inf
+
+
+def _mean_of_best(scores: NDArray[np.floating], count: int) -> float:
+    count = min(count, len(scores))
+    return float(np.partition(scores, len(scores) - count)[-count:].mean())

@@ -9,7 +9,7 @@ import numpy as np
 from aspectra.papers.paper import Paper, field_text
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.conditions.condition import MEETS, Condition
-from aspectra.search.conditions.grading import apply_conditions
+from aspectra.search.conditions.grading import apply_conditions, exempting
 from aspectra.search.evidence.aspect_quotes import aspect_quotes
 from aspectra.search.evidence.passages import with_passages
 from aspectra.search.evidence.quotes import Quoter
@@ -97,12 +97,16 @@ def reason_of(condition: Condition, grade: float | None, paper: Paper, index: In
 
 
 def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
-    """What exempts a paper from a condition: ``venue=SemEval``; or ""."""
+    """What exempts a paper from a condition: ``venue=SemEval``, ``venue=bioRxiv; year=>=2023``; or ""."""
     here = np.array([index.position(paper.id)])
-    for one in condition.unless:
-        found = ATTRIBUTES.get(one.attribute).grades(one.value, index, here)
-        if found[0] >= MEETS:
-            return one.spelling
+
+    def has(one: Condition) -> bool:
+        return bool(ATTRIBUTES.get(one.attribute).grades(one.value, index, here)[0] >= MEETS)
+
+    for demands in exempting(condition.unless):
+        met = [next(filter(has, demand), None) for demand in demands]
+        if None not in met:
+            return "; ".join(f"{one.attribute}={one.value}" for one in met if one)
     return ""
 
 

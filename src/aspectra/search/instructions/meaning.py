@@ -55,7 +55,7 @@ class Request:
         start, end: the words that it was read from.
         hard: whether it is a fact of the record or a number, and so hard where it is stated plainly.
         opposite: what a denied bound leaves, or "".
-        unless: (attribute, value) of what is exempt.
+        unless: (attribute, value, whether it begins another exception) of what is exempt.
     """
 
     attribute: str
@@ -65,7 +65,7 @@ class Request:
     end: int
     hard: bool = False
     opposite: str = ""
-    unless: tuple[tuple[str, str], ...] = ()
+    unless: tuple[tuple[str, str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def _condition(text: str, request: Request, piece: tuple[int, int]) -> Condition
     Raises:
         UsageError: the value means nothing for its attribute.
     """
-    unless = tuple(dict.fromkeys(Exemption(a, v) for a, v in request.unless))
+    unless = tuple(dict.fromkeys(Exemption(*exempt) for exempt in request.unless))
     words = _cut(text, *piece)
     return Condition(request.attribute, request.value, cast(Relation, request.relation), words, unless)
 

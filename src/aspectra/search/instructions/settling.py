@@ -30,6 +30,9 @@ _MOST = 64  # requests that are compared
 _NO_YEAR = 1000  # a smaller number counts years back from now
 _FEW_WORDS, _LONG_WORD = 3, 4  # of a correction that is a number: "to 2018"
 _NUMBER = re.compile(r"\d{4}")
+_JOINED = re.compile(
+    r"[,/&或和与、]|\b(?:" + "|".join(sorted(word_sets("lists")["and"])) + r")\b", re.IGNORECASE
+)
 _INTERVAL = re.compile(r"(>=|<=)?(\d{4})(?:\.\.(\d{4}))?")
 # Values of one attribute that no paper has together.
 _APART = (
@@ -97,6 +100,18 @@ def _plainly(read: Read) -> Piece:
     return replace(read.piece, marks=marks or read.piece.marks[-1:])
 
 
+def _exemptions(text: str, values: list[Request]) -> list[tuple[str, str, bool]]:
+    """(attribute, value, whether it begins another exception) of each.
+
+    *bioRxiv from 2023* is one exception, *surveys and ACL papers* are two.
+    """
+    out: list[tuple[str, str, bool]] = []
+    for before, one in zip([None, *values], values, strict=False):
+        joined = before and _JOINED.search(text, before.end, one.start) and one.attribute != before.attribute
+        out.append((one.attribute, one.value, bool(joined)))
+    return out
+
+
 def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> None:
     """Bind an exception to its condition as ``unless``; else that softens, and the words are unread."""
     read = reads[at]
@@ -121,15 +136,19 @@ def exempt(text: str, reads: list[Read], at: int, *, across: bool = False) -> No
     limits = [r for r in hosts if r.relation != "prefer"]
     if not across and not limits and not any(v.attribute == r.attribute for v in values for r in hosts):
         return  # "open access, except surveys" denies surveys
-    pairs = tuple((r.attribute, r.value) for r in values if r.attribute != "aspect")
+    pairs = _exemptions(text, [r for r in values if r.attribute != "aspect"])
     narrower = any(
         r.attribute == v and r.value == w
         for r in reads[host].requests
-        for v, w in pairs
+        for v, w, _ in pairs
         if r.relation in ("exclude", "avoid")
     )
     if pairs and not words and not narrower:
-        kept = tuple(replace(r, unless=(*r.unless, *pairs)) for r in reads[host].requests)
+        (first, value, _), *others = pairs
+        kept = tuple(
+            replace(r, unless=(*r.unless, (first, value, bool(r.unless)), *others))
+            for r in reads[host].requests
+        )
         reads[host] = replace(reads[host], requests=kept)
         reads[at] = _chatter(read)
         return

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.search.conditions.condition import Condition
-from aspectra.search.conditions.grading import apply_conditions, lead
+from aspectra.search.conditions.grading import apply_conditions, field_mean, lead
 from aspectra.search.plan import Search
 from aspectra.search.planning.aspects import REST
 from aspectra.search.scoring.chain import Chain, run_chain
@@ -108,9 +108,12 @@ def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, 
         grades=[blank.astype(np.float32) for _ in how.conditions],
         moves=[blank for _ in how.conditions],
     )
-    worth = how.compliance * lead(fused.scores)
+    worth = how.compliance * lead(
+        fused.scores, len(index) if allowed is None else int(np.count_nonzero(allowed))
+    )
+    field = field_mean(fused.scores)
     quick = [n for n in range(len(how.conditions)) if n not in slow]
-    fused = _with_conditions(index, how, quick, fused, worth)
+    fused = _with_conditions(index, how, quick, fused, worth, field)
     if not slow:
         return fused
     # Best first, until no paper left can pass the last of the best any more.
@@ -125,15 +128,18 @@ def score_papers(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, 
             last = np.partition(settled, len(settled) - depth)[len(settled) - depth]
             if fused.scores[order[first]] + most < last:
                 break
-        done.append(_with_conditions(index, how, slow, fused.take(order[first : first + size]), worth))
+        done.append(_with_conditions(index, how, slow, fused.take(order[first : first + size]), worth, field))
         settled = np.concatenate((settled, done[-1].scores))
         first += size
     return join(done) if done else fused
 
 
-def _with_conditions(index: Index, how: Scoring, numbers: list[int], fused: Fused, worth: float) -> Fused:
+def _with_conditions(
+    index: Index, how: Scoring, numbers: list[int], fused: Fused, worth: float, field: float
+) -> Fused:
     """Scores with what some of the plan's conditions add, without the papers they drop."""
-    found = apply_conditions(index, [how.conditions[n] for n in numbers], fused.papers, worth)
+    above = np.maximum(fused.scores - field, 0.0)
+    found = apply_conditions(index, [how.conditions[n] for n in numbers], fused.papers, worth, above)
     grades, moves = list(fused.grades), list(fused.moves)
     for number, grade, move in zip(numbers, found.grades, found.moves, strict=True):
         grades[number], moves[number] = grade, move

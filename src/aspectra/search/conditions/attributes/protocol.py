@@ -35,6 +35,7 @@ class Attribute(Protocol):
         cheap: grading every paper of a library takes milliseconds (a stored column or lens); otherwise only
             the best candidates of the probes are graded, among those :meth:`possible`.
         every: several wanted values must all be met; otherwise one of them will do.
+        doubtful: a grade below a half is doubt and not absence: an ``exclude`` lowers such papers.
         longest: characters that a value may have.
         noun: what is unknown of a paper whose grade is NaN, as in *venue unknown*; "" for the name.
     """
@@ -42,6 +43,7 @@ class Attribute(Protocol):
     name: str
     cheap: bool = True
     every: bool = False
+    doubtful: bool = False
     noun: str = ""
     longest: int = 1000
 

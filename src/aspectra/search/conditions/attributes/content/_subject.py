@@ -20,6 +20,7 @@ class SubjectAttribute(Attribute):
     """Free words, or several with *or*; see :mod:`aspectra.search.conditions.attributes.content._about`."""
 
     cheap = False
+    doubtful = True
 
     def __init__(self, name: str) -> None:
         self.name = name
