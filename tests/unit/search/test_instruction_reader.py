@@ -387,13 +387,15 @@ def test_turns_that_tables_do_not_have(text, spellings, unread):
 
 
 def test_venues_of_the_library_are_venues():
-    known = library_venues(("ACML", "ALT", "Annals of Hives", "Bee"))
+    known = library_venues(("ACML", "ALT", "Annals of Hives", "Bee", "colm", "hive"))
     for text, spellings, topic in (
         ("mites, ACML only", ("require venue=ACML",), "mites"),
         ("mites at acml or ECCV", ("require venue=acml", "require venue=ECCV"), "mites"),
         ("mites, nothing from Annals of Hives", ("exclude venue=Annals of Hives",), "mites"),
         ("ALT papers on mites", ("require venue=ALT",), "mites"),
         ("alt text for mites", (), "alt text for mites"),
+        ("mites, only COLM or ECCV", ("require venue=COLM", "require venue=ECCV"), "mites"),
+        ("mites in the hive", (), "mites in the hive"),
         ("the Bee of the library", (), "the Bee of the library"),
     ):
         reading = read_instruction(text, venues=known)

@@ -195,8 +195,18 @@ _SHORTEST_LOW = 4  # letters of an acronym that is known in lower case too
 
 @lru_cache(maxsize=4)
 def library_venues(names: tuple[str, ...]) -> dict[str, str]:
-    """Venues of a library that a text may name: acronyms and names of several words, by the folded name."""
-    return {fold(name): name for name in names if " " in name or _ACRONYM.fullmatch(name)}
+    """Venues of a library that a text may name: acronyms and names of several words, by the folded name.
+
+    One word in lower case may be an acronym or a word: a text means it by capitals alone, *ACML*.
+    """
+    return {fold(name): name for name in names if " " in name or name.islower() or _ACRONYM.fullmatch(name)}
+
+
+def _writes(word: str, name: str) -> bool:
+    """Whether a word is written as the acronym of a venue, rather than as a word."""
+    if name.islower():
+        return sum(map(str.isupper, word)) > 1
+    return word == name or (word.islower() and len(word) >= _SHORTEST_LOW)
 
 
 def _library_venue(text: str, at: int, known: Mapping[str, str]) -> int:
@@ -207,7 +217,7 @@ def _library_venue(text: str, at: int, known: Mapping[str, str]) -> int:
     while end > at:
         words = text[at:end].rstrip(".")
         name = known.get(fold(words))
-        if name and (" " in words or words == name or (words.islower() and len(words) >= _SHORTEST_LOW)):
+        if name and (" " in words or _writes(words, name)):
             return at + len(words)
         end = text.rfind(" ", at, end)
     return at
