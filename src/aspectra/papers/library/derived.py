@@ -160,11 +160,18 @@ class Derived:
 
     Args:
         rows: runs a reading statement, see :meth:`~aspectra.papers.library.store.Store.rows`.
+        fetch: the same for few rows, without a connection of its own.
         checksums: of the library.
     """
 
-    def __init__(self, rows: Callable[..., Iterable[tuple[Any, ...]]], checksums: RowSums) -> None:
+    def __init__(
+        self,
+        rows: Callable[..., Iterable[tuple[Any, ...]]],
+        fetch: Callable[..., Iterable[tuple[Any, ...]]],
+        checksums: RowSums,
+    ) -> None:
         self.rows = rows
+        self._fetch = fetch
         self._checksums = checksums
 
     def missing(self, *producers: Producer) -> list[Missing]:
@@ -213,7 +220,7 @@ class Derived:
     def of(self, name: str, version: str, paper_id: str) -> Arrays | None:
         """The value of one paper, or None; ``name`` and ``version`` are those of the producer."""
         self._checksums.check("producers")
-        for (reads,) in self.rows(
+        for (reads,) in self._fetch(
             "SELECT reads FROM producers WHERE name = ? AND version = ?", (name, version)
         ):
             producer = Producer(name, version, tuple(reads.split()))
@@ -222,7 +229,7 @@ class Derived:
                 f"ON d.producer = {_PRODUCER} AND d.key = {producer.key_sql} "
                 f"WHERE p.id = ? AND {self._checksums.sound('p')}"
             )
-            for key, *value in self.rows(statement, (*producer.identity, paper_id)):
+            for key, *value in self._fetch(statement, (*producer.identity, paper_id)):
                 return _sound(key, *value)
         return None
 

@@ -130,7 +130,7 @@ class Store:
         if int(self._format()) < schema.FORMAT:
             with self.writing("upgrade"):
                 pass
-        return Derived(self.rows, self.checksums)
+        return Derived(self.rows, self.fetch, self.checksums)
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement; for few of them, as they are loaded at once."""

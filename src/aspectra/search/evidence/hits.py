@@ -98,6 +98,8 @@ def reason_of(condition: Condition, grade: float | None, paper: Paper, index: In
 
 def exemption_of(condition: Condition, paper: Paper, index: Index) -> str:
     """What exempts a paper from a condition: ``venue=SemEval``, ``venue=bioRxiv; year=>=2023``; or ""."""
+    if not condition.unless:
+        return ""
     here = np.array([index.position(paper.id)])
 
     def has(one: Condition) -> bool:

@@ -41,11 +41,14 @@ def aspect_columns(roles: Sequence[str]) -> list[int]:
     return sorted({_ROLES[role] for role in roles if role in _ROLES}) if roles else list(range(len(ASPECTS)))
 
 
-def aspect_weights(papers: int, roles: Sequence[str]) -> Floats:
-    """(papers * aspects,) 1 for the vectors of the aspects of these roles, else 0."""
+@lru_cache(maxsize=8)
+def aspect_weights(papers: int, roles: tuple[str, ...]) -> Floats:
+    """(papers * aspects,) 1 for the vectors of the aspects of these roles, else 0; not to be written."""
     one = np.zeros(len(ASPECTS), np.float32)
     one[aspect_columns(roles)] = 1.0
-    return np.tile(one, papers)
+    weights = np.tile(one, papers)
+    weights.flags.writeable = False
+    return weights
 
 
 def stem_counts(
