@@ -134,6 +134,8 @@ def _told(text: str) -> list[str]:
          "mite counts in apiaries"),
         ("mite counts honey yields no wasps please after 2019",
          ["exclude topic=wasps", "require year=>=2020"], "mite counts honey yields"),
+        ("salud de las abejas, sin tesis ni redes neuronales",
+         ["exclude kind=thesis", "exclude method=redes neuronales"], "salud de las abejas"),
         ("mites by Frisch or Butler", ["require author=Frisch", "require author=Butler"], "mites"),
         ("mites / must mention varroa", ["require keyword=varroa"], "mites"),
         ("Which preprints deal with mites?", ["prefer status=preprint"], "mites"),
@@ -283,6 +285,19 @@ def test_exceptions_corrections_and_what_is_not_read(text, spellings, unread):
     assert all(u.why for u in reading.unread)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("salud de las abejas, las tesis no me valen",
+         (["exclude kind=thesis"], "salud de las abejas", ["valen"])),
+        ("Bienengesundheit, Dissertationen kann ich nicht mehr sehen",
+         ([], "Bienengesundheit", ["Dissertationen kann ich nicht mehr sehen"])),
+    ],
+)  # fmt: skip
+def test_verbs_of_other_languages_earn_no_condition(text, expected):
+    assert _asked(text) == expected
+
+
 def test_a_demand_beside_a_question_is_said_and_not_searched_for():
     spellings, topic, unread = _asked("bee diseases, no surveys, well written please")
     assert (spellings, topic, unread) == (["exclude kind=survey"], "bee diseases", ["well written please"])
@@ -378,6 +393,10 @@ def test_a_condition_that_was_given_goes_before_what_is_read():
          ["avoid source=blog", "require length=<=paragraph"], False),
         ("no preprints unless bioRxiv", ["exclude status=preprint unless venue=bioRxiv"], False),
         ("no TREC tracks", ["exclude venue=TREC"], True),
+        # Verbs of other languages that no table has.
+        ("von Preprints halte ich nichts", [], True),
+        ("pas la peine de me montrer des thèses", ["exclude kind=thesis"], True),
+        ("综述就算了", ["exclude kind=survey"], False),
     ],
 )  # fmt: skip
 def test_turns_that_tables_do_not_have(text, spellings, unread):

@@ -124,7 +124,7 @@ def _doubtful(read: Read) -> bool:
     ]
     if opens and sign.place == "lead":
         return True
-    if any(m.cat in ("hard", "soft") for m in marks) and any(m.carries for m in marks):
+    if any(m.cat in ("hard", "soft", "neg") for m in marks) and any(m.carries for m in marks):
         return True  # "and the weights should be up for download"
     if any(m.cat == "wish" for m in marks[:_NEAR]) and not any(m.cat in ("doc", "lead") for m in marks):
         return True

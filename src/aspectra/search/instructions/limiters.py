@@ -172,10 +172,18 @@ def _of_whom(
 
 def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
     """Whether unknown words stand next to what says how they are meant; not in *only what came out of X*."""
-    if not is_english(text):
-        return True
-    for first, _ in phrases(piece, values):
+    english = is_english(text)
+    for first, last in phrases(piece, values):
         at = first - 1
+        if not english:  # verbs of other languages are mostly unknown: "las tesis no me valen"
+            while at >= 0 and piece.marks[at].cat == "func" and piece.marks[at].low not in _WORDS["and"]:
+                at -= 1
+            joined = at >= 0 and (
+                piece.marks[at].low in _WORDS["and"] or piece.marks[at].cat in ("cue", "lead")
+            )
+            if (values and not joined) or any(m.carries for m in piece.marks[first:last]):
+                return False
+            continue
         while at >= 0 and piece.marks[at].cat == "func" and piece.marks[at].low in _SMALL:
             at -= 1
         if at >= 0 and piece.marks[at].cat in ("func", "but", "wish"):

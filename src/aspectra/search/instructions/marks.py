@@ -117,10 +117,12 @@ def _ends(low: str, at: int) -> bool:
 
 def _is_language(name: Name, main: Lexicon, tokens: list[Token], at: int) -> bool:
     """Whether what may be the name of a venue after *in* is a value of a table: *in Welsh*."""
-    doubtful = (
-        name.attribute in ("venue", "affiliation", "population") and not name.sure and at + 1 < len(tokens)
-    )
-    return doubtful and any(entry.category == "language" for _, entry in main.matches(tokens, at + 1))
+    if name.sure or at + 1 >= len(tokens):
+        return False
+    after = {entry.category for _, entry in main.matches(tokens, at + 1)}
+    if name.attribute == "author":
+        return not after.isdisjoint(("language", "kind", "status"))  # "von Preprints"
+    return name.attribute in ("venue", "affiliation", "population") and "language" in after
 
 
 def _phrasal(marks: list[Mark]) -> None:
