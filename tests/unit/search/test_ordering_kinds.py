@@ -62,7 +62,10 @@ def test_a_kind_that_was_not_shown_precise_orders_and_says_so(searcher):
     right, read = ORDERING["case study"]
     (missed,) = ranking.requests.not_applied
     assert missed.words == "require kind=case study"
-    assert missed.why == f"kind=case study orders only: right for {right} of {read} papers it marks"
+    assert (
+        missed.why
+        == f"not as a filter, it orders: kind=case study, right for {right} of {read} papers it marks"
+    )
     assert any(missed.why in warning for warning in ranking.warnings)
 
 
@@ -104,7 +107,10 @@ def test_where_records_state_the_kind_they_alone_filter(searcher):
 def test_a_kind_of_which_no_paper_was_read_says_so(searcher):
     ranking = found(searcher(*PAPERS, SAID), "require kind=letter")
     assert len(ranking) == 4
-    assert ranking.requests.not_applied[0].why == "kind=letter orders only: no paper it marks was read"
+    assert (
+        ranking.requests.not_applied[0].why
+        == "not as a filter, it orders: kind=letter, no paper it marks was read"
+    )
 
 
 def test_the_readings_decide_which_kinds_filter():

@@ -70,7 +70,7 @@ class KindAttribute(LensAttribute):
             return ""
         right, read = ORDERING[value]
         found = f"right for {right} of {read} papers it marks" if read else "no paper it marks was read"
-        return f"kind={value} orders only: {found}"
+        return f"not as a filter, it orders: kind={value}, {found}"
 
     def span(self, value: str, paper: Paper, index: Index) -> TextSpan | None:
         """The sentence that decided; None where the record did."""
