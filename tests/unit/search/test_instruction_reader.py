@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from aspectra.base.errors import UsageError
+from aspectra.search.instructions import marks
 from aspectra.search.instructions.reading import read_instruction
 from aspectra.search.instructions.recognisers.bounds import read_bound
 from aspectra.search.instructions.recognisers.lexicon import expand
@@ -403,6 +404,14 @@ def test_turns_that_tables_do_not_have(text, spellings, unread):
     reading = read_instruction(text, whole_query=False)
     assert sorted(reading.spellings) == spellings
     assert bool(reading.unread) == unread
+
+
+def test_the_language_of_a_text_is_told_once(monkeypatch):
+    told = []
+    languages = marks._languages
+    monkeypatch.setattr(marks, "_languages", lambda low: told.append(low) or languages(low))
+    read_instruction("no theses on mites, they can go, only what came out of Kew; " * 40, whole_query=False)
+    assert len(told) <= 2  # once for its words, once for its pieces
 
 
 def test_venues_of_the_library_are_venues():

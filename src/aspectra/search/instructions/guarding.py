@@ -14,7 +14,7 @@ from aspectra.search.instructions.marks import is_english
 from aspectra.search.instructions.meaning import FACTS, Request, Sign, requests_of, sign_of
 from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import word_sets
-from aspectra.search.instructions.settling import Read
+from aspectra.search.instructions.settling import MEANT, UNKNOWN, Read
 
 __all__ = ["field_of", "guarded", "in_field", "is_typed"]
 
@@ -22,7 +22,6 @@ _WORDS = word_sets("guarding")
 _FEW = 3  # words of a title or a name at least
 _MOSTLY = 0.75  # of the words of a title begin with a capital
 _NEAR = 2  # marks at the beginning of a piece among which a sign opens it
-_UNSURE = "it is not sure how it is meant"
 _PEOPLE = frozenset("population audience language".split())
 _LATELY = 1960  # earlier years behind a comma are those of the subject: *propaganda, 1939-1945*
 # Attributes whose words are as often words of a subject in the middle of a text.
@@ -114,13 +113,13 @@ def _is_name(reads: Sequence[Read]) -> bool:
 def _doubtful(read: Read) -> bool:
     """Whether a piece that would be searched for holds words of a request."""
     marks = read.piece.marks
-    if marks[0].low in _WORDS["asks"] or read.piece.joint == "bracket":
+    if marks[0].low in _WORDS["asking"] or read.piece.joint == "bracket":
         return False
     sign = sign_of(read.piece)
     opens = [
         m
         for m in marks[:_NEAR]
-        if m.cat in ("neg", "hard", "soft", "except") and m.low not in _WORDS["verbs"]
+        if m.cat in ("neg", "hard", "soft", "except") and m.low not in _WORDS["imperatives"]
     ]
     if opens and sign.place == "lead":
         return True
@@ -164,7 +163,7 @@ def in_field(text: str, piece: Piece, field: str, *, question: bool) -> Read:
         return Read(piece, "request", Sign(), tuple(values))
     start, end = piece.start, piece.end
     if typed:
-        return Read(piece, "chatter" if not piece.free else "unread", why="not recognised")
+        return Read(piece, "chatter" if not piece.free else "unread", why=UNKNOWN)
     if question:
         return Read(piece, "subject", subject=(start, end))
     attribute = (
@@ -193,7 +192,7 @@ def guarded(text: str, reads: Sequence[Read]) -> list[Read]:
         if n and read.role == "subject" and not read.requests and not kept and _doubtful(read):
             listed = out[n - 1].role == "subject" and read.piece.joint == "comma" and _enumerated(out, n)
             if not listed and any(r.role == "subject" for r in out[:n]):
-                out[n] = replace(read, role="unread", subject=None, why=_UNSURE)
+                out[n] = replace(read, role="unread", subject=None, why=MEANT)
     return out
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from aspectra.search.instructions.guarding import field_of, guarded, in_field, is_typed
 from aspectra.search.instructions.limiters import (
-    EVENT,
-    TASTE,
     allows,
     combined,
     denied_again,
@@ -36,7 +34,7 @@ from aspectra.search.instructions.meaning import (
 )
 from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.lexicon import word_sets
-from aspectra.search.instructions.settling import Read, is_header
+from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, UNKNOWN, Read, is_header
 from aspectra.search.instructions.subjects import subject_of
 
 __all__ = ["read_pieces"]
@@ -44,10 +42,8 @@ __all__ = ["read_pieces"]
 _WORDS = word_sets("judging")
 _PAIR = 2
 _SHORT, _NEAR = 3, 20  # marks of a piece, and pieces, that are looked at
-_UNKNOWN = "not recognised"
 _DEMAND = "a demand on the answer, not on papers"
 _IF = "a condition on a condition"
-_MEANT = "it is not sure how it is meant"
 _UNSURE = "a word before it that is not known"
 
 
@@ -55,7 +51,7 @@ def _no_request(piece: Piece) -> str:
     """Why no paper decides what a piece behind the first asks, which has no sign; "" where one may."""
     marks = piece.marks
     first = next((m for m in marks if m.cat not in ("func", "polite", "but")), marks[0])
-    if marks[0].low in _WORDS["that"] and any(m.cat == "taste" for m in marks):
+    if marks[0].low in _WORDS["relatives"] and any(m.cat == "taste" for m in marks):
         return TASTE
     if piece.carries:
         return ""
@@ -99,7 +95,7 @@ def _unsigned_question(text: str, piece: Piece, number: int, *, alone: bool, com
         if alone and values and all(r.attribute in WEB for r in values) and len(marks) >= _SHORT:
             return Read(piece, "subject", subject=(piece.start, piece.end))
         if values and number and perhaps_denied(text, piece, values):
-            return Read(piece, "unread", why=_MEANT)
+            return Read(piece, "unread", why=MEANT)
         if values and not left and set_off:
             return Read(piece, "request", Sign(), tuple(values), lost=tastes(piece) if number else ())
         if (
@@ -125,7 +121,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
     purpose = (
         len(piece.marks) > 1 and piece.marks[0].low in _WORDS["for"] and piece.marks[1].low in _WORDS["my"]
     )
-    if purpose and not any(m.low in _WORDS["that"] for m in piece.marks):
+    if purpose and not any(m.low in _WORDS["relatives"] for m in piece.marks):
         return Read(piece, "chatter")  # what it is for
     values = requests_of(piece, Sign(), company=True)
     loose = [n for n, m in enumerate(piece.marks) if m.cat == "aspect" and not m.sure]
@@ -141,18 +137,18 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         return Read(piece, "unread", why=_UNSURE)  # perhaps a verb that denies it
     about = all(r.attribute in WEB or r.attribute == "aspect" for r in values)
     if values and (perhaps_denied(text, piece, values) or (free and not cued and not about)):
-        return Read(piece, "unread", why=_MEANT)
+        return Read(piece, "unread", why=MEANT)
     if values:
         more = free_requests(text, piece, values, Sign()) if cued else []
         lost = (
             ()
             if cued or values[0].attribute == "audience"
-            else tuple((piece.marks[a].start, piece.marks[b - 1].end, _UNKNOWN) for a, b in free)
+            else tuple((piece.marks[a].start, piece.marks[b - 1].end, UNKNOWN) for a, b in free)
         )
         if any(r.attribute == "aspect" for r in values):
             more, lost = [], ()
         elif all(r.attribute in WEB for r in values):
-            more, lost = [], tuple((r.start, r.end, _UNKNOWN) for r in more) or lost
+            more, lost = [], tuple((r.start, r.end, UNKNOWN) for r in more) or lost
         return Read(piece, "request", Sign(), (*values, *more), lost=(*lost, *tastes(piece)))
     if not content or (piece.marks[0].low in _WORDS["self"] and len(content) < LIST):
         return Read(piece, "chatter")
@@ -163,7 +159,7 @@ def _unsigned_instruction(text: str, piece: Piece) -> Read:
         and (content[0].cat in ("lead", "cue") or piece.marks[0].low in _WORDS["place"])
     ):
         return Read(piece, "request", Sign(), tuple(free_requests(text, piece, (), Sign())))
-    return Read(piece, "unread", why=_UNKNOWN)
+    return Read(piece, "unread", why=UNKNOWN)
 
 
 def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
@@ -183,7 +179,7 @@ def _first_is_subject(piece: Piece, sign: Sign, others: bool) -> bool:
 def _is_subject(piece: Piece, sign: Sign, before: Sequence[Read], others: bool, listed: bool) -> bool:
     """Whether a piece of a question with a sign is a part of its subject after all."""
     if (
-        piece.marks[0].low in _WORDS["asks"] | _WORDS["auxiliary"]
+        piece.marks[0].low in _WORDS["asking"] | _WORDS["auxiliary"]
         and piece.free
         and len(piece.marks) > _SHORT
     ):
@@ -229,7 +225,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if number and denied_again(piece, sign, before[-1]):
         return Read(piece, "exception", sign)
     if number and rejected(piece, sign, before[-1]):
-        return Read(piece, "unread", sign, why=_MEANT)
+        return Read(piece, "unread", sign, why=MEANT)
     if allows(sign):
         return Read(piece, "chatter")
     if number and _is_fix(piece):
@@ -242,7 +238,7 @@ def _judged(text: str, piece: Piece, sign: Sign, before: Sequence[Read], context
     if sign.place == "inner" and not (number and before[-1].requests and piece.carries):
         sign = Sign()
     if number and sign.place == "unsure":
-        return Read(piece, "unread", sign, why=_MEANT)
+        return Read(piece, "unread", sign, why=MEANT)
     if "perm" in sign.cats and (number or not question or not piece.free or sign.place == "lead"):
         return Read(piece, "permission", sign)
     sign = replace(sign, rules=tuple(denial(m) for m in sign.rules))
@@ -307,6 +303,7 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
     typed = any(is_typed(p, j) for p, j in zip(pieces, joints, strict=False))
     fields, field = named > question or typed, ""
     heading, heading_at, many = "", -1, sum(holders)
+    led = any(leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
     for number, (piece, sign) in enumerate(zip(pieces, signs, strict=True)):
         follows = pieces[number + 1].joint if number + 1 < len(pieces) else ""
         compared = number and follows and any(m.low in _WORDS["rather"] for m in signs[number + 1].rules)
@@ -335,7 +332,6 @@ def read_pieces(text: str, pieces: Sequence[Piece], *, question: bool, long: boo
         else:
             company = bool(compared) or follows == "colon" or aspects
             told = many > holders[number] + (number > 0 and _tells(pieces[0]))
-            led = any(leads_to(p, s) for p, s in zip(pieces[1:], signs[1:], strict=True))
             context = _Context(question, told, len(pieces) == 1, company, led, follows == "comma")
             reads.append(_judged(text, piece, sign, reads, context))
     reads = settled(text, reads, question=question)
@@ -364,7 +360,7 @@ def _loose(piece: Piece, sign: Sign, listed: bool) -> bool:
     if (
         piece.joint != "comma"
         or sign.rules[0] is not piece.marks[0]
-        or sign.rules[0].low not in _WORDS["verbs"]
+        or sign.rules[0].low not in _WORDS["imperatives"]
         or not (listed or any(m.low in _WORDS["and"] for m in piece.marks))
     ):
         return False

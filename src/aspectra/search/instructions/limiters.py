@@ -17,11 +17,9 @@ from aspectra.search.instructions.meaning import (
 )
 from aspectra.search.instructions.pieces import Piece, is_rule
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
-from aspectra.search.instructions.settling import Read
+from aspectra.search.instructions.settling import EVENT, MEANT, TASTE, Read
 
 __all__ = [
-    "EVENT",
-    "TASTE",
     "allows",
     "combined",
     "denied_again",
@@ -37,7 +35,6 @@ __all__ = [
     "tastes",
 ]
 
-TASTE = "a judgement that no record or text states"
 _WORDS = word_sets("limiters")
 _SMALL = _WORDS["small"]  # words of any phrase that say nothing of how it is meant
 _PAIR = 2
@@ -46,8 +43,6 @@ _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
 _EITHER = "alternatives of different kinds"
 _AMOUNT = "an amount that no field states"
-_MEANT = "it is not sure how it is meant"
-EVENT = "a time that is no year"
 _UNSURE = "it is not sure whether it is wanted"
 
 
@@ -90,7 +85,7 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
         question: whether the text is a question.
     """
     if sign.place == "unsure":
-        return Read(piece, "unread", sign, why=_MEANT)
+        return Read(piece, "unread", sign, why=MEANT)
     if is_event(piece):
         return Read(piece, "unread", sign, why=EVENT)
     values = requests_of(piece, sign, company=True)
@@ -118,8 +113,8 @@ def signed(text: str, piece: Piece, sign: Sign, *, others: bool, question: bool)
     values, free = _of_whom(text, piece, values, free)
     if free and (_tells_why(piece, sign) or not _earned(text, piece, values)):
         if not values:
-            return Read(piece, "unread", sign, why=_MEANT)
-        return Read(piece, "request", sign, tuple(values), lost=tuple((r.start, r.end, _MEANT) for r in free))
+            return Read(piece, "unread", sign, why=MEANT)
+        return Read(piece, "request", sign, tuple(values), lost=tuple((r.start, r.end, MEANT) for r in free))
     if free and values and all(r.attribute in WEB for r in values):  # what the document holds, or is about
         lost = tuple((r.start, r.end, _DETAIL) for r in free)
         return Read(piece, "request", sign, tuple(values), lost=lost)
@@ -190,7 +185,7 @@ def _earned(text: str, piece: Piece, values: Sequence[Request]) -> bool:
             return False
         if first and piece.marks[first - 1].cat == "name":
             return False  # "no TREC tracks"
-        if 0 <= at < first - 1 and piece.marks[first - 1].low in _WORDS["that"]:
+        if 0 <= at < first - 1 and piece.marks[first - 1].low in _WORDS["relatives"]:
             return False  # "code that runs is a must"
     return True
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from aspectra.search.instructions.limiters import signed
 from aspectra.search.instructions.meaning import FACTS, Sign, requests_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
-from aspectra.search.instructions.settling import Read, correct, exempt, permit
+from aspectra.search.instructions.settling import UNKNOWN, Read, correct, exempt, permit
 
 __all__ = ["LIST", "denial", "settled"]
 
@@ -100,9 +100,11 @@ def settled(text: str, reads: list[Read], *, question: bool) -> list[Read]:
         if read.role == "exception":  # nothing to be exempt from: a denial
             sign = replace(read.sign, rules=tuple(denial(m) for m in read.sign.rules))
             reads[at] = signed(text, read.piece, sign, others=True, question=question)
-    for at, read in enumerate(reads[1:], 1):
-        empty = read.role == "chatter" and read.sign.negative and not any(r.requests for r in reads[:at])
-        if question and empty and read.piece.marks[0].low in _OR:  # "do they follow rules, or ignore them"
+    for at, read in enumerate(reads):
+        if read.requests or not question:
+            break
+        if at and read.role == "chatter" and read.sign.negative and read.piece.marks[0].low in _OR:
+            # "do they follow rules, or ignore them"
             reads[at] = replace(read, role="subject", subject=(read.piece.start, read.piece.end))
     if any(read.requests for read in reads) and question:
         for at, read in enumerate(reads):
@@ -165,7 +167,7 @@ def _reach_back(text: str, reads: list[Read], at: int, *, question: bool) -> Non
         if pronoun and not plain and all(m.sub != "back" for m in read.piece.marks):
             unsure = (at - 1, at) if len(read.piece.marks) == 2 else (at,)
             for n in unsure:  # whether the one before is denied
-                reads[n] = replace(reads[n], role="unread", why="not recognised", requests=(), subject=None)
+                reads[n] = replace(reads[n], role="unread", why=UNKNOWN, requests=(), subject=None)
             return
         if any(m.sub == "back" for m in read.piece.marks) or all(m.cat != "doc" for m in read.piece.marks):
             reads[at - 1] = signed(text, before.piece, read.sign, others=True, question=question)

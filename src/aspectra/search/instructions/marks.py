@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
 from aspectra.search.instructions.recognisers import terms
@@ -53,6 +53,7 @@ def _languages(low: str) -> tuple[str, ...]:
     return (*foreign, "en", *(("zh",) if _HAN.search(low) else ()))
 
 
+@lru_cache(maxsize=16)  # each piece of a text is read in the light of its language
 def is_english(text: str) -> bool:
     """Whether a text is read by the tables of English first."""
     return _languages(fold(text))[0] == "en"

@@ -20,8 +20,24 @@ from aspectra.search.instructions.pieces import Piece
 from aspectra.search.instructions.recognisers.bounds import number_of
 from aspectra.search.instructions.recognisers.lexicon import Mark, word_sets
 
-__all__ = ["Read", "contradicting", "correct", "exempt", "is_header", "permit"]
+__all__ = [
+    "EVENT",
+    "MEANT",
+    "TASTE",
+    "UNKNOWN",
+    "Read",
+    "contradicting",
+    "correct",
+    "exempt",
+    "is_header",
+    "permit",
+]
 
+# Why a piece is not read.
+EVENT = "a time that is no year"
+MEANT = "it is not sure how it is meant"
+TASTE = "a judgement that no record or text states"
+UNKNOWN = "not recognised"
 _WORDS = word_sets("settling")
 _AGE = _WORDS["age"]
 _IF, _TOO = _WORDS["if"], _WORDS["too"]

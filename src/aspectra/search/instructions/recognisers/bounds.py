@@ -337,10 +337,8 @@ def read_bound(low: str, at: int) -> tuple[int, Bound] | None:
         if match["open"]:
             return match.end(), _half(int(match["first"]), upper=False)
         if match["lead"] or not re.fullmatch(_PATTERNS["and"], match["join"].strip()):
-            last = (
-                match["last"] if len(match["last"]) > 2 else match["first"][:2] + match["last"]
-            )  # "2019-22"
-            first, last = sorted((int(match["first"]), int(last)))
+            century = match["first"][:2] if len(match["last"]) == _SHORT_YEAR else ""  # "2019-22"
+            first, last = sorted((int(match["first"]), int(century + match["last"])))
             return match.end(), Bound("year", (f"{first}..{last}",))
     if match := _ONE.match(low, at):
         return match.end(), _one(match, low)

@@ -46,10 +46,11 @@ def table(name: str) -> dict[str, dict[str, str]]:
 
 
 def word_sets(module: str) -> dict[str, frozenset[str]]:
-    """The sets of words of one module, by name, from ``words/sets.toml``."""
+    """The sets of words of one module and those that several name, from ``words/sets.toml``."""
+    tables = table("sets")
     return {
         name: frozenset(w.replace("_", " ") for w in words.split())
-        for name, words in table("sets")[module].items()
+        for name, words in (tables["shared"] | tables[module]).items()
     }
 
 

@@ -230,12 +230,12 @@ def read_library_venue(text: str, at: int, known: Mapping[str, str]) -> tuple[in
         Where they end, and what they are; None where none is named.
     """
     lead = _VENUE_LEAD.match(text, at)
-    start = lead.end() if lead else at
+    here = lead.end() if lead else at
+    last = at
     values: list[str] = []
-    here = end = start
     while True:
-        listed = _TABLED.match(text, here) if values else None
-        end = listed.end() if listed else _library_venue(text, here, known)
+        tabled = _TABLED.match(text, here) if values else None
+        end = tabled.end() if tabled else _library_venue(text, here, known)
         if end == here:
             break
         values.append(text[here:end])
@@ -304,10 +304,8 @@ def read_name(text: str, at: int) -> tuple[int, Name] | None:
         return match.end(), Name("venue", (match["name"].strip(),))
     if match := _CITES.match(text, at):
         return match.end(), Name("cites", (match["name"].strip(),), sure=False)
-    if (match := _AUTHOR.match(text, at)) and not (
-        _NO_AUTHOR.match(match["people"])
-        or (_OF.match(text, at) and not _WRITTEN.search(text[max(0, at - 40) : at]))
-    ):
+    of = _OF.match(text, at) and not _WRITTEN.search(text[max(0, at - _BEFORE) : at])
+    if (match := _AUTHOR.match(text, at)) and not of and not _NO_AUTHOR.match(match["people"]):
         end = together.end() if (together := _ALTOGETHER.match(text, match.end())) else match.end()
         return end, Name("author", _several(match["people"]), bool(match["said"]))
     for pattern in (_WROTE, _OWNER, _AUTHOR_AS):
