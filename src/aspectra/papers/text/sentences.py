@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from aspectra.papers.paper import Paper, Sentence
 
-__all__ = ["SPLITTER_VERSION", "abstract_sentences", "lead_field", "split_sentences"]
+__all__ = ["SPLITTER_VERSION", "abstract_sentences", "lead_field", "split_sentences", "trimmed"]
 
 # Part of every cache key that depends on sentence boundaries: raise it when the rules change.
 SPLITTER_VERSION = 1
@@ -61,7 +61,8 @@ def _ends_sentence(text: str, start: int, stop_start: int, stop_end: int) -> boo
     return not _INITIAL.match(word)
 
 
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """A span without the white space at its ends."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -74,11 +75,11 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while end - start > _LONGEST:
         at = text.rfind(" ", start + _LONGEST // 2, start + _LONGEST)
         at = at if at > 0 else start + _LONGEST
-        span = _trim(text, start, at)
+        span = trimmed(text, start, at)
         if span[0] < span[1]:
             yield span
         start = at
-    span = _trim(text, start, end)
+    span = trimmed(text, start, end)
     if span[0] < span[1]:
         yield span
 

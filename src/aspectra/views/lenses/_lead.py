@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from operator import mul
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.sentences import lead_field, split_sentences
+from aspectra.papers.text.sentences import lead_field, split_sentences, trimmed
 from aspectra.views.lenses._layout import Layout, layout
 from aspectra.views.lenses.protocol import TextSpan
 
@@ -122,10 +122,7 @@ class LeadText:
 
 
 def _trimmed(name: str, text: str, start: int, end: int) -> TextSpan | None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    start, end = trimmed(text, start, end)
     return TextSpan(name, start, end) if start < end else None
 
 

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from aspectra.papers.paper import Paper
-from aspectra.papers.text.sentences import lead_field
+from aspectra.papers.text.sentences import lead_field, trimmed
 from aspectra.views.lenses._data import load_data
 from aspectra.views.lenses.protocol import LENSES, LensKind, TextSpan
 from aspectra.views.view import Floats
@@ -100,11 +100,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         for before in _END.finditer(text, start, found.start()):
             start = before.end()
         stop = _END.search(text, found.end(), found.end() + _AROUND)
-        free = end = stop.end() if stop else min(len(text), found.end() + _AROUND)
-        while start < end and text[start].isspace():
-            start += 1
-        while end > start and text[end - 1].isspace():
-            end -= 1
+        free = stop.end() if stop else min(len(text), found.end() + _AROUND)
+        start, end = trimmed(text, start, free)
         if start < end:
             yield start, end
 

@@ -158,13 +158,13 @@ class KindLens(CueLens):
 
     def _row(self, paper: Paper) -> Floats:
         row = super()._row(paper)
-        stated = recorded_kinds(paper)
         if np.isnan(row).all():  # no text: the record alone
-            for kind in stated:
+            for kind in recorded_kinds(paper):
                 for each in (kind, *IMPLIED.get(kind, ())):
                     row[0, KINDS.index(each)] = logistic(_STATED)
-        if "application" not in stated:
-            row[0, KINDS.index("application")] = np.nan
+        at = KINDS.index("application")
+        if row[0, at] < RECORDED:  # no record states it
+            row[0, at] = np.nan
         return row
 
     def odds(self, paper: Paper, lead: LeadText, added: Mapping[str, float]) -> Iterable[float]:
