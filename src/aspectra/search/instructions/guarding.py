@@ -1,4 +1,4 @@
-"""What is never searched for, and what always is: the last look at the pieces of a question.
+"""What is not searched for, and what always is: the last look at the pieces of a question.
 
 A piece behind the first that holds words of a request and was not read as one is listed as not applied. Lists
 of plain things (*mice, rats and humans*) and the second halves of titles are searched whole.

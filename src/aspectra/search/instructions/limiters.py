@@ -43,7 +43,7 @@ _COMBINED = "a denial of several things at once"
 _DETAIL = "a detail of what is asked for"
 _EITHER = "alternatives of different kinds"
 _AMOUNT = "an amount that no field states"
-_UNSURE = "it is not sure whether it is wanted"
+_UNSURE = "it is not clear whether it is wanted"
 
 
 def _either(piece: Piece, values: Sequence[Request]) -> bool:

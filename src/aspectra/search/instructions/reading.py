@@ -153,7 +153,7 @@ def read_instruction(text: str, *, whole_query: bool = True, venues: Mapping[str
             unread.append(Unread(_cut(text, *span) or text[slice(*span)], read.why))
         for request in read.requests:
             if request.attribute == "known" and request.relation == "prefer":
-                unread.append(Unread(_cut(text, *span), "it is not sure whether they are wanted"))
+                unread.append(Unread(_cut(text, *span), "it is not clear whether they are wanted"))
             elif request in against:
                 unread.append(Unread(_cut(text, *span), "it contradicts another request"))
             elif request.attribute == "aspect":

@@ -35,7 +35,7 @@ __all__ = [
 
 # Why a piece is not read.
 EVENT = "a time that is no year"
-MEANT = "it is not sure how it is meant"
+MEANT = "it is not clear how it is meant"
 TASTE = "a judgement that no record or text states"
 UNKNOWN = "not recognised"
 _WORDS = word_sets("settling")
