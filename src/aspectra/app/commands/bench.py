@@ -20,7 +20,7 @@ from aspectra.app.options.lab import (
     argument,
     choice,
 )
-from aspectra.app.options.model import OracleRates, language_model
+from aspectra.app.options.model import OracleRates, language_model, language_models
 from aspectra.app.output.experiments import write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.settings import RUN_FORMATS
@@ -234,10 +234,9 @@ def _run_file(
         )
     file = read_study_file(path, data, among)
     folder = out or Path("experiments") / path.stem
-    needed = any(study.needs_model and study.oracle is None for study in file.parts.values())
-    with language_model(session) if needed else nullcontext() as answering, session.progress() as shown:
+    with language_models(session) as answering, session.progress() as shown:
         place = libraries or library_home()
-        page = run_study_file(file, folder, place, only=parts, progress=shown, model=answering)
+        page = run_study_file(file, folder, place, only=parts, progress=shown, answering=answering)
     write_tables(session, list(page.tables), format_)
     for sentence in page.absent:
         session.screen.warn(f"left out: {sentence}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +27,7 @@ __all__ = [
     "cost_in_words",
     "currency_of",
     "language_model",
+    "language_models",
     "model_settings",
     "read_limits",
 ]
@@ -78,10 +79,14 @@ def read_limits(given: str) -> Limits:
     )
 
 
-def model_settings(session: Session) -> ModelSettings:
+def model_settings(session: Session, name: str = "") -> ModelSettings:
     """What the settings ``llm.*`` say about the model.
 
     With ``--offline`` answers come from the journal alone and no connection is opened.
+
+    Args:
+        session: of the command.
+        name: of another model at the same endpoint; "" for ``llm.model``.
 
     Raises:
         UsageError: no model is named, or the budget cannot be understood.
@@ -90,7 +95,7 @@ def model_settings(session: Session) -> ModelSettings:
     from aspectra.llm.assemble import ModelSettings
 
     profile = session.settings.llm
-    if not profile.model:
+    if not (name or profile.model):
         raise UsageError(
             "no language model is named",
             why="this needs one, and there is no default",
@@ -102,7 +107,7 @@ def model_settings(session: Session) -> ModelSettings:
     if journal and project and claimed("llm.journal"):
         _refuse_outside(journal, project)
     return ModelSettings(
-        model=profile.model,
+        model=name or profile.model,
         base_url=profile.base_url,
         key_variable=profile.key_variable,
         named_by=str(project) if claimed("llm.base_url") or claimed("llm.key_variable") else "",
@@ -141,9 +146,42 @@ def language_model(session: Session, *, connect: bool = True) -> Iterator[Model]
 
     settings = model_settings(session)
     with build_model(replace(settings, offline=settings.offline or not connect)) as model:
-        if model.remote:
-            session.screen.note(f"Texts of papers are sent to {model.remote} ({settings.model}).")
+        _say_where(session, model, settings.model)
         yield model
+
+
+def _say_where(session: Session, model: Model, name: str) -> None:
+    if model.remote:
+        session.screen.note(f"Texts of papers are sent to {model.remote} ({name}).")
+
+
+@contextmanager
+def language_models(session: Session) -> Iterator[Callable[[str], Model]]:
+    """Makes models by their names at the endpoint, "" for the one that the settings name.
+
+    All are closed at the end, and together they stay within ``llm.budget``.
+
+    Raises:
+        UsageError: as :func:`model_settings`.
+    """
+    from aspectra.llm.assemble import build_model
+    from aspectra.llm.budget import spending
+
+    made: dict[str, Model] = {}
+    with ExitStack() as opened:
+        opened.enter_context(spending(read_limits(session.settings.llm.budget), "run"))
+
+        def answering(name: str) -> Model:
+            if name not in made:
+                settings = model_settings(session, name)
+                made[name] = opened.enter_context(build_model(settings))
+                if made[name].remote:
+                    session.screen.note(
+                        f"Texts of papers are sent to {made[name].remote} ({settings.model})."
+                    )
+            return made[name]
+
+        yield answering
 
 
 def currency_of(prices: Path | None = None) -> str:

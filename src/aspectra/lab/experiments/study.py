@@ -65,6 +65,7 @@ class Study(Value, frozen=True):
         encoders: specifications; None takes the default one where a recipe uses vectors.
         ceilings: name of a row -> recipe whose ceiling it is, see :mod:`aspectra.lab.experiments.ceilings`.
         index: changes of :class:`~aspectra.views.settings.IndexSettings`, by name.
+        model: name of the language model at the endpoint; "" for the one that the settings name.
         among: folder of a library whose papers are ranked too, or "" for the benchmark's alone.
         oracle: rates of the simulated model that answers instead of a language model, as in
             ``error=0.1,malformed=0.05``; None where a language model is called.
@@ -86,6 +87,7 @@ class Study(Value, frozen=True):
     ceilings: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
     index: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies it for each value
     among: str = ""
+    model: str = ""
 
     def __post_init__(self) -> None:
         if not self.sources:

@@ -18,8 +18,14 @@
     title = "Recipes"
     columns = [{measure = "NDCG%20", protocol = "pool", name = "NDCG%20 pools"}]
 
-A table of the file with ``each`` stands for one for every combination of the values named there. ``{data}``
-is the folder of the data sets, ``{here}`` that of the file, ``{library}`` a library of other papers.
+A table of the file with ``each`` stands for one for every combination of the values named there. A value
+that is a table has several names: ``each.system = [{name = "BM25", steps = "bm25"}]`` fills in
+``{system.name}``. ``{data}`` is the folder of the data sets, ``{here}`` that of the file, ``{library}`` a
+library of other papers.
+
+A file that reproduces a paper's tables names it: ``[paper]`` with its ``number``, and ``published = "3"`` in
+each table, see :mod:`aspectra.lab.experiments.paper_tables`. Recipes are called as the paper prints its
+systems; ``names`` and ``others`` say what is called differently, and what is no recipe.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ from aspectra.base.values import Value
 from aspectra.lab.experiments.study import Study
 from aspectra.search.recipe import Recipe
 
-__all__ = ["Column", "StudyFile", "TableSpec", "read_study_file"]
+__all__ = ["Column", "Paper", "StudyFile", "TableSpec", "read_study_file"]
 
 
 class Column(Value, frozen=True):
@@ -77,6 +83,8 @@ class TableSpec(Value, frozen=True):
         resampled: whether those of its columns are bootstrap intervals, which stay within the bounds.
         notes: below it.
         figure: file name of a figure below it.
+        published: number of a table of the paper: its rows, each with what was measured here, or what that
+            needs.
     """
 
     title: str
@@ -95,6 +103,21 @@ class TableSpec(Value, frozen=True):
     resampled: bool = False
     notes: tuple[str, ...] = ()
     figure: str = ""
+    published: str = ""
+
+
+class Paper(Value, frozen=True):
+    """The paper whose tables a study file reproduces.
+
+    Attributes:
+        number: of its published numbers.
+        names: a system as printed (with its setup behind a comma) -> name of the recipe, where they differ.
+        others: a system as printed -> why no recipe stands for it: people, another search engine ...
+    """
+
+    number: str
+    names: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+    others: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
 
 
 @dataclass(frozen=True)
@@ -106,6 +129,7 @@ class StudyFile:
         parts: name -> study.
         tables: what is shown of them.
         absent: parts left out because no library of other papers was named.
+        paper: whose tables it reproduces, or None.
     """
 
     title: str
@@ -113,6 +137,7 @@ class StudyFile:
     tables: tuple[TableSpec, ...]
     about: str = ""
     absent: tuple[str, ...] = ()
+    paper: Paper | None = None
 
 
 def read_study_file(path: Path, data: Path, library: Path | None = None) -> StudyFile:
@@ -150,8 +175,12 @@ def read_study_file(path: Path, data: Path, library: Path | None = None) -> Stud
     tables = tuple(TableSpec.from_dict(_with_columns(table)) for table in _expanded(given.pop("tables", [])))
     if unknown := {name for table in tables for name in table.parts} - {*parts, *absent}:
         raise UsageError(f"{path}: no part is called {min(unknown)!r}", why="parts: " + ", ".join(parts))
+    paper = Paper.from_dict(given.pop("paper")) if "paper" in given else None
+    if paper is None and (asking := next((table for table in tables if table.published), None)):
+        raise UsageError(f"{path}: the table {asking.title!r} shows a paper's, and [paper] is not given")
     refuse_unknown(given, ("title", "about"), "field of a study")
-    return StudyFile(str(given.get("title", path.stem)), parts, tables, given.get("about", ""), tuple(absent))
+    title = str(given.get("title", path.stem))
+    return StudyFile(title, parts, tables, given.get("about", ""), tuple(absent), paper)
 
 
 def _recipe(given: str | dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +197,15 @@ def _expanded(tables: list[Any]) -> Iterator[Any]:
         each = table.get("each", {}) if isinstance(table, dict) else {}
         plain = {name: value for name, value in table.items() if name != "each"} if each else table
         for values in product(*each.values()):
-            yield _filled(plain, {f"{{{name}}}": value for name, value in zip(each, values, strict=True)})
+            known: dict[str, str] = {}
+            for name, value in zip(each, values, strict=True):
+                own = (
+                    {f"{name}.{field}": text for field, text in value.items()}
+                    if isinstance(value, dict)
+                    else {}
+                )
+                known |= {f"{{{mark}}}": text for mark, text in (own or {name: value}).items()}
+            yield _filled(plain, known)
 
 
 def _filled(value: Any, known: Mapping[str, str]) -> Any:

@@ -7,15 +7,18 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.progress import Progress, quiet
 from aspectra.base.spelling import file_name
 from aspectra.lab.evaluation.means import Labels, Score
 from aspectra.lab.experiments.execute import results, run_study
 from aspectra.lab.experiments.manifest import write_json
+from aspectra.lab.experiments.needs import Need, lacking
+from aspectra.lab.experiments.paper_tables import Ran, check_paper_table, paper_tables
 from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_table, main_table, plain_interval
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.experiments.study_file import Column, StudyFile, TableSpec
@@ -56,9 +59,12 @@ def run_study_file(
     only: Sequence[str] = (),
     progress: Progress = quiet,
     load: Callable[[str], Encoder] = load_encoder,
-    model: ChatModel | None = None,
+    answering: Callable[[str], ChatModel] | None = None,
 ) -> Page:
     """Run every part into a folder of its own; what is recorded there is not made again.
+
+    A part that lacks its data or a model is left out, and the others are run. The tables of a paper say what
+    each row lacks; other tables that need the part are left out with it.
 
     ``page.md``, ``tables.json`` (unrounded) and ``manifest.json`` (the parts' manifests) are written into
     ``folder``.
@@ -70,7 +76,8 @@ def run_study_file(
         only: names of parts; empty for all. Tables that need another part are left out.
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
-        model: the language model that stages call, where a part names no oracle.
+        answering: makes a language model from its name at the endpoint, see
+            :func:`~aspectra.lab.experiments.needs.lacking`.
 
     Raises:
         UsageError: no such part, or a table shows something that was not measured.
@@ -78,21 +85,39 @@ def run_study_file(
     """
     if unknown := set(only) - {*file.parts, *file.absent}:
         raise UsageError(f"the study has no part {min(unknown)!r}", why="parts: " + ", ".join(file.parts))
+    for spec in file.tables:
+        if file.paper is not None and spec.published:
+            check_paper_table(spec, file.paper, file.parts)
     chosen = {name: study for name, study in file.parts.items() if not only or name in only}
     outcomes: dict[str, tuple[Outcome, ...]] = {}
+    needs: dict[str, Need] = {}
     manifests: dict[str, Any] = {}
     made = kept = 0
+    loaded = cache(load)
     for name, study in chosen.items():
+        if (need := lacking(study, load=loaded, answering=answering)) is not None:
+            needs[name] = need
+            continue
         place = folder / file_name(name)
-        done = run_study(study, place, libraries, progress=progress, load=load, model=model)
+        model = answering(study.model) if answering and study.needs_model and study.oracle is None else None
+        done = run_study(study, place, libraries, progress=progress, load=loaded, model=model)
         outcomes[name] = done.outcomes
         made, kept = made + done.made, kept + done.kept
         manifests[name] = json.loads((place / "manifest.json").read_text("utf-8"))
+    if needs and not outcomes and file.paper is None:
+        name, need = next(iter(needs.items()))
+        raise BadInput(f"no part of the study can be run: {name} needs {need.kind}", why=need.text)
     absent = [f"the part {name} needs a library of other papers (--among)" for name in file.absent]
+    if file.paper is None:  # whose tables say it
+        absent += [f"the part {name} needs {need.kind}: {need.text}" for name, need in needs.items()]
     tables: list[tuple[TableSpec, list[Table]]] = []
+    ran = Ran(file.parts, outcomes, needs)
     for spec in file.tables:
-        if lacking := [name for name in spec.parts or file.parts if name not in outcomes]:
-            absent.append(f"the table {spec.title!r} needs the part {lacking[0]}")
+        if file.paper is not None and spec.published:
+            tables.append((spec, paper_tables(spec, file.paper, ran)))
+            continue
+        if missing := [name for name in spec.parts or file.parts if name not in outcomes]:
+            absent.append(f"the table {spec.title!r} needs the part {missing[0]}")
             continue
         tables.append((spec, _study_tables(spec, outcomes)))
     (folder / "page.md").write_text(_page(file, tables, absent), "utf-8")
@@ -155,8 +180,8 @@ def _study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
         and (not spec.rows or outcome.cell.recipe.name in spec.rows)
     ]
     names = {outcome.cell.recipe.name for outcome in here}
-    if lacking := [row for row in spec.rows if row not in names]:
-        raise UsageError(f"the table {spec.title!r} has no recipe for its row {lacking[0]!r}")
+    if missing := [row for row in spec.rows if row not in names]:
+        raise UsageError(f"the table {spec.title!r} has no recipe for its row {missing[0]!r}")
     here.sort(key=lambda o: spec.rows.index(o.cell.recipe.name) if spec.rows else 0)
     if spec.against:
         labels = {o.cell.benchmark.name: labels_of(o.cell.benchmark) for o in here}

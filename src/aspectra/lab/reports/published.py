@@ -16,9 +16,10 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from aspectra.base.errors import UsageError
 from aspectra.lab.benchmarks.protocol import Benchmark
 
-__all__ = ["Published", "tables"]
+__all__ = ["Published", "paper_rows", "tables"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -38,7 +39,9 @@ class Published:
         value: in the unit of our measures (fractions, not percent), or None where the cell is empty or lost.
         printed: as printed.
         deviation: standard deviation over runs, in the unit of ``value``, or None.
-        labels: the part of the topics it is over, as :attr:`Topic.labels`; empty for all.
+        labels: the part of the topics it is over, as :attr:`Topic.labels`; empty for all. A value such as
+            ``mean of ACL and EMNLP`` is the mean of two parts.
+        mean_of: label whose values' means it is the plain mean of, or "" for a mean over topics.
         mode: ``original``, ``instructed``, ``reversed``, or "".
         judgements: ``gold``, ``pooled``, or "" where there is one set.
         doubt: why the cell is not to be trusted, or "".
@@ -57,6 +60,7 @@ class Published:
     printed: float | None
     deviation: float | None = None
     labels: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    mean_of: str = ""
     mode: str = ""
     judgements: str = ""
     doubt: str = ""
@@ -106,6 +110,28 @@ def tables(benchmark: str | Benchmark) -> tuple[Published, ...]:
     return tuple(out)
 
 
+def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tuple[Published, ...]:
+    """The numbers of one table of a paper, in its order.
+
+    Args:
+        number: of the paper's data file.
+        table: its number in the paper.
+        benchmark: what they are compared with, see :func:`tables`; "" for nothing.
+
+    Raises:
+        UsageError: there is no such paper or table.
+    """
+    papers = {paper["paper"]: paper for paper in _papers()}
+    if number not in papers:
+        raise UsageError(f"no published numbers of paper {number!r} are held", why=", ".join(papers))
+    held = tables(benchmark or papers[number]["benchmark"])
+    found = tuple(row for row in held if (row.paper, row.table) == (number, table))
+    if not found:
+        known = dict.fromkeys(row.table for row in held if row.paper == number)
+        raise UsageError(f"paper {number} has no table {table!r} here", why="tables: " + ", ".join(known))
+    return found
+
+
 def _rows(data: Mapping[str, Any], part: str, reasons: Sequence[str]) -> Iterator[Published]:
     for table in data["tables"]:
         scale = table["scale"]
@@ -137,6 +163,7 @@ def _rows(data: Mapping[str, Any], part: str, reasons: Sequence[str]) -> Iterato
                     printed=printed,
                     deviation=None if deviation is None else round(deviation * scale, 9),
                     labels=MappingProxyType(labels),
+                    mean_of=column.get("mean_of", ""),
                     mode=column.get("mode", ""),
                     judgements=column.get("judgements", ""),
                     doubt=doubt,

@@ -27,7 +27,17 @@ from aspectra.search.scoring.engine import Engine, Found
 from aspectra.search.scoring.scores import Fused
 from aspectra.search.step import Step
 
-__all__ = ["STAGES", "Context", "Draft", "Stage", "Step", "needs_model", "permissions_of", "read_stages"]
+__all__ = [
+    "STAGES",
+    "Context",
+    "Draft",
+    "Stage",
+    "Step",
+    "load_stages",
+    "needs_model",
+    "permissions_of",
+    "read_stages",
+]
 
 
 @dataclass(frozen=True)
@@ -192,6 +202,18 @@ def read_stages(given: Sequence[str]) -> tuple[str, ...]:
     """
     parts = [part for text in given for part in split_line(text, "|")]
     return tuple(spell(read_member(STAGES.get, part, "stage")) for part in parts)
+
+
+def load_stages(stages: Sequence[str]) -> None:
+    """Load the local models of stages now, and not at the first ranking.
+
+    Raises:
+        AspectraError: one is not installed, not permitted or cannot be loaded.
+    """
+    for text in stages:
+        load = getattr(read_member(STAGES.get, text, "stage"), "load", None)
+        if load is not None:
+            load()
 
 
 def permissions_of(stages: Sequence[str]) -> list[Permission]:

@@ -51,6 +51,12 @@ class Reranking:
         """What the user must have permitted before its judge is used."""
         return list(getattr(Method.parse(self.method).judge, "needs", ()))
 
+    def load(self) -> None:
+        """Load its judge, where that is a local model; errors as the judge's."""
+        load = getattr(Method.parse(self.method).judge, "load", None)
+        if load is not None:
+            load()
+
     def papers_read(self, wanted: int) -> int:
         """See :class:`~aspectra.search.stages.protocol.Stage`."""
         return max(wanted, self.depth)

@@ -50,6 +50,16 @@ class CrossEncoder:
         """What the user must have permitted before the model is loaded."""
         return model_permissions(self.model, {})
 
+    def load(self) -> Any:
+        """The model; once loaded it stays.
+
+        Raises:
+            MissingExtra, NotTrusted, UsageError: as :meth:`score`.
+        """
+        for needed in self.needs:
+            require(needed, f"the reranking method {self.name}")
+        return _load(self.model, self.max_tokens)
+
     async def score(self, papers: Sequence[Candidate], asker: Asker) -> list[float | None]:
         """A score for each paper, higher is better; None where it is no number.
 
@@ -61,10 +71,7 @@ class CrossEncoder:
         return await Local(self._read, self.name).score(papers, asker)
 
     def _read(self, query: str, texts: Sequence[str]) -> list[float]:
-        for needed in self.needs:
-            require(needed, f"the reranking method {self.name}")
-        model = _load(self.model, self.max_tokens)
-        found = model.predict(
+        found = self.load().predict(
             [(query, text) for text in texts], batch_size=self.batch, show_progress_bar=False
         )
         if getattr(found, "ndim", 1) != 1:

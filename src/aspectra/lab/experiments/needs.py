@@ -1,0 +1,70 @@
+"""What a study lacks on this computer: files of its benchmarks, an encoder, a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from aspectra.base.errors import AspectraError, BadInput, UsageError
+from aspectra.lab.experiments.study import Study
+from aspectra.llm.chat import ChatModel
+from aspectra.search.stages.protocol import load_stages
+from aspectra.views.encoders.protocol import Encoder
+
+__all__ = ["Need", "lacking"]
+
+
+@dataclass(frozen=True)
+class Need:
+    """Why a study was not run.
+
+    Attributes:
+        kind: ``data`` or ``model``.
+        text: what is needed, and where it is: one line.
+    """
+
+    kind: Literal["data", "model"]
+    text: str
+
+
+def lacking(
+    study: Study, *, load: Callable[[str], Encoder], answering: Callable[[str], ChatModel] | None
+) -> Need | None:
+    """What a study lacks, or None.
+
+    Models are loaded only where all files are there, since that takes longer.
+
+    Args:
+        study: is not changed.
+        load: makes an encoder from its specification.
+        answering: makes a language model from its name at the endpoint, "" for the one that the settings
+            name; None where there is no endpoint.
+    """
+    for source in study.sources:
+        if not Path(source.path).exists():
+            try:
+                source.open()
+            except BadInput as error:
+                return Need("data", _one_line(error))
+    tried: list[Callable[[], object]] = [partial(load, spec) for spec in study.settings().encoders]
+    tried += [partial(load_stages, recipe.stages) for recipe in study.recipes]
+    if study.needs_model and study.oracle is None:
+        tried.append(partial(answering or _no_endpoint, study.model))
+    found: list[str] = []
+    for attempt in tried:
+        try:
+            attempt()
+        except AspectraError as error:
+            found.append(_one_line(error))
+    return Need("model", "; ".join(dict.fromkeys(found))) if found else None
+
+
+def _no_endpoint(name: str) -> None:
+    raise UsageError(f"{name or 'a language model'} at an OpenAI-compatible endpoint")
+
+
+def _one_line(error: AspectraError) -> str:
+    return "; ".join(part.strip() for part in (error.why or error.what, error.hint) if part)

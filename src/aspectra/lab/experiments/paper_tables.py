@@ -1,0 +1,230 @@
+"""A paper's tables: every row as printed, and what was measured here, or what measuring it needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aspectra.base.errors import UsageError
+from aspectra.lab.evaluation.means import Labels, nested_mean
+from aspectra.lab.experiments.needs import Need
+from aspectra.lab.experiments.recipe_tables import plain_interval
+from aspectra.lab.experiments.scoring import Outcome
+from aspectra.lab.experiments.study import Study
+from aspectra.lab.experiments.study_file import Paper, TableSpec
+from aspectra.lab.measures.protocol import parse
+from aspectra.lab.reports.published import Published, paper_rows
+from aspectra.lab.reports.tables import Cell, Number, Table
+
+__all__ = ["Ran", "check_paper_table", "paper_tables"]
+
+_MEAN = "mean of "
+_PAIR = "pair"
+# Measure, mode, judgements, labels.
+_Column = tuple[str, str, str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What running a study file's parts gave.
+
+    Attributes:
+        studies: part -> its study, of all parts.
+        outcomes: part -> its outcomes, of those that were run.
+        needs: part -> what it lacks, of those that could not be.
+    """
+
+    studies: Mapping[str, Study]
+    outcomes: Mapping[str, Sequence[Outcome]]
+    needs: Mapping[str, Need]
+
+
+class _Notes:
+    """Sentences below a table, each with a number."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def mark(self, line: str) -> str:
+        """``[3]``, for the third one."""
+        if line not in self.lines:
+            self.lines.append(line)
+        return f"[{self.lines.index(line) + 1}]"
+
+
+def check_paper_table(spec: TableSpec, paper: Paper, studies: Mapping[str, Study]) -> None:
+    """Refuse a table with rows of which nothing is known, before anything is run.
+
+    Raises:
+        UsageError: there is no such table, or a row is neither a recipe nor among ``paper.others``.
+    """
+    printed = dict.fromkeys(_label(row) for row in paper_rows(paper.number, spec.published))
+    for label in (*printed, *spec.rows):
+        name = paper.names.get(label, label)
+        if label not in paper.others and not _parts_of(name, spec, studies):
+            raise UsageError(
+                f"the table {spec.title!r} has no recipe for its row {label!r}",
+                why=f"no part runs {name!r}, and [paper] does not say why",
+            )
+
+
+def paper_tables(spec: TableSpec, paper: Paper, ran: Ran) -> list[Table]:
+    """The published table that ``spec`` names: one line a printed row, and one below it where it was run.
+
+    Args:
+        spec: ``published`` is its number; ``by`` is a label by which it is divided; ``rows`` names recipes
+            that are no rows of the paper and follow below.
+        paper: whose it is.
+        ran: what was run.
+
+    Raises:
+        UsageError: there is no such table.
+    """
+    printed = paper_rows(paper.number, spec.published)
+    parts = dict.fromkeys(row.labels.get(spec.by, "") for row in printed)
+    return [
+        _table(f"{spec.title}: {part}" if part else spec.title, chosen, spec, paper, ran)
+        for part in parts
+        for chosen in [[row for row in printed if row.labels.get(spec.by, "") == part]]
+    ]
+
+
+def _table(title: str, printed: Sequence[Published], spec: TableSpec, paper: Paper, ran: Ran) -> Table:
+    columns = list(dict.fromkeys(map(_column, printed)))
+    by_system: dict[str, dict[_Column, Published]] = {}
+    for one in printed:
+        by_system.setdefault(_label(one), {})[_column(one)] = one
+    rows: list[tuple[Cell, ...]] = []
+    marks: dict[tuple[int, int], str] = {}
+    notes = _Notes()
+    for label, own in by_system.items():
+        name = paper.names.get(label, label)
+        status, outcomes = _status(label, name, spec, paper, ran, notes)
+        for place, column in enumerate(columns, start=2):
+            if own.get(column) is not None and own[column].doubt:
+                marks[len(rows), place] = "?"
+        rows.append((label, status, *(_printed(own.get(column)) for column in columns)))
+        if outcomes:
+            values = [_measured(column, own.get(column), outcomes, spec) for column in columns]
+            rows.append((label, _ran(outcomes, own, notes), *values))
+    means = {_column(one): one for one in printed}
+    for name in spec.rows:
+        status, outcomes = _status(name, name, spec, paper, ran, notes)
+        values = [_measured(column, means[column], outcomes, spec) for column in columns]
+        rows.append((name, status.replace("published", "run here, not in the paper"), *values))
+    doubts = {one.doubt for one in printed if one.doubt}
+    below = [f"[{number}] {line}" for number, line in enumerate(notes.lines, start=1)]
+    below += [f"?: a printed number that is doubtful: {'; '.join(sorted(doubts))}"] if doubts else []
+    below += [*spec.notes, "measures x100 except ranks, distances and percents"]
+    return Table(title, ("system", "", *_headings(columns)), tuple(rows), tuple(below), marks=marks)
+
+
+def _column(row: Published) -> _Column:
+    return row.measure, row.mode, row.judgements, tuple(row.labels.items())
+
+
+def _label(row: Published) -> str:
+    return f"{row.system}, {row.setup}" if row.setup else row.system
+
+
+def _headings(columns: Sequence[_Column]) -> list[str]:
+    """Of columns, without what all of them share."""
+    shared = set.intersection(*({*labels} for *_, labels in columns))
+    several = len({judgements for _, _, judgements, _ in columns}) > 1
+    out = []
+    for measure, mode, judgements, labels in columns:
+        own = [value for name, value in labels if (name, value) not in shared]
+        out.append(" ".join(filter(None, (measure, mode[:3], judgements if several else "", *own))))
+    return out
+
+
+def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study]) -> list[str]:
+    """The parts that run a recipe for a table."""
+    return [
+        part
+        for part, study in studies.items()
+        if (not spec.parts or part in spec.parts) and any(recipe.name == name for recipe in study.recipes)
+    ]
+
+
+def _status(
+    label: str, name: str, spec: TableSpec, paper: Paper, ran: Ran, notes: _Notes
+) -> tuple[str, list[Outcome]]:
+    """What is said of a printed row, and the outcomes of its recipe."""
+    if label in paper.others:
+        return f"not run {notes.mark(paper.others[label])}", []
+    where = _parts_of(name, spec, ran.studies)
+    outcomes = [
+        outcome
+        for part in where
+        for outcome in ran.outcomes.get(part, ())
+        if outcome.cell.recipe.name == name and spec.protocol in ("", outcome.cell.protocol)
+    ]
+    if outcomes:
+        return "published", outcomes
+    if found := [ran.needs[part] for part in where if part in ran.needs]:
+        return f"needs {found[0].kind} {notes.mark(found[0].text)}", []
+    return f"not run {notes.mark('left out by --part')}", []
+
+
+def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _Notes) -> str:
+    first = next(iter(own.values()))
+    held = [
+        row
+        for outcome in outcomes
+        for row in paper_rows(first.paper, first.table, outcome.cell.benchmark)
+        if _label(row) == _label(first) and _column(row) in own
+    ]
+    reasons = list(dict.fromkeys(row.why_not for row in held if not row.comparable and not row.doubt))
+    words = "run here, simulated" if any(o.tally.simulated for o in outcomes) else "run here"
+    return f"{words}; not comparable {notes.mark(reasons[0])}" if reasons else words
+
+
+def _printed(row: Published | None) -> Number | None:
+    return None if row is None else Number.of(row.value, parse(row.measure).family.scale)
+
+
+def _measured(
+    column: _Column, row: Published | None, outcomes: Sequence[Outcome], spec: TableSpec
+) -> Number | None:
+    """What was measured for a column, or None."""
+    measure, mode, judgements, wanted = column
+    for outcome in outcomes:
+        part = outcome.cell.benchmark.name.partition("/")[2]
+        for name, score in outcome.scores():
+            if (str(score.measure), score.mode) != (measure, mode) or judgements not in ("", name):
+                continue
+            labels = outcome.evaluations[name].labels
+            mean, values = _mean(score.values, labels, dict(wanted), part, row.mean_of if row else "")
+            if mean is not None:
+                span = plain_interval(values, mean) if spec.intervals else None
+                return Number.of(mean, score.measure.family.scale, span)
+    return None
+
+
+def _mean(
+    values: Mapping[str, float], labels: Labels, wanted: Mapping[str, str], part: str, mean_of: str
+) -> tuple[float | None, dict[str, float]]:
+    """The mean of the units that have the labels, and their values; see :class:`Published`."""
+    for name, value in wanted.items():
+        if value.startswith(_MEAN):
+            both = [{**wanted, name: one} for one in value.removeprefix(_MEAN).split(" and ")]
+            return _mean_of([_mean(values, labels, one, part, mean_of) for one in both])
+    kept = {
+        unit: value
+        for unit, value in values.items()
+        if all(labels.get(unit, {}).get(name, part) == one for name, one in wanted.items())
+    }
+    if mean_of:
+        groups = dict.fromkeys(labels.get(unit, {}).get(mean_of, "") for unit in kept)
+        return _mean_of([_mean(kept, labels, {mean_of: group}, part, "") for group in groups])
+    # p-MRR of a topic is the mean of its pairs with other aspects.
+    pairs = [_PAIR] if kept and all(_PAIR in labels.get(unit, {}) for unit in kept) else []
+    return nested_mean(kept, labels, pairs), kept
+
+
+def _mean_of(found: Sequence[tuple[float | None, dict[str, float]]]) -> tuple[float | None, dict[str, float]]:
+    means = [mean for mean, _ in found if mean is not None]
+    values = {unit: value for _, own in found for unit, value in own.items()}
+    return (math.fsum(means) / len(means) if means and len(means) == len(found) else None), values
