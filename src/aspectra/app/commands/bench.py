@@ -232,8 +232,8 @@ def _run_file(
         raise UsageError(
             "the folder of the data sets is not named", hint=f"aspectra bench run {path} --data DIR"
         )
-    file = read_study_file(path, data, among)
     folder = out or Path("experiments") / path.stem
+    file = read_study_file(path, data, among, folder)
     needed = any(study.needs_model and study.oracle is None for study in file.parts.values())
     with language_model(session) if needed else nullcontext() as answering, session.progress() as shown:
         place = libraries or library_home()

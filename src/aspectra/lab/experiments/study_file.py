@@ -19,7 +19,8 @@
     columns = [{measure = "NDCG%20", protocol = "pool", name = "NDCG%20 pools"}]
 
 A table of the file with ``each`` stands for one for every combination of the values named there. ``{data}``
-is the folder of the data sets, ``{here}`` that of the file, ``{library}`` a library of other papers.
+is the folder of the data sets, ``{here}`` that of the file, ``{library}`` a library of other papers,
+``{parts}`` the folder that the parts are run in: ``{parts}/NAME`` holds the rankings of a part before.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class TableSpec(Value, frozen=True):
         resampled: whether those of its columns are bootstrap intervals, which stay within the bounds.
         notes: below it.
         figure: file name of a figure below it.
+        gap: measures, the first of which gives the gap between retrieval and verification and the others only
+            the growth of the pool, see :func:`~aspectra.lab.reports.gap.gap_tables`; empty for other tables.
     """
 
     title: str
@@ -95,6 +98,7 @@ class TableSpec(Value, frozen=True):
     resampled: bool = False
     notes: tuple[str, ...] = ()
     figure: str = ""
+    gap: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,13 +119,16 @@ class StudyFile:
     absent: tuple[str, ...] = ()
 
 
-def read_study_file(path: Path, data: Path, library: Path | None = None) -> StudyFile:
+def read_study_file(
+    path: Path, data: Path, library: Path | None = None, parts_in: Path = Path()
+) -> StudyFile:
     """A study file with its places filled in.
 
     Args:
         path: the file.
         data: folder of the data sets.
         library: a library of other papers; None leaves out the parts that need one.
+        parts_in: the folder that the parts will be run in.
 
     Raises:
         BadInput: the file cannot be read. UsageError: a field is unknown or has a value that it cannot have.
@@ -130,7 +137,8 @@ def read_study_file(path: Path, data: Path, library: Path | None = None) -> Stud
         given = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"the study {path} cannot be read", why=str(error)) from error
-    known = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
+    known: dict[str, Any] = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
+    known["{parts}"] = str(parts_in.absolute())
     if library is not None:
         known["{library}"] = str(library.absolute())
     parts: dict[str, Study] = {}
@@ -171,11 +179,13 @@ def _expanded(tables: list[Any]) -> Iterator[Any]:
             yield _filled(plain, {f"{{{name}}}": value for name, value in zip(each, values, strict=True)})
 
 
-def _filled(value: Any, known: Mapping[str, str]) -> Any:
-    """The value with every text's placeholders replaced."""
+def _filled(value: Any, known: Mapping[str, Any]) -> Any:
+    """The value with every text's placeholders replaced; a text that is one becomes its value."""
     if isinstance(value, str):
+        if value in known:
+            return known[value]
         for mark, text in known.items():
-            value = value.replace(mark, text)
+            value = value.replace(mark, str(text))
         return value
     if isinstance(value, list):
         return [_filled(one, known) for one in value]
