@@ -90,6 +90,7 @@ STAGE_EXAMPLES = {
     "feedback": "feedback",
     "rerank": "rerank(method=listwise,depth=12)",
     "rewrite": "rewrite(keep=yes)",
+    "shuffle": "shuffle(seed=3)",
     "top": "top(6)",
 }
 OWN = SearchRecipe((ProbeRecipe("abstract@{encoder}"), ProbeRecipe("abstract@bm25", -0.5)))

@@ -232,8 +232,8 @@ def _run_file(
         raise UsageError(
             "the folder of the data sets is not named", hint=f"aspectra bench run {path} --data DIR"
         )
-    file = read_study_file(path, data, among)
     folder = out or Path("experiments") / path.stem
+    file = read_study_file(path, data, among, folder)
     with language_models(session) as answering, session.progress() as shown:
         place = libraries or library_home()
         page = run_study_file(file, folder, place, only=parts, progress=shown, answering=answering)

@@ -49,21 +49,27 @@ def lacking(
                 source.open()
             except BadInput as error:
                 return Need("data", _one_line(error))
-    tried: list[Callable[[], object]] = [partial(load, spec) for spec in study.settings().encoders]
-    tried += [partial(load_stages, recipe.stages) for recipe in study.recipes]
+    tried: list[tuple[str, Callable[[], object]]] = [
+        (f"encoder {spec}", partial(load, spec)) for spec in study.settings().encoders
+    ]
+    tried += [
+        (recipe.stages[-1], partial(load_stages, recipe.stages)) for recipe in study.recipes if recipe.stages
+    ]
     if study.needs_model and study.oracle is None:
-        tried.append(partial(answering or _no_endpoint, study.model))
+        tried.append(
+            (f"language model {study.model}".rstrip(), partial(answering or _no_endpoint, study.model))
+        )
     found: list[str] = []
-    for attempt in tried:
+    for what, attempt in tried:
         try:
             attempt()
         except AspectraError as error:
-            found.append(_one_line(error))
+            found.append(f"{what} ({error.hint or error.what})")
     return Need("model", "; ".join(dict.fromkeys(found))) if found else None
 
 
 def _no_endpoint(name: str) -> None:
-    raise UsageError(f"{name or 'a language model'} at an OpenAI-compatible endpoint")
+    raise UsageError(f"no endpoint for {name or 'a language model'} is named")
 
 
 def _one_line(error: AspectraError) -> str:

@@ -16,6 +16,7 @@ from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.experiments.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
+from aspectra.lab.experiments.pooling import Pooling, pooled
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
@@ -33,11 +34,13 @@ class Source(Value, frozen=True):
         benchmark: name of its loader.
         path: its folder.
         options: of the loader.
+        pooling: pools made from recorded rankings, in place of the benchmark's own; None leaves those.
     """
 
     benchmark: str
     path: str
     options: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value
+    pooling: Pooling | None = None
 
     def open(self) -> Benchmark:
         """The benchmark, read from its files.
@@ -46,7 +49,8 @@ class Source(Value, frozen=True):
             BadInput: a file is missing, damaged, or changed under a pinned checksum. UsageError: an option
                 that it does not have.
         """
-        return BENCHMARKS.get(self.benchmark)(Path(self.path), **self.options)
+        made = BENCHMARKS.get(self.benchmark)(Path(self.path), **self.options)
+        return made if self.pooling is None else pooled(made, self.pooling)
 
 
 class Study(Value, frozen=True):

@@ -21,7 +21,8 @@
 A table of the file with ``each`` stands for one for every combination of the values named there. A value
 that is a table has several names: ``each.system = [{name = "BM25", steps = "bm25"}]`` fills in
 ``{system.name}``. ``{data}`` is the folder of the data sets, ``{here}`` that of the file, ``{library}`` a
-library of other papers.
+library of other papers, ``{parts}`` the folder that the parts are run in: ``{parts}/NAME`` holds the
+rankings of a part before.
 
 A file that reproduces a paper's tables names it: ``[paper]`` with its ``number``, and ``published = "3"`` in
 each table, see :mod:`aspectra.lab.experiments.paper_tables`. Recipes are called as the paper prints its
@@ -85,6 +86,8 @@ class TableSpec(Value, frozen=True):
         figure: file name of a figure below it.
         published: number of a table of the paper: its rows, each with what was measured here, or what that
             needs.
+        gap: measures, the first of which gives the gap between retrieval and verification and the others only
+            the growth of the pool, see :func:`~aspectra.lab.reports.gap.gap_tables`; empty for other tables.
     """
 
     title: str
@@ -104,6 +107,7 @@ class TableSpec(Value, frozen=True):
     notes: tuple[str, ...] = ()
     figure: str = ""
     published: str = ""
+    gap: tuple[str, ...] = ()
 
 
 class Paper(Value, frozen=True):
@@ -140,13 +144,16 @@ class StudyFile:
     paper: Paper | None = None
 
 
-def read_study_file(path: Path, data: Path, library: Path | None = None) -> StudyFile:
+def read_study_file(
+    path: Path, data: Path, library: Path | None = None, parts_in: Path = Path()
+) -> StudyFile:
     """A study file with its places filled in.
 
     Args:
         path: the file.
         data: folder of the data sets.
         library: a library of other papers; None leaves out the parts that need one.
+        parts_in: the folder that the parts will be run in.
 
     Raises:
         BadInput: the file cannot be read. UsageError: a field is unknown or has a value that it cannot have.
@@ -155,7 +162,8 @@ def read_study_file(path: Path, data: Path, library: Path | None = None) -> Stud
         given = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"the study {path} cannot be read", why=str(error)) from error
-    known = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
+    known: dict[str, Any] = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
+    known["{parts}"] = str(parts_in.absolute())
     if library is not None:
         known["{library}"] = str(library.absolute())
     parts: dict[str, Study] = {}
@@ -197,22 +205,22 @@ def _expanded(tables: list[Any]) -> Iterator[Any]:
         each = table.get("each", {}) if isinstance(table, dict) else {}
         plain = {name: value for name, value in table.items() if name != "each"} if each else table
         for values in product(*each.values()):
-            known: dict[str, str] = {}
+            known: dict[str, Any] = {}
             for name, value in zip(each, values, strict=True):
-                own = (
-                    {f"{name}.{field}": text for field, text in value.items()}
-                    if isinstance(value, dict)
-                    else {}
-                )
-                known |= {f"{{{mark}}}": text for mark, text in (own or {name: value}).items()}
+                own = value if isinstance(value, dict) else {}
+                known |= {f"{{{name}.{field}}}": held for field, held in own.items()} or {
+                    f"{{{name}}}": value
+                }
             yield _filled(plain, known)
 
 
-def _filled(value: Any, known: Mapping[str, str]) -> Any:
-    """The value with every text's placeholders replaced."""
+def _filled(value: Any, known: Mapping[str, Any]) -> Any:
+    """The value with every text's placeholders replaced; a text that is one becomes its value."""
     if isinstance(value, str):
+        if value in known:
+            return known[value]
         for mark, text in known.items():
-            value = value.replace(mark, text)
+            value = value.replace(mark, str(text))
         return value
     if isinstance(value, list):
         return [_filled(one, known) for one in value]

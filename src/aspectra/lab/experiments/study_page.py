@@ -148,6 +148,7 @@ def _manifest(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 "library": facts["index"]["state"],
                 "papers": facts["index"]["papers"],
                 "settings": {k: v for k, v in facts["index"]["settings"].items() if v != usual[k]},
+                **({"pool": facts["pool"]} if "pool" in facts else {}),
             }
             for benchmark, facts in held["benchmarks"].items()
         }
