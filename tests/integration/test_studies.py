@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,14 @@ from aspectra.app.main import main
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.presets import get_preset
+from aspectra.lab.experiments.paper_tables import check_paper_table
 from aspectra.lab.experiments.study_file import read_study_file
 from aspectra.lab.statistics.bootstrap import bootstrap_interval
 
 ROOT = Path(__file__).parents[2]
-STUDIES = sorted((ROOT / "studies").glob("*.toml"))
+STUDIES = sorted(
+    path for path in (ROOT / "studies").rglob("*.toml") if "parts" in tomllib.loads(path.read_text("utf-8"))
+)
 COUNTED = ("ms/query", "calls/query")
 
 TINY = """
@@ -101,12 +105,15 @@ def test_a_study_of_the_repository_shows_what_it_runs(path):
             measured |= {str(get_preset(part.preset).parse(text)) for text in own}
         shown = [column.measure for column in spec.columns] + ([spec.measure] if spec.measure else [])
         assert {measure.partition(" [")[0] for measure in shown} <= measured
-    assert f"`make study NAME={path.stem} DATA=FOLDER" in file.about
+        if file.paper is not None:
+            check_paper_table(spec, file.paper, file.parts)
+    name = path.relative_to(ROOT / "studies").with_suffix("")
+    assert f"`make study NAME={name} DATA=FOLDER" in file.about
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_a_page_shows_what_its_study_says(path):
-    page = ROOT / "docs" / "results" / f"{path.stem}.md"
+    page = (ROOT / "docs" / "results" / path.relative_to(ROOT / "studies")).with_suffix(".md")
     assert page.exists()
     if not page.with_suffix(".json").exists():
         pytest.skip("it was not made by the study")

@@ -36,7 +36,7 @@ def find(rows, **wanted):
 
 def test_values_are_fractions():
     row = find(
-        tables("csfcube"), system="GritLM-7B", measure="nDCG@20", table="1", labels={"facet": "method"}
+        tables("csfcube"), system="GritLM-7B", measure="nDCG@20", table="1", labels={"aspect": "method"}
     )
     assert [(r.printed, r.value) for r in row] == [(28.82, 0.2882)]
     wise = find(tables("infosearch"), system="GPT-4o", measure="WISE@20", table="1")
@@ -52,8 +52,8 @@ def test_labels_are_those_of_the_loaders(tmp_path):
     assert {name for name, _ in used} <= {name for name, _ in known}
     assert used <= known
     bench = BENCHMARKS.get("csfcube")(csfcube(tmp_path / "c"))
-    facets = {topic.labels["facet"] for topic in bench.topics}
-    assert {row.labels["facet"] for row in tables("csfcube") if row.labels} == facets
+    facets = {topic.aspect for topic in bench.topics}
+    assert {row.labels["aspect"] for row in tables("csfcube") if row.labels} == facets
 
 
 def test_csfcube_is_never_comparable():

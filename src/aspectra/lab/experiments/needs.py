@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from aspectra.base.errors import AspectraError, BadInput, UsageError
@@ -31,7 +32,11 @@ class Need:
 
 
 def lacking(
-    study: Study, *, load: Callable[[str], Encoder], answering: Callable[[str], ChatModel] | None
+    study: Study,
+    *,
+    load: Callable[[str], Encoder],
+    answering: Callable[[str], ChatModel] | None,
+    known: Mapping[str, str] = MappingProxyType({}),
 ) -> Need | None:
     """What a study lacks, or None.
 
@@ -42,6 +47,7 @@ def lacking(
         load: makes an encoder from its specification.
         answering: makes a language model from its name at the endpoint, "" for the one that the settings
             name; None where there is no endpoint.
+        known: specification of an encoder -> what must be downloaded for it.
     """
     for source in study.sources:
         if not Path(source.path).exists():
@@ -50,7 +56,7 @@ def lacking(
             except BadInput as error:
                 return Need("data", _one_line(error))
     tried: list[tuple[str, Callable[[], object]]] = [
-        (f"encoder {spec}", partial(load, spec)) for spec in study.settings().encoders
+        (known.get(spec, f"encoder {spec}"), partial(load, spec)) for spec in study.settings().encoders
     ]
     tried += [
         (recipe.stages[-1], partial(load_stages, recipe.stages)) for recipe in study.recipes if recipe.stages

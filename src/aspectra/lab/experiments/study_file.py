@@ -26,14 +26,16 @@ rankings of a part before.
 
 A file that reproduces a paper's tables names it: ``[paper]`` with its ``number``, and ``published = "3"`` in
 each table, see :mod:`aspectra.lab.experiments.paper_tables`. Recipes are called as the paper prints its
-systems; ``names`` and ``others`` say what is called differently, and what is no recipe.
+systems; ``names`` and ``others`` say what is called differently, and what is no recipe. ``encoders`` names a
+file beside it with a table for each encoder: ``{encoders.SciNCL}`` stands for the ``spec`` of that table, and
+its ``needs`` says what must be downloaded.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,7 @@ class StudyFile:
         tables: what is shown of them.
         absent: parts left out because no library of other papers was named.
         paper: whose tables it reproduces, or None.
+        needs: specification of an encoder -> what must be downloaded for it.
     """
 
     title: str
@@ -142,6 +145,7 @@ class StudyFile:
     about: str = ""
     absent: tuple[str, ...] = ()
     paper: Paper | None = None
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_study_file(
@@ -158,12 +162,11 @@ def read_study_file(
     Raises:
         BadInput: the file cannot be read. UsageError: a field is unknown or has a value that it cannot have.
     """
-    try:
-        given = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"the study {path} cannot be read", why=str(error)) from error
+    given = _toml(path)
     known: dict[str, Any] = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
     known["{parts}"] = str(parts_in.absolute())
+    encoders = _toml(path.parent / given.pop("encoders")) if "encoders" in given else {}
+    known |= {f"{{encoders.{name}}}": one["spec"] for name, one in encoders.items()}
     if library is not None:
         known["{library}"] = str(library.absolute())
     parts: dict[str, Study] = {}
@@ -188,7 +191,15 @@ def read_study_file(
         raise UsageError(f"{path}: the table {asking.title!r} shows a paper's, and [paper] is not given")
     refuse_unknown(given, ("title", "about"), "field of a study")
     title = str(given.get("title", path.stem))
-    return StudyFile(title, parts, tables, given.get("about", ""), tuple(absent), paper)
+    needs = {one["spec"]: one["needs"] for one in encoders.values()}
+    return StudyFile(title, parts, tables, given.get("about", ""), tuple(absent), paper, needs)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"the study {path} cannot be read", why=str(error)) from error
 
 
 def _recipe(given: str | dict[str, Any]) -> dict[str, Any]:
@@ -208,9 +219,7 @@ def _expanded(tables: list[Any]) -> Iterator[Any]:
             known: dict[str, Any] = {}
             for name, value in zip(each, values, strict=True):
                 own = value if isinstance(value, dict) else {}
-                known |= {f"{{{name}.{field}}}": held for field, held in own.items()} or {
-                    f"{{{name}}}": value
-                }
+                known |= {f"{{{name}.{key}}}": held for key, held in own.items()} or {f"{{{name}}}": value}
             yield _filled(plain, known)
 
 

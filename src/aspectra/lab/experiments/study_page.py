@@ -95,7 +95,7 @@ def run_study_file(
     made = kept = 0
     loaded = cache(load)
     for name, study in chosen.items():
-        if (need := lacking(study, load=loaded, answering=answering)) is not None:
+        if (need := lacking(study, load=loaded, answering=answering, known=file.needs)) is not None:
             needs[name] = need
             continue
         place = folder / file_name(name)
@@ -123,7 +123,7 @@ def run_study_file(
     (folder / "page.md").write_text(_page(file, tables, absent), "utf-8")
     every = [table for _, made_of in tables for table in made_of]
     write_json(folder / "tables.json", {"tables": [to_dict(table) for table in every]})
-    write_json(folder / "manifest.json", _manifest(manifests))
+    write_json(folder / "manifest.json", _manifest(manifests, needs))
     return Page(tuple(every), made, kept, tuple(absent))
 
 
@@ -136,11 +136,14 @@ def _page(file: StudyFile, tables: Sequence[tuple[TableSpec, Sequence[Table]]], 
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _manifest(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What the numbers depend on, of all parts: files, libraries, versions, and the key of every cell."""
+def _manifest(parts: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need]) -> dict[str, Any]:
+    """What the numbers depend on, of all parts: files, libraries, versions, and the key of every cell.
+
+    Of a part that was not run, what it lacks.
+    """
     first: Mapping[str, Any] = next(iter(parts.values()), {})
     usual = json.loads(IndexSettings().dumps())
-    shown = {}
+    shown: dict[str, Any] = {name: {"needs": f"{need.kind}: {need.text}"} for name, need in needs.items()}
     for name, held in parts.items():
         benchmarks = {
             benchmark: {

@@ -1,0 +1,159 @@
+"""Studies of a paper's tables: rows as printed, run here, or with what they need."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import benchmark_fixtures as made_up
+from aspectra.app.main import main
+from aspectra.lab.experiments.needs import Need, lacking
+from aspectra.lab.experiments.paper_tables import _mean
+from aspectra.lab.experiments.study_file import read_study_file
+
+OTHERS = ("Human", "SPECTER2", "oTASPIRE", "gpt-3.5-turbo [pw]", "Mistral-7B [prp]", "Llama-3-8B [prp]")
+OTHERS = (*OTHERS, "Llama-3-70B [prp]", "gpt-3.5-turbo [prp]", "gpt-4o [prp]")
+TINY = f"""
+title = "Tiny"
+encoders = "encoders.toml"
+
+[paper]
+number = "000"
+names = {{"GritLM-7B" = "words"}}
+
+[paper.others]
+{chr(10).join(f'"{name}" = "not of interest here"' for name in OTHERS)}
+
+[common]
+measures = ["nDCG@20", "p-MRR"]
+
+[[parts]]
+name = "here"
+sources = [{{benchmark = "csfcube", path = "{{data}}/birds"}}]
+recipes = [{{name = "words", steps = ["bm25"]}}, {{name = "words again", steps = ["bm25"]}}]
+encoders = []
+
+[[parts]]
+name = "{{system.name}}"
+sources = [{{benchmark = "csfcube", path = "{{data}}/{{system.folder}}"}}]
+recipes = [{{name = "{{system.name}}", steps = ["dense"]}}]
+encoders = ["{{encoders.nowhere}}"]
+each.system = [{{name = "SciNCL", folder = "fish"}}, {{name = "SciNCL too", folder = "birds"}}]
+
+[[parts]]
+name = "gpt-4o"
+sources = [{{benchmark = "csfcube", path = "{{data}}/birds"}}]
+recipes = [{{name = "gpt-4o [pw]", steps = ["bm25", "rerank(method='yes-no')"]}}]
+encoders = []
+model = "gpt-4o"
+
+[[tables]]
+title = "Table {{number}}"
+published = "{{number}}"
+rows = ["words again", "SciNCL too"]
+each.number = ["1", "2"]
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path, home, monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    made_up.csfcube(tmp_path / "data" / "birds")
+    nowhere = 'spec = "sentence-transformers:nowhere/model"\nneeds = "downloads nowhere/model"'
+    (tmp_path / "encoders.toml").write_text(f"[nowhere]\n{nowhere}\n", "utf-8")
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY, "utf-8")
+    return path
+
+
+def run(tiny, *words):
+    folder = tiny.parent
+    places = ["--output", str(folder / "out"), "--libraries", str(folder / "libraries"), "--no-progress"]
+    return main(["bench", "run", str(tiny), "--data", str(folder / "data"), *places, *words])
+
+
+def test_each_printed_row_is_run_here_or_says_what_it_needs(tiny, capsys):
+    assert run(tiny) == 0
+    assert "left out" not in capsys.readouterr().err
+    out = tiny.parent / "out"
+    tables = {t["title"]: t for t in json.loads((out / "tables.json").read_text("utf-8"))["tables"]}
+    rows = tables["Table 1"]["rows"]
+    assert len(rows) == 12 + 1 + 2  # as printed, the one that was run, those that are not in the paper
+    status = {(row["system"], n): row[""] for n, row in enumerate(rows)}
+    notes = dict(note.split("] ", 1) for note in tables["Table 1"]["notes"] if note.startswith("["))
+
+    def said(system, place=0):
+        found = [words for (name, _), words in status.items() if name == system][place]
+        return " ".join([found.partition(" [")[0], notes.get("[" + found.partition("[")[2].rstrip("]"), "")])
+
+    assert said("Human") == "not run not of interest here"
+    assert said("SciNCL").startswith("needs data ")
+    assert said("SciNCL too").startswith("needs model downloads nowhere/model (")
+    assert said("gpt-4o [pw]").startswith(
+        "needs model language model gpt-4o (aspectra config set llm.base_url"
+    )
+    assert said("GritLM-7B") == "published "
+    assert said("GritLM-7B", 1).startswith("run here; not comparable other collection")
+    assert said("words again") == "run here, not in the paper "
+    printed, measured = [row for row in rows if row["system"] == "GritLM-7B"]
+    assert printed["nDCG@20 method"]["value"] == pytest.approx(28.82)
+    results = json.loads((out / "here" / "results.json").read_text("utf-8"))
+    held = results["cells"][0]["sets"]["gold"]["scores"]
+    values = next(score["values"] for score in held if score["measure"] == "nDCG@20")
+    labels = results["benchmarks"]["csfcube"]["labels"]
+    method = [value for unit, value in values.items() if labels[unit]["aspect"] == "method"]
+    assert 0 < len(method) < len(values)
+    assert measured["nDCG@20 method"]["value"] == pytest.approx(100 * sum(method) / len(method))
+    assert measured["nDCG@20"]["value"] == pytest.approx(100 * sum(values.values()) / len(values))
+    manifest = json.loads((out / "manifest.json").read_text("utf-8"))
+    assert manifest["parts"]["SciNCL"]["needs"].startswith("data: ")
+    assert str(tiny.parent) not in json.dumps(manifest) + (out / "page.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"Human" = "not of interest here"', "", "no recipe for its row 'Human'"),
+        ('rows = ["words again", ', 'rows = ["word again", ', "no recipe for its row 'word again'"),
+        ('each.number = ["1", "2"]', 'each.number = ["9"]', "paper 000 has no table '9'"),
+        ('number = "000"', 'number = "017"', "no published numbers of paper '017'"),
+        ('[paper]\nnumber = "000"', "[paper]", "missing required field"),
+    ],
+)
+def test_a_row_of_which_nothing_is_known_is_refused_before_anything_is_run(tiny, capsys, old, new, message):
+    assert old in TINY
+    tiny.write_text(TINY.replace(old, new), "utf-8")
+    assert run(tiny) == 2
+    assert message in capsys.readouterr().err
+    assert not (tiny.parent / "out").exists()
+
+
+def test_a_model_is_made_by_the_name_that_the_part_gives(tiny):
+    file = read_study_file(tiny, tiny.parent / "data")
+    wanted = []
+    need = lacking(file.parts["gpt-4o"], load=pytest.fail, answering=wanted.append)
+    assert need is None
+    assert wanted == ["gpt-4o"]
+    need = lacking(file.parts["gpt-4o"], load=pytest.fail, answering=None)
+    assert need == Need("model", "language model gpt-4o (no endpoint for gpt-4o is named)")
+
+
+def test_a_study_of_no_paper_whose_data_are_absent_is_an_error(tiny, capsys):
+    text = TINY[TINY.index("[common]") : TINY.index("[[tables]]")]
+    tiny.write_text(text.replace("{encoders.nowhere}", "sentence-transformers:nowhere/model"), "utf-8")
+    assert run(tiny, "--part", "SciNCL") == 1
+    assert "no part of the study can be run: SciNCL needs data" in capsys.readouterr().err
+
+
+def test_means_as_the_papers_take_them():
+    values = {"a": 0.0, "b": 1.0, "c": 1.0, "d": 0.5}
+    venues = {"a": "ACL", "b": "ACL", "c": "EMNLP", "d": "ICLR"}
+    labels = {unit: {"venue": venue} for unit, venue in venues.items()}
+    assert _mean(values, labels, {"venue": "mean of ACL and EMNLP"}, "", "")[0] == 0.75
+    assert _mean(values, labels, {"venue": "mean of ACL and SIGIR"}, "", "")[0] is None
+    assert _mean(values, labels, {}, "", "venue")[0] == pytest.approx((0.5 + 1 + 0.5) / 3)
+    assert _mean(values, labels, {"task": "math"}, "math", "") == (0.625, values)
+    assert _mean(values, labels, {"task": "math"}, "writing", "") == (None, {})
+    pairs = {"a": {"pair": "x"}, "b": {"pair": "x"}, "c": {"pair": "y"}, "d": {"pair": "y"}}
+    assert _mean({"a": 0.0, "b": 1.0, "c": 1.0}, pairs, {}, "", "")[0] == 0.75
