@@ -10,9 +10,10 @@ import types
 
 import pytest
 
-from aspectra.base.errors import BadInput, MissingExtra
+from aspectra.base.errors import BadInput, MissingExtra, UsageError
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._hub import fetch
+from aspectra.lab.benchmarks._places import hub_sets
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, HubSet
 from aspectra.lab.runs.rows import array_items
 from aspectra.papers.sources.files import zstd
@@ -130,12 +131,66 @@ def test_fetch_asks_for_the_pinned_revision(tmp_path, monkeypatch):
     hub(monkeypatch, lambda **given: asked.append(given))
     assert fetch([*BENCHMARKS.get("litsearch").hub, *BENCHMARKS.get("infosearch").hub], tmp_path) == tmp_path
     assert asked[0]["repo_id"] == "princeton-nlp/LitSearch"
-    assert asked[0]["revision"] == "9573fb28"
+    assert asked[0]["revision"] == "9573fb284a1026c998df47024b888a163f0f0e25"
     assert "corpus_clean/*" in asked[0]["allow_patterns"]
     assert all(one["repo_type"] == "dataset" for one in asked)
     folders = {one["local_dir"]: one["revision"] for one in asked[1:]}
-    assert folders[str(tmp_path / "clarity")] == "4c1892c8"
+    assert folders[str(tmp_path / "clarity")] == "4c1892c874d09877c00243fac16452f3353039aa"
     assert folders[str(tmp_path / "length")] is None  # the hash that is shown for it is another set's
+
+
+@pytest.mark.parametrize("name", BENCHMARKS.names())
+def test_revisions_are_whole_because_the_client_takes_no_shorter_ones(name):
+    assert all(len(one.revision) in (0, 40) for one in BENCHMARKS.get(name).hub)
+
+
+def test_parts_have_sets_of_their_own():
+    assert [one.repo for one in hub_sets("infosearch/keyword")] == ["jianqunZ/Clarity-v1"]
+    assert (
+        hub_sets("infosearch/Clarity-v1") == hub_sets("infosearch/clarity") == hub_sets("infosearch/keyword")
+    )
+    assert [one.only for one in hub_sets("obliq/math")] == [("analogues/math/*",)]
+    assert len(hub_sets("scifullbench/ICLR")) == 1
+    with pytest.raises(UsageError, match="no part 'colour'"):
+        hub_sets("infosearch/colour")
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "options", "said"),
+    [
+        ("litsearch", "litsearch", {}, ("princeton-nlp/LitSearch", "9573fb28", "MIT", "size not known")),
+        ("obliq", "obliq", {"task": "math"}, ("obliq/math", "dianetc/OBLIQ-Bench", "1,661,752 bytes")),
+        ("infosearch", "infosearch", {"dimension": "keyword"}, ("jianqunZ/Clarity-v1, revision 4c1892c8",)),
+        ("infosearch", "infosearch", {"dimension": "length"}, ("jianqunZ/Length-v1, revision not known",)),
+        ("scifullbench", "scifullbench", {"venue": "ICLR"}, ("scifullbench/ICLR", "Paper2PaperRetrieval")),
+        ("csfcube", "csfcube", {}, ("github.com/iesl/CSFCube, revision 7ffe012c", "NC 4.0")),
+        ("beir", "birco/relic/test", {}, ("BIRCO, revision 84b2b05c", "CC BY-NC 4.0")),
+        ("infosearch", "attribute-docs", {}, ("not published in this form; made of tldr-pages",)),
+        ("beir", "elsewhere", {}, ("beir, looked for in", "nowhere that is known")),
+    ],
+)
+def test_a_folder_that_is_absent_says_where_the_files_are(tmp_path, name, folder, options, said):
+    with pytest.raises(BadInput) as error:
+        BENCHMARKS.get(name)(tmp_path / folder, **options)
+    assert error.value.why.startswith("needs data: ")
+    assert "\n" not in error.value.why
+    assert all(part in error.value.why for part in said)
+    assert error.value.hint
+
+
+def test_the_next_command_of_a_folder_that_is_absent(tmp_path):
+    for name, folder, options, hint in (
+        ("obliq", "obliq", {"task": "math"}, f"aspectra bench fetch obliq/math {tmp_path}/obliq"),
+        (
+            "beir",
+            "birco/wtb/dev",
+            {},
+            f"git clone https://github.com/BIRCO-benchmark/BIRCO {tmp_path}/birco &&",
+        ),
+    ):
+        with pytest.raises(BadInput) as error:
+            BENCHMARKS.get(name)(tmp_path / folder, **options)
+        assert error.value.hint.startswith(hint)
 
 
 def test_fetch_without_a_network(tmp_path, monkeypatch):

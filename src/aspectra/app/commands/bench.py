@@ -93,24 +93,25 @@ def audit(
 @common
 def fetch(
     session: Session,
-    name: Annotated[str, argument("See bench list.", metavar="NAME")],
+    name: Annotated[str, argument("See bench list; NAME/PART for one part.", metavar="NAME")],
     folder: Annotated[Path, argument("Where to put it.", metavar="FOLDER")],
 ) -> None:
-    """Download a benchmark from its hub.
+    """Download a benchmark, or one part of it, from its hub.
 
     At the revision pinned here. Needs a network and the extra `hub`; read the licence first.
 
-    Example:  aspectra bench fetch litsearch ~/data/litsearch
+    Example:  aspectra bench fetch obliq/math ~/data/obliq
     """
     from aspectra.app.output.experiments import hub_sets
     from aspectra.lab.benchmarks._hub import fetch as download
+    from aspectra.lab.benchmarks._places import audit_command
 
     sets = hub_sets(name)
     if session.settings.offline:
         raise UsageError(f"{name} cannot be fetched offline", hint="download its files elsewhere")
     download(sets, folder)
     session.screen.line(f"{name} is in {folder}.")
-    session.screen.next(f"aspectra bench audit {name} {folder}")
+    session.screen.next(audit_command(name, folder))
 
 
 @app.command()

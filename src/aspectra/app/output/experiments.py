@@ -150,20 +150,23 @@ def show_benchmarks(screen: Screen) -> None:
 
 
 def hub_sets(name: str) -> tuple[HubSet, ...]:
-    """The data sets to download for a benchmark.
+    """The data sets to download for a benchmark, or for one part of it (``obliq/math``).
 
     Raises:
-        UsageError: it is on no hub.
+        UsageError: it is on no hub, or has no such part.
     """
+    from aspectra.lab.benchmarks._places import hub_sets, next_command, where
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
-    sets = BENCHMARKS.get(name).hub
-    if not sets:
+    declared = BENCHMARKS.get(name.partition("/")[0])
+    if not declared.hub:
         raise UsageError(
             f"no hub that holds {name} is known",
-            hint=f"download its files, then: aspectra bench audit {name} FOLDER",
+            why=where(name, "FOLDER", declared.licence),
+            hint=next_command(name, "FOLDER")
+            or f"download its files, then: aspectra bench audit {name} FOLDER",
         )
-    return sets
+    return hub_sets(name, declared.hub)
 
 
 def benchmarks_of(session: Session, opened: Iterable[Opened]) -> list[Benchmark | str]:

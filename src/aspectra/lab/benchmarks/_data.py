@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from aspectra.base.values import Value
 
-__all__ = ["Collection", "collection", "collections", "read_data"]
+__all__ = ["Collection", "collection", "collection_at", "collections", "read_data"]
 
 
 class Collection(Value, frozen=True):
@@ -43,6 +44,12 @@ def collections() -> list[Collection]:
 def collection(name: str) -> Collection:
     """The collection of this name in ``data/collections.toml``."""
     return Collection.from_dict({"name": name, **read_data("collections.toml")[name]})
+
+
+def collection_at(path: Path) -> str:
+    """The name of the collection whose folder this is by its name, or a folder of which it is, or ""."""
+    parts = path.absolute().parts[-3:]
+    return next((one.name for one in collections() if one.name in parts), "")
 
 
 @cache

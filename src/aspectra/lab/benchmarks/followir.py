@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import instruction_negatives, read_part
-from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark, Option, benchmark
 from aspectra.lab.runs.rows import first_of, text_of
 
 __all__ = ["load"]
@@ -35,8 +35,6 @@ _MODES = ("original", "instructed")
     options=(Option("pools", "re-rank top_ranked where it is there", ("yes", "no"), "yes"),),
     measures=("p-MRR", "nDCG@5", "AP(cut=1000)"),
     preset="followir-2024",
-    # Which revision the paper used is not known.
-    hub=tuple(HubSet(f"jhu-clsp/{name}-instructions", "", name) for name in ("core17", "news21", "robust04")),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one collection."""

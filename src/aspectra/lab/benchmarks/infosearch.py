@@ -19,24 +19,12 @@ from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged,
 from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import MODES, Part, instruction_negatives, read_part
-from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row
 
 __all__ = ["load"]
 
-# The hub shows one hash for both Language and Length, so Length is not pinned.
-_HUB = tuple(
-    HubSet(f"jianqunZ/{name}-v1", revision, name.lower())
-    for name, revision in (
-        ("Audience", "9bc73db6"),
-        ("Clarity", "4c1892c8"),
-        ("Format", "63b53c9e"),
-        ("Language", "d4915806"),
-        ("Length", ""),
-        ("Source", "67dad894"),
-    )
-)
 _ALIASES = {"clarity": "keyword"}
 
 
@@ -62,7 +50,6 @@ def _dimension_of(folder: str) -> str:
     options=(Option("dimension", "only this dimension"),),
     measures=("WISE@20", "SICR", "p-MRR", "Robustness@10", "nDCG@10", "MRR@1"),
     preset="fork",
-    hub=_HUB,
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one dimension, or all of a folder as one benchmark with the label ``dimension``.

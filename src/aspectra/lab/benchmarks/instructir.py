@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, own_id
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._modes import group_of
-from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Topic, benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import first_of, text_of
 
@@ -33,7 +33,6 @@ _MARK = "[SEP]"
         " Following of Information Retrieval Models, 2024"
     ),
     measures=("Robustness@10", "nDCG@10"),
-    hub=(HubSet("mteb/InstructIR-mteb", "42c3afabe480643b755a7099dbf0f9ebeedaf6ca"),),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load InstructIR.

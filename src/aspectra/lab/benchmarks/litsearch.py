@@ -15,7 +15,7 @@ from typing import Any
 from aspectra.base.errors import BadInput
 from aspectra.lab.benchmarks._audit import Corpus, audit, keep_judged, paper_of
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper
 
@@ -37,7 +37,6 @@ _SPECIFICITY = {"0": "broad", "1": "specific"}
     options=(Option("text", "what is indexed; full texts become one section each", _TEXTS, _TEXTS[0]),),
     measures=("R@5", "R@20", "nDCG@10"),
     preset="litsearch-tool",
-    hub=(HubSet("princeton-nlp/LitSearch", "9573fb28", only=("query/*", "corpus_clean/*", "README.md")),),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load LitSearch.

@@ -19,7 +19,7 @@ from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged, own_id, paper_of
 from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks.protocol import Benchmark, HubSet, Option, Topic, benchmark
+from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
 from aspectra.lab.runs.judged import Grades
 from aspectra.lab.runs.rows import Row, text_of
 from aspectra.papers.paper import Paper
@@ -54,7 +54,6 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
         ),
     ),
     measures=("nDCG@10", "nDCG@50", "R@10", "R@50", "R@100"),
-    hub=(HubSet("dianetc/OBLIQ-Bench", "4ebee29f"),),
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one task."""

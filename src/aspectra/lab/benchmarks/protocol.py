@@ -15,10 +15,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from aspectra.base.errors import UsageError
+from aspectra.base.errors import BadInput, UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
+from aspectra.lab.benchmarks._data import collection_at
 from aspectra.lab.benchmarks._files import Folder
+from aspectra.lab.benchmarks._places import HubSet, hub_sets, next_command, place, where
 from aspectra.lab.runs.files import DUPLICATES
 from aspectra.lab.runs.judged import Grades
 from aspectra.papers.paper import Paper
@@ -190,23 +192,6 @@ class Option:
         return f"{self.name}={values}{f' [{self.default}]' if self.default else ''}: {self.help}"
 
 
-@dataclass(frozen=True)
-class HubSet:
-    """One data set on a hub.
-
-    Attributes:
-        repo: owner and name.
-        revision: the pinned revision; "" takes the newest, because none could be pinned.
-        folder: where it goes below the benchmark's folder, "" for the folder itself.
-        only: patterns of the files wanted, empty for all.
-    """
-
-    repo: str
-    revision: str
-    folder: str = ""
-    only: tuple[str, ...] = ()
-
-
 # Options that every benchmark has.
 COMMON = (
     Option("checksums", "file of pinned SHA-256 sums; a file that differs is an error"),
@@ -229,7 +214,8 @@ class Declaration:
         options: its own options, besides :data:`COMMON`.
         measures: canonical names of the measures its paper reports.
         preset: the preset (``--preset``) that follows its public code.
-        hub: data sets to download; empty where it is on no hub.
+        hub: data sets to download; empty where it is on no hub. A benchmark of this package has its own in
+            ``data/published.toml``.
     """
 
     name: str
@@ -251,7 +237,7 @@ class Declaration:
             options: by name; ``checksums`` may also be a mapping from file name to SHA-256.
 
         Raises:
-            BadInput: a file is missing, damaged, or changed under a pinned checksum.
+            BadInput: the folder or a file is missing, damaged, or changed under a pinned checksum.
             UsageError: an option that it does not have, or a value that an option cannot have.
         """
         known = {option.name: option for option in (*self.options, *COMMON)}
@@ -267,6 +253,8 @@ class Declaration:
                     why="known: " + ", ".join(known[name].values),
                 )
         chosen = {**{name: option.default for name, option in known.items()}, **options}
+        if not path.is_dir():
+            raise self.absent(path, chosen)
         folder = Folder(path, chosen["checksums"], chosen["duplicates"])
         found = self.load(folder, chosen)
         return replace(
@@ -275,6 +263,24 @@ class Declaration:
             licence=found.licence or self.licence,
             source=found.source or self.source,
             measures=found.measures or self.measures,
+        )
+
+    def absent(self, path: Path, options: Mapping[str, Any]) -> BadInput:
+        """The error of a folder that is not there: it names the files, where they are, and the next command.
+
+        Args:
+            path: the folder.
+            options: of the loader; one may name the only part that is needed.
+        """
+        name = collection_at(path) or self.name
+        home = next((str(one) for one in (path, *path.parents) if one.name == name), str(path))
+        held = place(name)
+        if held and held.option and options.get(held.option):
+            name = f"{name}/{options[held.option]}"
+        return BadInput(
+            f"{path} is not a folder",
+            why=f"needs data: {where(name, str(path), self.licence)}",
+            hint=next_command(name, home) or "name the folder that holds the benchmark's files",
         )
 
 
@@ -290,6 +296,6 @@ def benchmark(name: str, **declared: Any) -> Callable[[Loader], Declaration]:
     """
 
     def add(load: Loader) -> Declaration:
-        return BENCHMARKS.register(name)(Declaration(name, load, **declared))
+        return BENCHMARKS.register(name)(Declaration(name, load, **{"hub": hub_sets(name), **declared}))
 
     return add

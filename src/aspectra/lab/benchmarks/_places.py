@@ -1,0 +1,181 @@
+"""Where benchmarks are published: hub sets or repositories, revisions, sizes, digests."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aspectra.base.checking import unknown_name
+from aspectra.base.values import Value
+from aspectra.lab.benchmarks._data import collections, read_data
+
+__all__ = [
+    "HubSet",
+    "Place",
+    "audit_command",
+    "differing",
+    "hub_sets",
+    "next_command",
+    "place",
+    "where",
+]
+
+
+@dataclass(frozen=True)
+class HubSet:
+    """One data set on a hub, or the files of one part of it.
+
+    Attributes:
+        repo: owner and name.
+        revision: the pinned revision, all 40 digits (the hub's client takes no fewer); "" takes the newest,
+            because none could be pinned.
+        folder: where it goes below the benchmark's folder, "" for the folder itself.
+        only: patterns of the files wanted, empty for all.
+        part: the part of the benchmark that it is, "" for all of it.
+    """
+
+    repo: str
+    revision: str
+    folder: str = ""
+    only: tuple[str, ...] = ()
+    part: str = ""
+
+
+class Place(Value, frozen=True):
+    """Where a benchmark is published.
+
+    Attributes:
+        files: what is there, in words.
+        sets: data sets on a hub; empty where it is in a repository.
+        git: address of the repository, or "".
+        revision: of the repository.
+        licence: "" takes the one that the loader declares.
+        note: what else a reader must know, one sentence or clause.
+        option: the loader's option that names a part, or "".
+        listing: file -> (bytes, digest) as the publisher lists them at the pinned revision.
+    """
+
+    files: str
+    sets: tuple[HubSet, ...] = ()
+    git: str = ""
+    revision: str = ""
+    licence: str = ""
+    note: str = ""
+    option: str = ""
+    listing: dict[str, tuple[int, str]] = {}  # noqa: RUF012 - msgspec copies it for each value
+
+
+def place(name: str) -> Place | None:
+    """Where a benchmark is published, by its name or that of a part (``obliq/math``); None if nowhere."""
+    found = read_data("published.toml").get(name.partition("/")[0])
+    return Place.from_dict(found) if found else None
+
+
+def hub_sets(name: str, sets: tuple[HubSet, ...] | None = None) -> tuple[HubSet, ...]:
+    """The hub sets of a benchmark or of one part of it (``infosearch/keyword``); empty where it is on no hub.
+
+    Args:
+        name: of the benchmark, or of a part: also as the data set is called (``infosearch/Clarity-v1``).
+        sets: of the whole benchmark; None takes those of ``data/published.toml``.
+
+    Raises:
+        UsageError: it has no such part.
+    """
+    if sets is None:
+        held = place(name)
+        sets = held.sets if held else ()
+    whole, _, part = name.partition("/")
+    parts = [one.part for one in sets if one.part]
+    if not part or not parts:
+        return sets
+    wanted = part.casefold()
+    found = tuple(
+        one for one in sets if wanted in (one.part, one.folder, one.repo.rpartition("/")[2].casefold())
+    )
+    if not found:
+        raise unknown_name(f"{whole} has no part {part!r}", part, parts)
+    return found
+
+
+def where(name: str, folder: str, licence: str = "") -> str:
+    """One line: the files, where they are published and under what licence, and where they are looked for.
+
+    Args:
+        name: of the benchmark or of a part: ``litsearch``, ``infosearch/language``, ``scifullbench/ICLR``.
+        folder: where its files were looked for.
+        licence: what the loader declares.
+
+    >>> print(where("obliq/math", "data/obliq", "CC BY 4.0").partition(", revision")[0].partition(" of ")[2])
+    the hub's data set dianetc/OBLIQ-Bench
+    """
+    held = place(name)
+    if held is None:
+        made_of = {one.name: one for one in collections()}.get(name.partition("/")[0])
+        known = (
+            f"not published in this form; made of {made_of.source}" if made_of else "nowhere that is known"
+        )
+        return f"{name}, looked for in {folder}: {known}"
+    sets = hub_sets(name)
+    on_hub = dict.fromkeys(
+        f"{one.repo}, revision {one.revision or 'not known, so the newest'}" for one in sets
+    )
+    kind = "data set" if len(on_hub) == 1 else "data sets"
+    source = f"the hub's {kind} {'; '.join(on_hub)}" if sets else f"{held.git}, revision {held.revision}"
+    size = sum(held.listing[file][0] for file in held.listing if _wanted(file, sets))
+    parts = [f"{held.files} of {source}", f"{size:,} bytes" if size else "size not known"]
+    parts += [f"licence: {held.licence or licence or 'as its card states'}", held.note]
+    return f"{name}, looked for in {folder}: {'; '.join(filter(None, parts))}"
+
+
+def next_command(name: str, folder: str) -> str:
+    """The command that gets its files, or "" where nothing can be downloaded."""
+    held = place(name)
+    if held is None:
+        return ""
+    if held.sets:
+        return f"aspectra bench fetch {name} {folder}"
+    return f"git clone {held.git} {folder} && git -C {folder} checkout {held.revision}"
+
+
+def audit_command(name: str, folder: Path) -> str:
+    """The command that counts what was downloaded.
+
+    >>> audit_command("obliq/math", Path("data"))
+    'aspectra bench audit obliq data --option task=math'
+    """
+    whole, _, part = name.partition("/")
+    held = place(name)
+    option = f" --option {held.option}={part}" if part and held and held.option else ""
+    return f"aspectra bench audit {whole} {folder}{option}"
+
+
+def differing(name: str, checksums: Mapping[str, str], root: Path) -> list[str]:
+    """Names of the files read that are listed at the pinned revision with another content.
+
+    Args:
+        name: of the part.
+        checksums: name -> SHA-256 of what was read, names below ``root``.
+        root: the folder of the part.
+    """
+    held = place(name)
+    out = []
+    for file in checksums if held else ():
+        for one in hub_sets(name):
+            listed = held.listing.get(f"{one.only[0].removesuffix('*')}{file}") if held and one.only else None
+            if listed and listed[1] not in (f"sha256:{checksums[file]}", _git_digest(root / file, listed)):
+                out.append(file)
+    return out
+
+
+def _git_digest(path: Path, listed: tuple[int, str]) -> str:
+    """``git:`` and the id of git's blob; "" for a file that is listed otherwise or has another size."""
+    if not listed[1].startswith("git:") or path.stat().st_size != listed[0]:
+        return ""
+    raw = path.read_bytes()
+    return "git:" + hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+
+
+def _wanted(file: str, sets: tuple[HubSet, ...]) -> bool:
+    return any(file.startswith(pattern.removesuffix("*")) for one in sets for pattern in one.only)
