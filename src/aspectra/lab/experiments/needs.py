@@ -54,7 +54,7 @@ def lacking(
             try:
                 source.open()
             except BadInput as error:
-                return Need("data", _one_line(error))
+                return Need("data", _one_line(error).removeprefix("needs data: "))
     tried: list[tuple[str, Callable[[], object]]] = [
         (known.get(spec, f"encoder {spec}"), partial(load, spec)) for spec in study.settings().encoders
     ]

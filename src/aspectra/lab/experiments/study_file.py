@@ -132,6 +132,7 @@ class StudyFile:
 
     Attributes:
         title, about: of the page.
+        data: folder of the data sets.
         parts: name -> study.
         tables: what is shown of them.
         absent: parts left out because no library of other papers was named.
@@ -140,6 +141,7 @@ class StudyFile:
     """
 
     title: str
+    data: Path
     parts: dict[str, Study]
     tables: tuple[TableSpec, ...]
     about: str = ""
@@ -192,7 +194,9 @@ def read_study_file(
     refuse_unknown(given, ("title", "about"), "field of a study")
     title = str(given.get("title", path.stem))
     needs = {one["spec"]: one["needs"] for one in encoders.values()}
-    return StudyFile(title, parts, tables, given.get("about", ""), tuple(absent), paper, needs)
+    return StudyFile(
+        title, data.absolute(), parts, tables, given.get("about", ""), tuple(absent), paper, needs
+    )
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def run_study_file(
     loaded = cache(load)
     for name, study in chosen.items():
         if (need := lacking(study, load=loaded, answering=answering, known=file.needs)) is not None:
-            needs[name] = need
+            needs[name] = replace(need, text=need.text.replace(str(file.data), "DATA"))
             continue
         place = folder / file_name(name)
         model = answering(study.model) if answering and study.needs_model and study.oracle is None else None
