@@ -109,15 +109,30 @@ def _table(title: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
             values = [_measured(column, own.get(column), outcomes, spec) for column in columns]
             rows.append((label, _ran(outcomes, own, notes), *values))
     means = {_column(one): one for one in printed}
+    family = printed[0].benchmark
     for name in spec.rows:
         status, outcomes = _status(name, name, spec, paper, ran, notes)
         values = [_measured(column, means[column], outcomes, spec) for column in columns]
-        rows.append((name, status.replace("published", "run here, not in the paper"), *values))
+        if not outcomes:
+            rows.append((name, status, *values))
+        elif any(value is not None for value in values):
+            where = {
+                o.cell.benchmark.name for o in outcomes if o.cell.benchmark.name.partition("/")[0] != family
+            }
+            on = f" on {', '.join(sorted(where))}" if where else ""
+            rows.append((name, f"run here{on}, not in the paper", *values))
     doubts = {one.doubt for one in printed if one.doubt}
     below = [f"[{number}] {line}" for number, line in enumerate(notes.lines, start=1)]
     below += [f"?: a printed number that is doubtful: {'; '.join(sorted(doubts))}"] if doubts else []
     below += [*spec.notes, "measures x100 except ranks, distances and percents"]
-    return Table(title, ("system", "", *_headings(columns)), tuple(rows), tuple(below), marks=marks)
+    header = ("system", "", *_headings(columns))
+    return Table(title, header, tuple(rows), tuple(below), _decimals(printed), marks=marks)
+
+
+def _decimals(printed: Sequence[Published]) -> int:
+    """How many the paper prints, in the unit of the table."""
+    shown = [_printed(row) for row in printed]
+    return max(len(f"{one.value:.6f}".rstrip("0").partition(".")[2]) for one in shown if one is not None)
 
 
 def _column(row: Published) -> _Column:

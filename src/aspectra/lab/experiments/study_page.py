@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.files import make_folder
 from aspectra.base.progress import Progress, quiet
 from aspectra.base.spelling import file_name
 from aspectra.lab.evaluation.means import Labels, Score
@@ -120,6 +121,7 @@ def run_study_file(
             absent.append(f"the table {spec.title!r} needs the part {missing[0]}")
             continue
         tables.append((spec, _study_tables(spec, outcomes)))
+    make_folder(folder)
     (folder / "page.md").write_text(_page(file, tables, absent), "utf-8")
     every = [table for _, made_of in tables for table in made_of]
     write_json(folder / "tables.json", {"tables": [to_dict(table) for table in every]})
