@@ -12,6 +12,8 @@ from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.benchmarks.scifullbench import document_id
+from aspectra.lab.experiments.experiment import topic_query
+from aspectra.lab.experiments.identity import topics_hash
 from aspectra.papers.paper import Reference
 from benchmark_fixtures import (
     aspect_pairs,
@@ -129,6 +131,34 @@ class TestCsfcube:
             load("csfcube", tmp_path, instruction="shouted")
         with pytest.raises(UsageError):
             load("csfcube", tmp_path, ratings="mine")
+
+    def test_aspect_subset_is_by_the_release_whatever_the_library_predicts(self, tmp_path):
+        bench = load("csfcube", csfcube(tmp_path), instruction="aspect-subset", roles="predicted")
+        assert {t.id: t.text for t in bench.topics}["100_method"] == "We count them by ear."
+        assert not any(sentence.role for paper in bench.papers() for sentence in paper.sentences)
+
+    def test_paraphrases_are_topics_of_their_own(self, tmp_path):
+        one = load("csfcube", csfcube(tmp_path))
+        bench = load("csfcube", tmp_path, instruction="paraphrases")
+        assert len(bench.topics) == 3 * len(one.topics)
+        third = next(topic for topic in bench.topics if topic.id == "100_method#3")
+        assert third.instructions == {"original": facet_instruction("method", "paraphrase-3")}
+        assert (third.group, third.labels["wording"]) == ("100#3", "paraphrase-3")
+        assert bench.qrels["gold"][third.id] == one.qrels["gold"]["100_method"]
+        assert bench.pools[third.id] == one.pools["100_method"]
+        assert bench.excluded[third.id] == {"100"}
+        assert bench.folds["fold1_dev"][:3] == ("100_background#1", "100_background#2", "100_background#3")
+        assert problem(bench, "1 pairs of the folds have no judgements")
+
+    def test_an_aspect_that_only_the_words_tell(self, tmp_path):
+        bench = load("csfcube", csfcube(tmp_path), instruction="base", aspect="told")
+        topic = bench.topics[0]
+        assert topic.aspect == "background"
+        query = topic_query(topic, "original", 10)
+        assert (query.same, query.instruction) == ((), facet_instruction("background"))
+        field = load("csfcube", tmp_path, instruction="base")
+        assert topic_query(field.topics[0], "original", 10).same == ("background",)
+        assert topics_hash(bench, pools=False) != topics_hash(field, pools=False)
 
     def test_wordings_differ(self):
         for facet in FACETS:

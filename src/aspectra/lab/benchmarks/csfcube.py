@@ -31,7 +31,8 @@ _ROLES = {"background": ("background", "objective"), "method": ("method",), "res
 _RATINGS = ("adju", "max", "min", "ann1", "ann2")
 _FOLDS = ("fold1_dev", "fold2_dev", "fold1_test", "fold2_test")
 
-VARIANTS = ("base", "generic", "definition", "paraphrase-1", "paraphrase-2", "paraphrase-3", "aspect-subset")
+_PARAPHRASES = ("paraphrase-1", "paraphrase-2", "paraphrase-3")
+VARIANTS = ("base", "generic", "definition", *_PARAPHRASES, "aspect-subset")
 
 
 def facet_instruction(facet: str, variant: str = "base") -> str:
@@ -78,8 +79,14 @@ def aspect_text(paper: Paper, facet: str) -> str:
     options=(
         Option(
             "instruction",
-            "the wording that names the facet; without it the facet is passed as an aspect",
-            VARIANTS,
+            "the wording that names the facet; `paraphrases` makes a topic of each of the three",
+            (*VARIANTS, "paraphrases"),
+        ),
+        Option(
+            "aspect",
+            "how the query states the facet: as a field, or told by the instruction alone",
+            ("field", "told"),
+            "field",
         ),
         Option(
             "ratings",
@@ -99,7 +106,11 @@ def aspect_text(paper: Paper, facet: str) -> str:
     preset="csfcube",
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
-    """Load CSFCube: a topic for each pair of a query paper and a facet."""
+    """Load CSFCube: a topic for each pair of a query paper and a facet.
+
+    With ``instruction=paraphrases`` there are three topics of each pair, in a group of their own, so that
+    means over topics are means over the paraphrases, as in the variants' paper.
+    """
     variant, ratings = options["instruction"], options["ratings"]
     facets = (options["facet"],) if options["facet"] else FACETS
     abstracts = folder.need("abstracts-csfcube-preds.jsonl", "abstracts-csfcube.jsonl")
@@ -112,15 +123,12 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     own = 0
     for facet in facets:
         for seed, row in _annotations(folder, facet):
-            name = f"{seed}_{facet}"
             grades = _grades(folder, seed, row, ratings, facet)
             own += grades.pop(seed, None) is not None
-            gold[name] = grades
-            pools[name] = tuple(grades)
-            instructions = {"original": facet_instruction(facet, variant)} if variant else {}
-            topics.append(
-                Topic(name, "", seed, facet, instructions=instructions, group=seed, labels={"facet": facet})
-            )
+            for topic in _topics(seed, facet, variant, told=options["aspect"] == "told"):
+                gold[topic.id] = grades
+                pools[topic.id] = tuple(grades)
+                topics.append(topic)
     scan = corpus.scan()
     problems = []
     if own:
@@ -129,12 +137,13 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     if lost := sum(topic.seed not in scan.ids for topic in topics):
         problems.append(f"{lost} query papers are not in the corpus")
     if variant == "aspect-subset":
-        topics, without = _subsets(topics, corpus)
+        # The release's own roles say which sentences, also where the library predicts those of all papers.
+        topics, without = _subsets(topics, Corpus(lambda: folder.rows(abstracts)))
         if without:
             problems.append(
                 f"{without} query papers have no sentence of their facet: the whole paper is the query"
             )
-    folds, note = _folds(folder, {topic.id for topic in topics}, facets)
+    folds, note = _folds(folder, topics, facets)
     if note:
         problems.append(note)
     return Benchmark(
@@ -147,6 +156,23 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         folds=folds,
         audit=audit(folder, scan, topics, {"gold": gold}, pools=pools, problems=problems),
     )
+
+
+def _topics(seed: str, facet: str, variant: str, *, told: bool) -> Iterator[Topic]:
+    """The topic of a pair, or one for each of the paraphrases."""
+    several = variant == "paraphrases"
+    for wording in _PARAPHRASES if several else (variant,):
+        mark = f"#{wording[-1]}" if several else ""
+        yield Topic(
+            f"{seed}_{facet}{mark}",
+            "",
+            seed,
+            facet,
+            instructions={"original": facet_instruction(facet, wording)} if wording else {},
+            group=f"{seed}{mark}",
+            labels={"facet": facet, **({"wording": wording} if several else {})},
+            told=told,
+        )
 
 
 def _without_roles(row: Row) -> Paper:
@@ -187,7 +213,7 @@ def _subsets(topics: list[Topic], corpus: Corpus) -> tuple[list[Topic], int]:
 
 
 def _folds(
-    folder: Folder, topics: set[str], facets: tuple[str, ...]
+    folder: Folder, topics: list[Topic], facets: tuple[str, ...]
 ) -> tuple[dict[str, tuple[str, ...]], str]:
     """Folds of the release, or of a folder with the development half only.
 
@@ -200,13 +226,16 @@ def _folds(
         named = {name: value[name] for name in _FOLDS if name in value} if isinstance(value, dict) else {}
     elif path := folder.find("split.json"):
         named = {"fold1_dev": folder.object(path).get("all", [])}
+    of_pair: dict[str, list[str]] = {}
+    for topic in topics:
+        of_pair.setdefault(topic.id.partition("#")[0], []).append(topic.id)
     folds = {}
     absent: set[str] = set()
     for fold, pairs in named.items():
         if not isinstance(pairs, list):
             raise BadInput(f"{folder.root}, fold {fold}: not a list of pairs", hint="fetch the file again")
         wanted = [text_of(pair) for pair in pairs if text_of(pair).rpartition("_")[2] in facets]
-        absent |= set(wanted) - topics
-        folds[fold] = tuple(pair for pair in wanted if pair in topics)
+        absent |= set(wanted) - set(of_pair)
+        folds[fold] = tuple(name for pair in wanted for name in of_pair.get(pair, ()))
     note = f"{len(absent)} pairs of the folds have no judgements here" if absent else ""
     return folds, note

@@ -55,6 +55,7 @@ class Topic:
             seed), or "".
         labels: what results are broken down by: ``dimension``, ``specificity``, ``quality`` ...
         typed: whether conditions are read out of the text, as out of a user's; else it is searched as it is.
+        told: whether the aspect is told by the instruction alone, and is no field of the query.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Topic:
     group: str = ""
     labels: Mapping[str, str] = field(default_factory=lambda: _NONE)
     typed: bool = False
+    told: bool = False
 
 
 @dataclass(frozen=True)

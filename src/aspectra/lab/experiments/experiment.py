@@ -291,7 +291,7 @@ def topic_query(topic: Topic, mode: str, limit: int) -> Query:
         evidence=0,
         versions="all",
         instruction=topic.instructions.get(mode, ""),
-        same=(topic.aspect,) if topic.aspect else (),
+        same=(topic.aspect,) if topic.aspect and not topic.told else (),
         literal=not topic.typed,  # most benchmarks' queries are searched as they were written
     )
 
