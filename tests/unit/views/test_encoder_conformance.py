@@ -25,6 +25,7 @@ from aspectra.views.encoders.protocol import (
     permit_encoder,
 )
 from tiny_models import MODELS, write_model
+from tiny_onnx import write_onnx
 
 OURS = frozenset(ENCODERS.names()) - {"fake"}  # which the kill tests register, in this process or not
 
@@ -101,6 +102,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("folders")
     for name in ("bert", "modernbert", "cls"):
         write_model(place / name, MODELS[name])
+    write_onnx(write_model(place / "onnx", MODELS["bert"]))
+    (place / "onnx" / "model.safetensors").unlink()
     return place
 
 
@@ -121,6 +124,7 @@ ENCODERS_UNDER_TEST: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "local": _local("bert"),
     "local, rotary positions": _local("modernbert"),
     "local, first token": _local("cls"),
+    "local, ONNX": _local("onnx"),
     "sentence-transformers": _sentence_transformers,
     "openai": _openai,
 }

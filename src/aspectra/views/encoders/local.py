@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from aspectra.base.errors import AspectraError, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.trust import Permission
 from aspectra.views.encoders.arguments import positive_int, yes_or_no
@@ -23,8 +23,9 @@ from aspectra.views.encoders.transformer.head import POOLINGS, Head
 from aspectra.views.encoders.transformer.modules import ModelFolder, named_pooling
 from aspectra.views.encoders.transformer.network import Network, SafetensorsNetwork
 from aspectra.views.encoders.transformer.onnx import OnnxNetwork, onnx_files
-from aspectra.views.encoders.transformer.refusal import needs_torch, read_config
+from aspectra.views.encoders.transformer.refusal import NeedsTorch, needs_torch, read_config
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
+from aspectra.views.encoders.transformer.shape import positions_of
 from aspectra.views.encoders.transformer.tokens import Tokens
 from aspectra.views.encoders.transformer.weights import weight_files
 
@@ -61,7 +62,7 @@ def open_network(folder: Path, file: str = "") -> tuple[Network, int, list[Path]
                 folder, f"its weights are {kept}: model.safetensors or onnx/model.onnx is needed"
             )
         network = SafetensorsNetwork(folder)
-    except AspectraError:
+    except NeedsTorch:
         if not exported:
             raise
         return _onnx(folder, exported[0])
@@ -70,11 +71,15 @@ def open_network(folder: Path, file: str = "") -> tuple[Network, int, list[Path]
 
 def _onnx(folder: Path, path: Path) -> tuple[Network, int, list[Path]]:
     config = read_config(folder / "config.json")
-    positions = int(config.get("max_position_embeddings") or 512)
-    if config.get("model_type") in {"camembert", "mpnet", "roberta", "xlm-roberta"}:
-        positions -= 2  # they count from behind the padding token's number
-    network = OnnxNetwork(folder, path, words=int(config.get("vocab_size") or 256), positions=positions)
-    return network, int(config.get("hidden_size") or network.dimensions), onnx_files(path)
+    try:
+        positions, _ = positions_of({"max_position_embeddings": 512, **config})
+        words = int(config.get("vocab_size", 256))
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"cannot read {folder / 'config.json'}", why=str(error), hint="download the model again"
+        ) from error
+    network = OnnxNetwork(folder, path, words=words, positions=positions)
+    return network, network.dimensions, onnx_files(path)
 
 
 def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
@@ -97,6 +102,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
     if not _LEAST_TOKENS <= limit <= most:
         raise UsageError(f"max_tokens must be between {_LEAST_TOKENS} and {most} for this model, not {limit}")
     unit = yes_or_no(options, "normalize", True)
+    head = head.without_unit() if unit else head  # once is enough
     if unit and "normalize" not in options and folder.similarity in {"dot", "euclidean", "manhattan"}:
         _LOG.warning(
             "%s was trained for the similarity %r; normalize=no keeps the lengths of its vectors",

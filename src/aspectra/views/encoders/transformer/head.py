@@ -196,6 +196,13 @@ class Head:
             vector = step(vector)
         return vector
 
+    def without_unit(self) -> Head:
+        """The same head without the scaling to length 1 at its end."""
+        steps = self.steps
+        while steps and isinstance(steps[-1], Unit):
+            steps = steps[:-1]
+        return Head(self.pooling, steps)
+
     def width(self, dimensions: int) -> int:
         """Dimensions of the vector for states of these dimensions."""
         width = dimensions * len(self.pooling.modes)

@@ -8,12 +8,16 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 
-__all__ = ["needs_torch", "read_config", "read_list"]
+__all__ = ["NeedsTorch", "needs_torch", "read_config", "read_list"]
 
 
-def needs_torch(folder: Path, why: str) -> UsageError:
-    """The error for a model that this package does not run, with the way that remains."""
-    return UsageError(
+class NeedsTorch(UsageError):
+    """A model that is whole, and that this package does not run."""
+
+
+def needs_torch(folder: Path, why: str) -> NeedsTorch:
+    """The error for such a model, with the way that remains."""
+    return NeedsTorch(
         f"the model in {folder} cannot be run without torch",
         why=why,
         hint=f'load it as sentence-transformers:{folder} (pip install "aspectra[torch]")',

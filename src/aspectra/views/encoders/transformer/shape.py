@@ -10,7 +10,7 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.transformer.refusal import needs_torch, read_config
 
-__all__ = ["ACTIVATIONS", "FAMILIES", "Shape"]
+__all__ = ["ACTIVATIONS", "FAMILIES", "Shape", "positions_of"]
 
 FAMILIES = ("bert", "camembert", "distilbert", "electra", "modernbert", "mpnet", "roberta", "xlm-roberta")
 # Names of ``transformers`` -> (operator, its approximation).
@@ -98,6 +98,20 @@ class Shape:
             ) from error
 
 
+def positions_of(config: Mapping[str, Any]) -> tuple[int, int | None]:
+    """Tokens that a text can have, and the padding token's number where positions are counted from behind it.
+
+    Raises:
+        KeyError: the configuration does not say it.
+    """
+    positions, family = int(config["max_position_embeddings"]), config.get("model_type")
+    if family not in _AFTER_PADDING:
+        return positions, None
+    # The padding token of MPNet is fixed in its code; the others read it from the configuration.
+    padding = 1 if family == "mpnet" else int(config.get("pad_token_id", 1))
+    return positions - padding - 1, padding
+
+
 def _classic(folder: Path, family: str, config: Mapping[str, Any]) -> Shape:
     """BERT and its relatives: absolute positions, layer norm after each part."""
     names = _DISTIL if family == "distilbert" else {}
@@ -107,16 +121,13 @@ def _classic(folder: Path, family: str, config: Mapping[str, Any]) -> Shape:
         raise needs_torch(folder, f"its positions are {config['position_embedding_type']!r}, not absolute")
     if config.get("embedding_size", dimensions) != dimensions:
         raise needs_torch(folder, "its embeddings are of another size than its states")
-    padding = None
-    if family in _AFTER_PADDING:
-        # The padding token of MPNet is fixed in its code; the others read it from the configuration.
-        padding = 1 if family == "mpnet" else int(config.get("pad_token_id", 1))
+    positions, padding = positions_of(config)
     return Shape(
         family=family,
         layers=int(size["num_hidden_layers"]),
         heads=_heads(int(size["num_attention_heads"]), dimensions),
         dimensions=dimensions,
-        positions=int(config["max_position_embeddings"]) - (0 if padding is None else padding + 1),
+        positions=positions,
         epsilon=1e-12 if family == "distilbert" else float(config.get("layer_norm_eps", 1e-12)),
         activation=_activation(folder, config.get(names.get("hidden_act", "hidden_act"), "gelu")),
         padding=padding,
