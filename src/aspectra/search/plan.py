@@ -32,7 +32,7 @@ _LONGEST_STAGE = 1000  # characters
 _YEARS = re.compile(r"any|[<>]=\d{4}", re.ASCII)
 _YEARS_SAID = {"<=": ", first those until {}", ">=": ", first those since {}", "an": ", of any year"}
 
-FusionKind = Literal["standardised", "rrf"]
+FusionKind = Literal["standardised", "rrf", "sum"]
 Contrast = Literal["subtract", "residual"]
 
 
@@ -42,7 +42,7 @@ class Fusion(Value, frozen=True):
     Attributes:
         kind: ``standardised``: each probe's scores minus their mean over a fixed sample of papers, divided by
             their deviation there, times the weight, summed; ``rrf``: weight / (k + rank), summed (Cormack,
-            Clarke and Büttcher, SIGIR 2009).
+            Clarke and Büttcher, SIGIR 2009); ``sum``: the scores as they are, times the weight, summed.
         k: the constant of ``rrf``.
         depth: ranks read per probe for ``rrf``.
         candidates: papers that costly probes score, chosen by the cheap ones, where there are more than
@@ -62,7 +62,9 @@ class Fusion(Value, frozen=True):
     def __post_init__(self) -> None:
         if self.kind not in get_args(FusionKind):
             raise UsageError(
-                f"unknown fusion {self.kind!r}", why="known: standardised, rrf", hint='kind = "standardised"'
+                f"unknown fusion {self.kind!r}",
+                why="known: " + ", ".join(get_args(FusionKind)),
+                hint='kind = "standardised"',
             )
         if self.contrast not in get_args(Contrast):
             raise UsageError(
@@ -77,6 +79,8 @@ class Fusion(Value, frozen=True):
         if self.kind == "standardised":
             rest = ", of the rest only what it predicts" if self.contrast == "residual" else ""
             return f"sum of standardised scores{rest}"
+        if self.kind == "sum":
+            return "sum of scores"
         return f"reciprocal rank fusion, k = {self.k}"
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from aspectra.views.encoders.protocol import ENCODERS
 from aspectra.views.encoders.query_encoder import QueryEncoder
-from aspectra.views.readers.protocol import READERS
+from aspectra.views.readers.protocol import ASPECT_READERS, READERS
 from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
@@ -133,6 +133,9 @@ class ViewFacts:
         """The command that makes such a view."""
         if self.chunks:
             return f"aspectra index --chunks {self.chunks}"
+        if self.base in READERS:
+            wanted = dict.fromkeys((*ASPECT_READERS, self.base))
+            return "aspectra index " + " ".join(f"--reader {name}" for name in wanted)
         if self.base == TERMS:
             return "aspectra index --terms"
         if self.scorer == _GRAPH:

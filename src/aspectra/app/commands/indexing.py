@@ -42,6 +42,10 @@ def index(
     citations: Annotated[
         str | None, option(metavar="HOW", about="In-text citations: strip or keep.", panel=_TEXTS)
     ] = None,
+    reader: Annotated[
+        list[str] | None,
+        option(metavar="NAME", about="A reader of full texts, or none; again for several.", panel=_TEXTS),
+    ] = None,
     k1: Annotated[float | None, option(about="Term saturation.", panel=_WORDS)] = None,
     b: Annotated[float | None, option(about="Length normalisation.", panel=_WORDS)] = None,
     method: Annotated[
@@ -79,6 +83,7 @@ def index(
                 dense_chunks=dense_chunks,
                 sentences=sentences,
                 citations=citations,
+                readers=None if reader is None else [name for name in reader if name != "none"],
                 k1=k1,
                 b=b,
                 method=method,

@@ -12,7 +12,7 @@ from aspectra.app.options.model import cost_in_words, language_model
 from aspectra.app.options.question import QuestionOptions, ResultOptions
 from aspectra.app.session import Session, common, read_stdin
 from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
-from aspectra.app.terminal.screen import safe
+from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import LibraryNotFound, UsageError
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ def plan(
     """
     if as_json and as_toml:
         raise UsageError("--json and --toml exclude each other")
+    costs = ""
     if text == ["last"] and not seed:
         from aspectra.app.recent import recall
 
@@ -141,7 +142,9 @@ def plan(
                 seeds=seed or (),
                 **question.given(session, direction=direction, any_year=any_year),
             )
-    session.screen.data(_plan_text(made, "json" if as_json else "toml" if as_toml else ""), output)
+            costs = _costs(library, made)
+    style = "json" if as_json else "toml" if as_toml else ""
+    session.screen.data(_plan_text(made, style) + ("" if style else costs), output)
 
 
 def _words(parts: list[str] | None) -> str:
@@ -167,6 +170,21 @@ def _plan_text(made: Plan, style: str) -> str:
     return safe("\n".join([made.describe(), *searched])) + "\n"
 
 
+def _costs(library: Library, made: Plan) -> str:
+    """What stages will put to a model before the search, a line each; nothing is called."""
+    from aspectra.search.stages.protocol import Context
+    from aspectra.search.stages.running import estimate_steps
+
+    if not made.stages:
+        return ""
+    lines = [
+        f"  {name}: at most {count(cost.calls, 'question')}, some {cost.prompt_tokens:,} tokens, and "
+        f"{cost.completion_tokens:,} of answers; none for what the journal holds\n"
+        for name, cost in estimate_steps(Context(library.searcher.engine, made))
+    ]
+    return safe("".join(lines))
+
+
 def _read_plan(library: Library, path: Path, limit: int | None) -> Plan:
     from aspectra.search.plan import Plan
 
@@ -183,7 +201,8 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
     from aspectra.search.stages.protocol import needs_model
 
     if result.plan:
-        session.screen.data(_plan_text(made, style), result.output)
+        costs = "" if style in ("json", "toml") else _costs(library, made)
+        session.screen.data(_plan_text(made, style) + costs, result.output)
         return
     if result.why_not is not None:
         reasons = library.searcher.why_not(made, library.store.resolve(result.why_not))

@@ -1,7 +1,9 @@
 """A simulated model that answers from relevance judgements: what a judge of known quality would do.
 
-It never reads a text. With all rates 0 it is the perfect judge, which shows what a sorter guarantees; with
-rates above 0 it shows how much of that is left when the judge errs. Whatever it answers is *simulated*.
+It judges without reading a text. With all rates 0 it is the perfect judge, which shows what a sorter
+guarantees; with rates above 0 it shows how much of that is left when the judge errs. It cannot write: where a
+query is to be written from a paper, it repeats the beginning of what it was shown, so that a pipeline runs to
+its end. Whatever it answers is *simulated*.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from aspectra.llm.budget import estimate_tokens, prompt_tokens
 from aspectra.llm.chat import Reply, Request, Usage
 
 __all__ = ["Oracle", "Rates"]
+
+_BEGINNING = 1500  # characters: some 250 words
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,14 @@ def _labels(request: Request) -> tuple[list[str], bool]:
     return list(items.get("enum") or (str(n + 1) for n in range(len(request.subjects)))), False
 
 
+def _beginning(oracle: Oracle, request: Request, draw: random.Random) -> _Answer:
+    """For whatever is to be written: the paper's first characters."""
+    lines = request.messages[-1].content.splitlines()
+    shown = next((json.loads(line) for line in lines if line.startswith("{")), {})
+    text = str(shown.get("text", ""))[:_BEGINNING]
+    return json.dumps(dict.fromkeys((request.schema or {}).get("properties", ()), text)), ()
+
+
 _ANSWERS: dict[str, Callable[[Oracle, Request, random.Random], _Answer]] = {
     "yes-no": _yes_no,
     "grade": _grade,
@@ -190,6 +202,7 @@ _ANSWERS: dict[str, Callable[[Oracle, Request, random.Random], _Answer]] = {
     "pairwise": _pair,
     "listwise": _list,
     "think-first": _list,
+    **dict.fromkeys(("write_all", "research_question", "method", "experiment", "overview"), _beginning),
 }
 
 

@@ -36,13 +36,16 @@ def lens_warnings(index: Index, plan: Plan) -> list[str]:
     That a lens is simulated, and that it was not run on all papers.
     """
     views, lenses = index.manifest["views"], index.manifest.get("lenses", {})
-    facts = [views.get(probe.view, {}) for search in plan.searches for probe in search.probes]
+    probes = [probe for search in plan.searches for probe in search.probes]
+    facts = [views.get(probe.view, {}) for probe in probes]
     facts += [lenses.get(condition.attribute, {}) for condition in plan.conditions]
+    asking = [views.get(probe.asking, {}) for probe in probes]  # of the seeds, whatever other papers have
+    searched = {str(one["lens"]) for one in facts if "stamp" in one}
     out = []
-    for name, one in {str(one["lens"]): one for one in facts if "stamp" in one}.items():
+    for name, one in {str(one["lens"]): one for one in (*facts, *asking) if "stamp" in one}.items():
         if one["simulated"]:
             out.append(f"the values of the lens {name} are *simulated*: no language model was used")
-        if one["missing"]:
+        if one["missing"] and name in searched:
             out.append(
                 f"the lens {name} has not been run on {one['missing']:,} of {len(index):,} papers: "
                 f"aspectra lens run {name}, then aspectra index"

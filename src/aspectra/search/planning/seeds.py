@@ -9,7 +9,7 @@ import numpy as np
 
 from aspectra.search.plan import Plan
 from aspectra.views.index.opened import Index
-from aspectra.views.protocol import TERMS, ViewFacts
+from aspectra.views.protocol import TERMS, ViewFacts, lens_base
 from aspectra.views.terms.head import ASPECTS
 from aspectra.views.terms.phrases import Offer, offers_of
 from aspectra.views.terms.view import TermView
@@ -43,6 +43,16 @@ class IndexSeeds:
         if not roles:
             return tuple(range(1, len(rows) + 1))
         return tuple(int(n) + 1 for n in np.flatnonzero(self._index.role_weights(roles)[rows]))
+
+    def written(self, seed: str, lens: str) -> str | None:
+        """The text that a lens wrote about a seed, "" for nothing to write, None where none is indexed."""
+        facts = self._index.manifest["views"].get(ViewFacts.words_of(lens_base(lens)).name, {})
+        if "values" not in facts:
+            return None
+        from aspectra.views.prompted.store import reading_of  # few libraries have such lenses
+
+        found = reading_of(self._index.library, lens, facts["values"], seed)
+        return None if found is None else str(found.value or "")
 
     def roles(self, seed: str) -> list[str]:
         """The role of each of a seed's sentences, "" where none is known; [] where the index has no roles.

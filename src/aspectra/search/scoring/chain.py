@@ -94,8 +94,13 @@ def run_chain(index: Index, search: Search, chain: Chain, allowed: Allowed) -> N
     able[list(seeds)] = False
 
     def lists(asked: Sequence[Probe]) -> list[Positions]:
-        found = index.score(index.look_up(asked))
-        return [one.best(chain.keep, index.id_order, able, drop_unknown=True).papers for one in found]
+        known = index.look_up(asked)
+        # A paper without a text in the view that a probe searches with, as of a lens, finds nothing.
+        lists = [np.zeros(0, np.int64)] * len(known)
+        able_to = [number for number, one in enumerate(known) if one.words or one.vectors.any()]
+        for number, one in zip(able_to, index.score([known[n] for n in able_to]), strict=True):
+            lists[number] = one.best(chain.keep, index.id_order, able, drop_unknown=True).papers
+        return lists
 
     leaves = [not probe.asking for probe in probes]
     roots = [Node(papers, set(seeds), leaf) for papers, leaf in zip(lists(probes), leaves, strict=True)]

@@ -201,6 +201,8 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
         return Fused(top.papers, top.scores, [top.scores], [None], [None])
     if fusion.kind == "rrf":
         return _fuse_ranks(index, how.search, asked, allowed, depth)
+    if fusion.kind == "sum":
+        return _fuse_sums(index, asked, allowed)
     raw: list[Floats | None] = [*nothing]
     standard: list[NDArray[np.float64] | None] = [*nothing]
     scales: list[Scale | None] = [*nothing]
@@ -278,6 +280,20 @@ def _fuse_ranks(
         listed[top.papers] = True
     total = reciprocal_ranks(lists, len(index), search.fusion.k)
     kept = np.flatnonzero(listed)  # with a negative weight a paper on a list may sum to 0
+    nothing = [None] * len(asked)
+    return Fused(kept, total[kept], _take(raw, kept), [*nothing], [*nothing])
+
+
+def _fuse_sums(index: Index, asked: Sequence[Asked], allowed: NDArray[np.bool_] | None) -> Fused:
+    """Weighted sums of the scores as they are; what a probe does not know counts as its lowest score."""
+    kept = np.arange(len(index)) if allowed is None else np.flatnonzero(allowed)
+    total = np.zeros(len(index))
+    raw: list[Floats | None] = []
+    for one, scored in zip(asked, index.score(asked), strict=True):
+        known = ~np.isnan(scored.scores)
+        lowest = scored.scores[known].min() if known.any() else 0.0
+        total += one.probe.weight * np.where(known, scored.scores, lowest).astype(np.float64)
+        raw.append(scored.scores)
     nothing = [None] * len(asked)
     return Fused(kept, total[kept], _take(raw, kept), [*nothing], [*nothing])
 

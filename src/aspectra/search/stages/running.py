@@ -8,12 +8,13 @@ from time import perf_counter
 
 from aspectra.base.spelling import read_member
 from aspectra.base.values import replace as changed
+from aspectra.llm.budget import Cost, estimate
 from aspectra.search.plan import Search
 from aspectra.search.stages.protocol import STAGES, Context, Draft, Stage
 from aspectra.search.stages.top import Top
 from aspectra.search.step import Step
 
-__all__ = ["Move", "Prefixes", "Progress", "run_steps"]
+__all__ = ["Move", "Prefixes", "Progress", "estimate_steps", "run_steps"]
 
 # (step, place before, place after); places count from 1, and None before means that the step brought it.
 Move = tuple[str, int | None, int]
@@ -83,6 +84,25 @@ def run_steps(context: Context, limit: int, prefixes: Prefixes | None = None) ->
     if done is None:  # a plan begins with a search
         raise AssertionError("no search was run")
     return replace(done, draft=_searched(context, done.draft, limit))
+
+
+def estimate_steps(context: Context) -> list[tuple[str, Cost]]:
+    """(stage, what its questions cost at most) of stages whose questions are known before the search.
+
+    Where the context has a model, answers that its journal holds are left out, and its price is used.
+    """
+    out = []
+    search = context.plan.searches[0]
+    holds = getattr(context.model, "holds", lambda _: False)
+    for step in context.plan.steps:
+        if isinstance(step, Search):
+            search = step
+            continue
+        stage = read_member(STAGES.get, step, "stage")
+        if hasattr(stage, "requests"):
+            new = [one for one in stage.requests(search, context) if not holds(one)]
+            out.append((stage.name, estimate(new, getattr(context.model, "price", None))))
+    return out
 
 
 def _searched(context: Context, draft: Draft, count: int) -> Draft:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aspectra.llm.budget import prompt_tokens
@@ -11,6 +12,7 @@ from aspectra.llm.prompts.data import as_data, without_marks
 from aspectra.llm.prompts.plain_text import without_hidden
 from aspectra.llm.prompts.template import fill
 from aspectra.papers.paper import Paper
+from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.views.prompted.prompt import LensPrompt, common
 from aspectra.views.prompted.schema import Unreadable
 from aspectra.views.prompted.store import Reading
@@ -21,6 +23,7 @@ NO_TEXT = "no text beyond a title"
 TRIES = 3  # answers asked for, at most, until one can be read
 _SHRINK = (1.0, 0.5, 0.25)  # shares of a paper shown, where a model reads less than was thought
 _QUOTED = 500  # characters of an unreadable answer that are shown back
+_BREAK = "\n\n"  # between the parts of a paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +33,64 @@ class Shown:
     Attributes:
         text: one JSON object, on one line, see :mod:`aspectra.llm.prompts.data`.
         cut: whether the paper says more.
+        left_out: headings of the sections that are not shown, or only in part; their numbers, from 1, where
+            they have no heading.
     """
 
     text: str
     cut: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 def show(paper: Paper, prompt: LensPrompt, share: float = 1.0) -> Shown | None:
     """What is shown of a paper, or None where it has nothing but a title.
+
+    Sections are shown without their in-text citations, as views of full text see them. Where a paper is too
+    long it is cut between sections, in reading order; inside of one only where less than half of what is
+    allowed would be shown otherwise.
 
     Args:
         paper: with its sections where the prompt reads them or they stand for the abstract.
         prompt: says what is read, and how much of it.
         share: of the characters allowed.
     """
-    parts = [paper.abstract.strip()]
-    if prompt.reads == "full" or not parts[0]:
-        parts += [
-            "\n".join(part for part in (section.heading.strip(), section.text.strip()) if part)
-            for section in paper.sections
-            if section.text.strip()
-        ]
-    body = without_hidden("\n\n".join(part for part in parts if part))[0]
-    if not body:
+    parts = [("", paper.abstract.strip())]
+    if prompt.reads == "full" or not parts[0][1]:
+        for number, section in enumerate(paper.sections, start=1):
+            heading = " ".join(section.heading.split())
+            if text := strip_citations(section.text).text.strip():
+                parts.append((heading or str(number), f"{heading}\n{text}".strip()))
+    clean = [(name, without_hidden(part)[0]) for name, part in parts]
+    clean = [(name, part) for name, part in clean if part]
+    if not clean:
         return None
-    most = max(1, int(prompt.most_characters * share))
-    data = {"title": without_hidden(" ".join(paper.title.split()))[0], "text": body[:most]}
-    return Shown(as_data({k: v for k, v in data.items() if v}), len(body) > most)
+    body, left_out = _fitted(clean, max(1, int(prompt.most_characters * share)))
+    data = {"title": without_hidden(" ".join(paper.title.split()))[0], "text": body}
+    cut = len(body) < len(_BREAK.join(part for _, part in clean))
+    return Shown(as_data({k: v for k, v in data.items() if v}), cut, left_out)
 
 
-def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0) -> Request:
+def _fitted(parts: Sequence[tuple[str, str]], most: int) -> tuple[str, tuple[str, ...]]:
+    """The first of these (name, text) parts within ``most`` characters, and the names of the others."""
+    kept: list[str] = []
+    used = 0
+    for number, (_, part) in enumerate(parts):
+        if used + len(part) > most:
+            if used < most / 2:
+                kept.append(_first_words(part, most - used))
+            return _BREAK.join(kept), tuple(name for name, _ in parts[number:] if name)
+        kept.append(part)
+        used += len(part) + len(_BREAK)
+    return _BREAK.join(kept), ()
+
+
+def _first_words(text: str, most: int) -> str:
+    """The start of a text, cut at white space where there is some in its second half."""
+    at = max(text.rfind(space, most // 2, most + 1) for space in (" ", "\n"))
+    return text[: at if at > 0 else most]
+
+
+def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0, salt: str = "") -> Request:
     """The first question about a paper.
 
     Every answer may be given again by a journal, readable or not: what is asked after an unreadable one is
@@ -70,9 +101,10 @@ def question(prompt: LensPrompt, shown: Shown, paper_id: str, begun: int = 0) ->
         shown: of the paper.
         paper_id: of the paper.
         begun: answers that earlier runs had in vain: those are not wanted again.
+        salt: another one makes it another question: the number of a repeat, say.
     """
     return Request(
-        prompt.messages(shown.text),
+        prompt.messages(shown.text, salt),
         prompt=prompt.stamp,
         max_tokens=prompt.max_tokens + prompt.thinking,
         schema=prompt.schema.request_schema(),

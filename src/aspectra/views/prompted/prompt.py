@@ -96,13 +96,14 @@ class LensPrompt:
         said = [common(name) for name in ("answer", "correction", "rules")]
         return digest([*shown, *said, self.schema.to_dict()])
 
-    def messages(self, paper: str) -> tuple[Message, ...]:
+    def messages(self, paper: str, salt: str = "") -> tuple[Message, ...]:
         """The two turns about one paper.
 
         Args:
             paper: its text, fenced by a hash of itself, which nobody can write into it.
+            salt: goes into that hash, so that another one makes other messages.
         """
-        fence = "===" + digest_texts([paper])[:20]
+        fence = "===" + digest_texts([salt, paper] if salt else [paper])[:20]
         values = {
             "paper": f"{fence}\n{paper}\n{fence}",
             "rules": fill(common("rules"), {"fence": fence}),

@@ -24,6 +24,7 @@ __all__ = [
     "Tally",
     "forget",
     "papers_at",
+    "reading_of",
     "readings",
     "state",
     "tally",
@@ -206,17 +207,23 @@ def state(library: Store, lens: PromptedLens) -> str:
     return f"{lens.name}/{lens.fingerprint}/{library.derived.state(values_of(lens))}"
 
 
-def text_of_paper(library: Store, name: str, values: str, paper_id: str) -> str:
-    """The value of a text lens for a paper, or "".
+def reading_of(library: Store, name: str, values: str, paper_id: str) -> Reading | None:
+    """What came of one paper, or None where no model was called.
 
     Args:
         library: the library with the values.
         name: of the lens.
-        values: fingerprint of the values that the generation was built from.
+        values: fingerprint of the values: those that a generation was built from, or of the lens.
         paper_id: of the paper.
     """
     value = library.derived.of(f"prompted:{name}", values, paper_id)
-    return "" if value is None else str(Reading.unpack(value).value or "")
+    return None if value is None else Reading.unpack(value)
+
+
+def text_of_paper(library: Store, name: str, values: str, paper_id: str) -> str:
+    """The value of a text lens for a paper, or ""; arguments as in :func:`reading_of`."""
+    found = reading_of(library, name, values, paper_id)
+    return "" if found is None else str(found.value or "")
 
 
 def forget(writer: Writer, name: str) -> None:

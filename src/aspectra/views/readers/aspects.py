@@ -13,9 +13,14 @@ from aspectra.views.readers.protocol import READERS, Reading
 __all__ = ["SectionReader"]
 
 
+def _every(paper: Paper, spans: Sequence[TextSpan]) -> tuple[TextSpan, ...]:
+    """All sentences."""
+    return tuple(spans)
+
+
 @dataclass(frozen=True)
 class SectionReader:
-    """About 200 words of the sections of one aspect.
+    """About 200 words of the sections of one aspect, or as many as ``choose`` takes.
 
     Attributes:
         name, description, version: see :class:`~aspectra.views.readers.protocol.Reader`.
@@ -40,5 +45,7 @@ for _reader in (
     SectionReader("method", "models, algorithms, systems and their parts: the central sentences"),
     SectionReader("experiment", "data, settings, results and their analysis: the central sentences"),
     SectionReader("base", "the central sentences of the whole text, the ablation of the others", whole=True),
+    # PRISM (Park et al., 2025), footnote 5: full papers are truncated to the encoder's maximum length.
+    SectionReader("first", "the text from its beginning, as far as the encoder reads", _every, whole=True),
 ):
     READERS.register(_reader.name)(_reader)

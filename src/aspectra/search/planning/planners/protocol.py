@@ -18,9 +18,10 @@ from aspectra.base.values import replace
 from aspectra.search.plan import Search
 from aspectra.search.query import Query
 from aspectra.views.protocol import ViewFacts
+from aspectra.views.readers.protocol import READERS
 from aspectra.views.terms.phrases import Offer
 from aspectra.views.text.chunks import ChunkSize
-from aspectra.views.view import Probe
+from aspectra.views.view import Metric, Probe
 
 __all__ = [
     "DEFAULT_PLANNER",
@@ -47,6 +48,10 @@ class Seeds(Protocol):
 
     def sentences(self, seed: str, roles: tuple[str, ...]) -> tuple[int, ...]:
         """Numbers of a seed's sentences with one of these roles, from 1; of all without roles."""
+        ...
+
+    def written(self, seed: str, lens: str) -> str | None:
+        """What a prompted lens wrote about a seed, "" for nothing to write; None where it was not run."""
         ...
 
 
@@ -80,7 +85,7 @@ class ViewNames:
             raise ViewMismatch(
                 f"the plan needs the view {name!r}",
                 why="there are " + ", ".join(self.names),
-                hint="aspectra index",
+                hint=ViewFacts.of(name).remedy if ViewFacts.of(name).base in READERS else "aspectra index",
             )
         return name
 
@@ -228,9 +233,9 @@ def planner(name: str, **declared: Any) -> Callable[[Callable[..., Search]], Pla
     return add
 
 
-def probe(query: Query, view: str, weight: float = 1.0) -> Probe:
+def probe(query: Query, view: str, weight: float = 1.0, metric: Metric = "cosine") -> Probe:
     """A probe with the query's text and seeds."""
-    return Probe(view, text=query.text, seeds=query.seeds, weight=weight)
+    return Probe(view, text=query.text, seeds=query.seeds, weight=weight, metric=metric)
 
 
 def search_with(name: str, query: Query, views: ViewNames, options: Options | None = None) -> Search:

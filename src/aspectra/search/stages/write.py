@@ -1,0 +1,251 @@
+"""Query optimisers: a model reads the seed paper and writes a query for each aspect (PRISM, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from aspectra.base.checking import check_choice, check_number
+from aspectra.base.errors import UsageError
+from aspectra.base.hashing import digest_texts
+from aspectra.base.spelling import spell
+from aspectra.base.values import replace as changed
+from aspectra.llm import loops
+from aspectra.llm.chat import Reply, Request
+from aspectra.papers.paper import Paper
+from aspectra.search.plan import Search
+from aspectra.search.planning.planners.prism import WRITERS
+from aspectra.search.rerank.asker import Asker, in_parallel
+from aspectra.search.rerank.shown_texts import ShownTexts
+from aspectra.search.rerank.templates import rules
+from aspectra.search.stages._rewording import field_of, prompt, step_of
+from aspectra.search.stages.protocol import STAGES, Context, Draft
+from aspectra.search.step import Step
+from aspectra.views.prompted.asking import Shown, question, show
+from aspectra.views.prompted.definition import PromptedLens, definitions
+from aspectra.views.prompted.prompt import LensPrompt, builtin_text
+from aspectra.views.prompted.schema import Unreadable
+from aspectra.views.prompted.store import reading_of
+from aspectra.views.protocol import ViewFacts
+from aspectra.views.readers.protocol import ASPECT_READERS
+from aspectra.views.view import Probe
+
+__all__ = ["Write"]
+
+_LONGEST = 4000  # characters of a query
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One question to the model.
+
+    Attributes:
+        paper: the seed, with its sections.
+        aspects: what it writes about: one, or all at once.
+        prompt: of the lens of the one aspect; of all at once, what says how much of the paper is shown.
+    """
+
+    paper: Paper
+    aspects: tuple[str, ...]
+    prompt: LensPrompt
+
+    @property
+    def key(self) -> tuple[str, tuple[str, ...]]:
+        return self.paper.id, self.aspects
+
+    def shown(self, share: float) -> Shown:
+        found = show(self.paper, self.prompt, share)
+        return Shown("{}") if found is None else found
+
+    def request(self, share: float, salt: str) -> Request:
+        shown = self.shown(share)
+        if len(self.aspects) == 1:
+            return question(self.prompt, shown, self.paper.id, salt=salt)
+        fence = "===" + digest_texts([salt, shown.text] if salt else [shown.text])[:20]
+        words = prompt("write_all")
+        values = {"paper": f"{fence}\n{shown.text}\n{fence}", "rules": rules(fence)}
+        text = {"type": "string", "maxLength": _LONGEST}
+        schema = {
+            "type": "object",
+            "properties": dict.fromkeys(self.aspects, text),
+            "required": list(self.aspects),
+            "additionalProperties": False,
+        }
+        most = len(self.aspects) * self.prompt.max_tokens + self.prompt.thinking
+        return Request(
+            words.messages(values), words.stamp, max_tokens=most, schema=schema, subjects=(self.paper.id,)
+        )
+
+    def read(self, reply: Reply) -> dict[str, str]:
+        """Aspect -> what was written about it, "" for nothing; {} where that cannot be read."""
+        if len(self.aspects) == 1:
+            try:
+                return {self.aspects[0]: str(self.prompt.schema.read(reply.text).value)}
+            except Unreadable:
+                return {}
+        found = {aspect: field_of(reply.text, aspect) for aspect in self.aspects}
+        if not all(isinstance(text, str) for text in found.values()):
+            return {}
+        return {aspect: " ".join(text.split())[:_LONGEST] for aspect, text in found.items()}
+
+
+@STAGES.register("write")
+@dataclass(frozen=True)
+class Write:
+    """Readings of the seeds give way to queries that the model writes; readings of other papers stay.
+
+    The prompts are those of the lenses ``research_question``, ``method``, ``experiment`` and, for the reader
+    ``base``, ``overview``, as the library has them, else ours. What a lens holds of a seed already, by the
+    same model, is taken as it is. Where nothing was written the extracted reading stays.
+
+    Attributes:
+        agents: ``each``: a question for each aspect; ``one``: one question for all aspects of a paper.
+        thinking: tokens that a reasoning model may spend before it answers.
+    """
+
+    name: ClassVar[str] = "write"
+    needs_model: ClassVar[bool] = True
+    agents: str = "each"
+    thinking: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.agents, ("each", "one"), "kind of agents")
+        check_number("the room for thinking", self.thinking, 0, 1_000_000)
+
+    def papers_read(self, wanted: int) -> int:
+        """See :class:`~aspectra.search.stages.protocol.Stage`."""
+        return 0  # only the seeds, before anything is searched
+
+    def requests(self, search: Search, context: Context) -> list[Request]:
+        """What it will put to the model, without what lenses hold already.
+
+        Raises:
+            UsageError: the search has no reading to write.
+        """
+        known = self._known(search, context)
+        return [task.request(1.0, context.salt) for task in self._tasks(search, context, known)]
+
+    def run(self, draft: Draft, wanted: int, context: Context) -> tuple[Draft, Step]:
+        """See :class:`~aspectra.search.stages.protocol.Stage`.
+
+        Raises:
+            UsageError: it does not follow a search with readings.
+        """
+        asker = Asker(context.require(self.name), ShownTexts(context.question()), concurrency=context.lanes)
+        texts = self._known(draft.search, context)
+        notes = [f"{aspect} of {seed}: as the lens holds it" for seed, aspect in texts]
+        asker.simulated = any(simulated for _, simulated in texts.values())
+        tasks = self._tasks(draft.search, context, texts)
+        shares: dict[tuple[str, tuple[str, ...]], float] = {}
+
+        async def ask(task: _Task) -> dict[str, str]:
+            def build(share: float) -> Request:
+                shares[task.key] = share
+                return task.request(share, context.salt)
+
+            reply = await asker.ask(build, lambda reply: bool(task.read(reply)))
+            return {} if reply is None else task.read(reply)
+
+        found = loops.run(in_parallel(ask, tasks, context.lanes))
+        written = {key: text for key, (text, _) in texts.items()}
+        for task, answer in zip(tasks, found, strict=True):
+            written |= {(task.paper.id, aspect): text for aspect, text in answer.items()}
+        notes += _cuts(tasks, shares)
+        lacking = [key for key in _wanted(draft.search) if not written.get(key)]
+        notes += [
+            f"nothing was written about the {a} of {seed}: its reading is searched" for seed, a in lacking
+        ]
+        search = changed(draft.search, probes=_with_texts(draft.search.probes, written))
+        lost = any(key not in written for key in lacking)
+        return draft.anew(search), step_of(spell(self), asker, *notes, degraded=lost)
+
+    def _known(self, search: Search, context: Context) -> dict[tuple[str, str], tuple[str, bool]]:
+        """(seed, aspect) -> what a lens holds of it by this model, and whether that is simulated."""
+        wanted = _wanted(search)
+        if context.model is None or context.salt or self.agents == "one":
+            return {}
+        out = {}
+        held = definitions(context.engine.library)
+        for seed, aspect in wanted:
+            lens = held.get(WRITERS[aspect])
+            if lens is None or lens.model != context.model.name:
+                continue
+            found = reading_of(context.engine.library, lens.name, lens.fingerprint, seed)
+            if found is not None and isinstance(found.value, str):
+                out[seed, aspect] = found.value, found.simulated
+        return out
+
+    def _tasks(
+        self, search: Search, context: Context, known: dict[tuple[str, str], tuple[str, bool]]
+    ) -> list[_Task]:
+        held = definitions(context.engine.library)
+        wanted = [key for key in _wanted(search) if key not in known]
+        papers = {p.id: p for p in context.papers([seed for seed, _ in wanted], full=True)}
+
+        def words(aspect: str) -> LensPrompt:
+            lens = held.get(WRITERS[aspect]) or PromptedLens(WRITERS[aspect], builtin_text(WRITERS[aspect]))
+            thinking = max(lens.thinking, self.thinking)
+            return replace(lens.prompt, thinking=thinking)
+
+        if self.agents == "one":
+            if {aspect for _, aspect in wanted} - set(ASPECT_READERS):
+                raise UsageError("one agent writes about the question, the method and the experiments")
+            seeds = dict.fromkeys(seed for seed, _ in wanted)
+            made = [
+                _Task(papers[seed], ASPECT_READERS, words("question")) for seed in seeds if seed in papers
+            ]
+        else:
+            made = [_Task(papers[seed], (a,), words(a)) for seed, a in wanted if seed in papers]
+        return [task for task in made if show(task.paper, task.prompt) is not None]
+
+
+def _aspect_of(probe: Probe) -> str:
+    """The reader whose reading a probe searches with, or that of its lens; "" where it has none."""
+    facts = ViewFacts.of(probe.asking)
+    lenses = {lens: aspect for aspect, lens in WRITERS.items()}
+    return facts.base if facts.base in WRITERS else lenses.get(facts.lens, "")
+
+
+def _wanted(search: Search) -> list[tuple[str, str]]:
+    """(seed, aspect) of all that is to be written, each once.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = [
+        (seed, _aspect_of(p)) for p in search.probes if _aspect_of(p) and not p.reverse for seed in p.seeds
+    ]
+    if not found:
+        raise UsageError(
+            f"nothing can be written for the search by {search.planner}",
+            why="none of its probes searches with a reading of a seed",
+            hint="prism | write",
+        )
+    return list(dict.fromkeys(found))
+
+
+def _with_texts(probes: Sequence[Probe], written: dict[tuple[str, str], str]) -> tuple[Probe, ...]:
+    """The probes with texts in place of seeds; one for each seed, which share the weight."""
+    out = []
+    for probe in probes:
+        aspect = _aspect_of(probe)
+        texts = {seed: written.get((seed, aspect), "") for seed in probe.seeds} if aspect else {}
+        if probe.reverse or not any(texts.values()):
+            out.append(probe)
+            continue
+        for seed, text in texts.items():
+            one = changed(probe, weight=probe.weight / len(texts), aspect=aspect)
+            out.append(changed(one, text=text, seeds=()) if text else changed(one, seeds=(seed,)))
+    return tuple(out)
+
+
+def _cuts(tasks: Sequence[_Task], shares: Mapping[tuple[str, tuple[str, ...]], float]) -> list[str]:
+    """What of the papers was not shown, each one sentence."""
+    out = []
+    for task in tasks:
+        shown = task.shown(shares.get(task.key, 1.0))
+        if shown.cut:
+            names = ", ".join(shown.left_out[:5]) + (" ..." if len(shown.left_out) > 5 else "")
+            out.append(f"{task.paper.id} is too long to be shown whole: without {names or 'its end'}")
+    return list(dict.fromkeys(out))
