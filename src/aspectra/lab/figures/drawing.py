@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -35,14 +34,18 @@ __all__ = [
     "Canvas",
     "Drawing",
     "Style",
+    "factors",
     "finite",
     "groups_of",
-    "new_canvas",
     "needs_plot",
+    "new_canvas",
+    "no_systems",
+    "padded",
     "shorten",
     "spread",
     "style_of",
     "svg_text",
+    "text_height",
     "text_width",
     "write_drawing",
 ]
@@ -364,6 +367,11 @@ def no_systems(what: str) -> UsageError:
     )
 
 
-def distinct_steps(values: Sequence[float]) -> bool:
-    """Whether values rise strictly."""
-    return all(a < b for a, b in pairwise(values))
+def factors(low: float, high: float) -> list[float]:
+    """About five round numbers between two positive bounds, for a scale by factors.
+
+    >>> factors(0.8, 60)
+    [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+    """
+    found = [m * 10.0**e for e in range(-9, 12) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
+    return found[:: max(1, len(found) // 5)] or [low]

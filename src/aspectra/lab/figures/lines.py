@@ -14,6 +14,7 @@ from aspectra.lab.figures.drawing import (
     WIDTH,
     Canvas,
     Drawing,
+    factors,
     finite,
     groups_of,
     new_canvas,
@@ -213,7 +214,7 @@ def _scales(
         axes.set_xscale("log")
     if logarithmic:
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(FixedLocator([v for v in _factors(*bounds)]))
+        axes.yaxis.set_major_locator(FixedLocator(factors(*bounds)))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     else:
@@ -229,11 +230,6 @@ def _scales(
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xticklabels([texts[i] for i in shown])
     axes.tick_params(length=2.5, width=0.6, pad=2)
-
-
-def _factors(low: float, high: float) -> list[float]:
-    found = [m * 10.0**e for e in range(-6, 8) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
-    return found[:: max(1, len(found) // 5)] or [low]
 
 
 def _kept_ticks(axis: Axis, texts: Sequence[str], width: float) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from aspectra.lab.figures.drawing import (
@@ -14,6 +15,7 @@ from aspectra.lab.figures.drawing import (
     WIDTH,
     Canvas,
     Drawing,
+    factors,
     finite,
     groups_of,
     new_canvas,
@@ -91,7 +93,8 @@ def scatter_figure(
         raise no_systems(title)
     columns = min(2, len(parts))
     rows = -(-len(parts) // columns)
-    left, gap, height, head, below = 0.62, 0.66, 3.0 if columns == 2 else 3.4, 0.26, 0.5
+    left, gap, height, below = 0.62, 0.66, 3.0 if columns == 2 else 3.4, 0.5
+    head = 0.26 if any(panel.title for panel in parts) else 0.06
     width = (WIDTH - left - 0.12 - gap * (columns - 1)) / columns
     names = shorten(list(dict.fromkeys(s for panel in parts for s in panel.series)), 20)
     body = rows * (head + height + below)
@@ -178,7 +181,7 @@ def _panel(
     logarithmic: bool,
     front: bool,
 ) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
     x, y, width, height = place
     axes = canvas.axes(x, y, width, height)
@@ -189,6 +192,7 @@ def _panel(
         above = [v for v in xs if v > 0] or [1.0]
         axes.set_xscale("log")
         axes.set_xlim(min(above) / 1.6, max(above) * 1.6)
+        axes.xaxis.set_major_locator(FixedLocator(factors(*axes.get_xlim())))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     else:
@@ -200,6 +204,7 @@ def _panel(
     if front:
         _front(axes, panel)
     marks: list[tuple[float, float]] = []
+    thin: list[Box] = _steps(axes, place, panel) if front else []  # lines that labels avoid where they can
     wanted: list[tuple[str, tuple[float, float], str]] = []
     for n, (series, own) in enumerate(panel.series.items()):
         known = [p for p in own if _finite(p)]
@@ -208,6 +213,10 @@ def _panel(
         for p in known:
             if finite(p.y.low) and finite(p.y.high):
                 axes.plot([p.x.value] * 2, [p.y.low, p.y.high], color=style.color, linewidth=0.7)
+                (left, top), (_, bottom) = (
+                    _inches(axes, place, Point(p.x, Number(v))) for v in (p.y.high or 0.0, p.y.low or 0.0)
+                )
+                thin.append((left - 0.015, top, left + 0.015, bottom))
         axes.plot(
             [p.x.value for p in known],
             [p.y.value for p in known],
@@ -224,7 +233,7 @@ def _panel(
             top = max(range(len(known)), key=lambda i: known[i].y.value)
             wanted.insert(0, (names[series], at[top], style.color))
             wanted += [(p.label, spot, style.color) for p, spot in zip(known, at, strict=True) if p.label]
-    _place(canvas, wanted, marks, place)
+    _place(canvas, wanted, marks, thin, place)
     if panel.title:
         canvas.text(x, y - 0.2, shorten([panel.title], width * 12, 1)[panel.title], BODY, fontweight="bold")
     canvas.text(x + width / 2, y + height + 0.22, shorten([panel.x], width * 13, 1)[panel.x], BODY, ha="center")
@@ -238,6 +247,16 @@ def _front(axes: Any, panel: Scatter) -> None:
     axes.step([x for x, _ in steps], [y for _, y in steps], where="post", color=GREY, linewidth=0.9, zorder=1)
 
 
+def _steps(axes: Any, place: Box, panel: Scatter) -> list[Box]:
+    """The front as thin boxes."""
+    held = {s: (p[0].x.value, p[0].y.value) for s, p in panel.series.items() if p and _finite(p[0])}
+    corners = [_inches(axes, place, Point(Number(held[s][0]), Number(held[s][1]))) for s in pareto_front(held)]
+    out = []
+    for (x, y), (right, top) in pairwise(corners):
+        out += [(x, y - 0.015, right, y + 0.015), (right - 0.015, top, right + 0.015, y)]
+    return out
+
+
 def _inches(axes: Any, place: Box, point: Point) -> tuple[float, float]:
     x, y, width, height = place
     at = axes.transAxes.inverted().transform(axes.transData.transform((point.x.value, point.y.value)))
@@ -248,6 +267,7 @@ def _place(
     canvas: Canvas,
     wanted: Sequence[tuple[str, tuple[float, float], str]],
     marks: Sequence[tuple[float, float]],
+    thin: Sequence[Box],
     place: Box,
 ) -> None:
     """Write labels beside their points, over no other label and no marker, as near as that can be."""
@@ -256,7 +276,7 @@ def _place(
     bounds = (x + 0.02, y - 0.02, x + width + 0.08, y + height - 0.02)
     for text, (px, py), color in wanted:
         size = text_width(text, SMALLEST) + 0.03, text_height(text, SMALLEST)
-        box = _free(px, py, size, taken, bounds)
+        box = _free(px, py, size, taken, thin, bounds)
         taken.append(box)
         near_x, near_y = min(max(px, box[0]), box[2]), min(max(py, box[1]), box[3])
         if math.hypot(near_x - px, near_y - py) > 0.12:
@@ -264,8 +284,18 @@ def _place(
         canvas.text((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, text, SMALLEST, ha="center", va="center", color=color)
 
 
-def _free(px: float, py: float, size: tuple[float, float], taken: Sequence[Box], bounds: Box) -> Box:
-    """The nearest box of a size beside a point that touches nothing; the emptiest where there is none."""
+def _free(
+    px: float,
+    py: float,
+    size: tuple[float, float],
+    taken: Sequence[Box],
+    thin: Sequence[Box],
+    bounds: Box,
+) -> Box:
+    """The nearest box of a size beside a point that touches nothing; else one that crosses lines only.
+
+    Where there is neither, the one that covers least.
+    """
     width, height = size
     best, least = None, math.inf
     for step in range(60):
@@ -279,8 +309,9 @@ def _free(px: float, py: float, size: tuple[float, float], taken: Sequence[Box],
             box = (cx - width / 2, cy - height / 2, cx + width / 2, cy + height / 2)
             if box[0] < bounds[0] or box[1] < bounds[1] or box[2] > bounds[2] or box[3] > bounds[3]:
                 continue
-            shared = sum(_shared(box, other) for other in taken)
-            if shared == 0.0:
+            crossed = sum(_shared(box, other) for other in thin)
+            shared = 1e3 * sum(_shared(box, other) for other in taken) + crossed + 0.02 * reach
+            if shared <= 0.02 * reach:
                 return box
             if shared < least:
                 best, least = box, shared
