@@ -52,9 +52,15 @@ class Dots:
         """System -> its name as printed."""
         return self.names or shorten(self.systems, NAME_WIDTH)
 
+    @property
+    def columns(self) -> int:
+        """Panels in a row: fewer where their titles are long."""
+        longest = max(len(word) for title in self.panels for word in title.split() or [""])
+        return min(len(self.panels), _MOST_PANELS if longest < 10 else 4)
+
     def height(self) -> float:
         """Of the rows of panels, in inches."""
-        count = -(-len(self.panels) // _MOST_PANELS)
+        count = -(-len(self.panels) // self.columns)
         return count * (self.row_height() * len(self.systems) + 0.62)
 
     def row_height(self) -> float:
@@ -107,7 +113,7 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
     short = dots.short
     names = 0.16 + max(text_width(short[system], SMALLEST) for system in dots.systems)
     titles = list(dots.panels)
-    columns = min(len(titles), _MOST_PANELS)
+    columns = dots.columns
     gap = 0.2
     width = min(2.6, (WIDTH - names - 0.22 - gap * (columns - 1)) / columns)
     tall = dots.row_height() * len(dots.systems)
@@ -221,7 +227,7 @@ def delta_figure(
     foot = [
         *notes,
         f"One bar a query, sorted; {'below' if lower_is_better else 'above'} 0 the system is better than "
-        f"{baseline}. Test: {tested}, correction {correction}; in brackets the 95 % interval.",
+        f"{baseline}. Test: {tested}, correction {correction.capitalize()}; in brackets the 95 % interval.",
     ]
     table_rows: list[tuple[Any, ...]] = []
     bounds = padded([scale * (v - own[u]) for other in others.values() for u, v in other.items()] + [0.0])
@@ -274,4 +280,4 @@ def delta_figure(
 
 
 def _p(p: float | None) -> str:
-    return "" if p is None else f", p = {p:.4f}" if p >= 0.0001 else f", p = {p:.1e}"
+    return "" if p is None else f", p = {p:.4f}" if p >= 0.0001 else ", p < 0.0001"

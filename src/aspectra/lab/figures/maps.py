@@ -131,7 +131,7 @@ def map_figure(
     short = shorten(systems, 30, 1)
     columns = min(2, len(queries))
     side = (WIDTH - 0.2 - 0.2 * (columns - 1)) / columns
-    tall = min(side, 3.3)
+    tall = min(side, 2.6)
     rows = -(-len(queries) // columns)
     told = [
         *notes,

@@ -300,6 +300,8 @@ def _free(
     best, least = None, math.inf
     for step in range(60):
         reach = 0.07 + 0.045 * step
+        if 0.1 * reach > least:
+            break
         for turn in range(16):
             angle = math.pi * turn / 8
             cx = px + (reach + width / 2 * abs(math.cos(angle))) * math.cos(angle)
@@ -310,9 +312,7 @@ def _free(
             if box[0] < bounds[0] or box[1] < bounds[1] or box[2] > bounds[2] or box[3] > bounds[3]:
                 continue
             crossed = sum(_shared(box, other) for other in thin)
-            shared = 1e3 * sum(_shared(box, other) for other in taken) + crossed + 0.02 * reach
-            if shared <= 0.02 * reach:
-                return box
+            shared = 1e3 * sum(_shared(box, other) for other in taken) + crossed + 0.1 * reach
             if shared < least:
                 best, least = box, shared
     if best is not None:

@@ -68,7 +68,7 @@ def radar_figure(
         )
         for part in parts
     ]
-    round_height = _SIDE + 0.75 if has_radar else 0.0
+    round_height = _depth(len(dimensions)) + 0.75 if has_radar else 0.0
     body = sum(round_height + one.height() for one in plots)
     told = [
         *notes,
@@ -89,6 +89,12 @@ def radar_figure(
     table = Table(title, ("system", *dimensions), tuple(rows), tuple(notes))
     about = f"{title}. Dimensions: {', '.join(dimensions)}. Systems: {', '.join(systems)}."
     return Drawing(name, title, about, figure, table)
+
+
+def _depth(count: int) -> float:
+    """Height in inches of a figure of so many corners, the first at the top."""
+    lowest = min(math.sin(math.pi / 2 - 2 * math.pi * n / count) for n in range(count))
+    return _SIDE * (1 - lowest) / 2
 
 
 def _radar(
@@ -128,7 +134,7 @@ def _radar(
         across = "left" if math.cos(angle) > 0.2 else "right" if math.cos(angle) < -0.2 else "center"
         along = "bottom" if math.sin(angle) > 0.7 else "top" if math.sin(angle) < -0.7 else "center"
         canvas.text(x, y, short[dimension], SMALLEST, ha=across, va=along)
-    _names(canvas, middle, [names[system] for system in systems], (low, high))
+    _names(canvas, top + 0.36 + _depth(len(dimensions)) / 2, [names[system] for system in systems], (low, high))
 
 
 def _outline(axes: Any, points: list[tuple[float, float] | None], style: Any, number: int) -> None:
