@@ -337,12 +337,12 @@ def _printable(text: str) -> str:
 
 
 def write_drawing(drawing: Drawing, folder: Path) -> list[Path]:
-    """Write ``NAME.svg``, ``NAME.png`` (200 dots an inch) and ``NAME.csv``; returns their paths."""
+    """Write ``NAME.svg``, ``NAME.png`` (150 dots an inch) and ``NAME.csv``; returns their paths."""
     make_folder(folder)
     stem = folder / file_name(drawing.name)
     image = BytesIO()
     with _styled():
-        drawing.figure.savefig(image, format="png", dpi=200, metadata={"Software": None})
+        drawing.figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
     write_durably(stem.with_name(stem.name + ".svg"), svg_text(drawing))
     write_durably(stem.with_name(stem.name + ".csv"), render(drawing.table, "csv"))
     stem.with_name(stem.name + ".png").write_bytes(image.getvalue())

@@ -337,15 +337,16 @@ def _table(
     digits: int,
 ) -> Table:
     titled = any(panel.title for panel in panels)
+    mixed = len({(panel.axis or axis).label for panel in panels}) > 1
     rows: list[tuple[Any, ...]] = []
     for panel in panels:
         own = panel.axis or axis
         for name, line in panel.lines.items():
             for n, value in enumerate(line):
                 at = own.ticks[n] if own.ticks else own.places[n]
-                rows.append((*([panel.title] if titled else []), name, at, value))
+                rows.append((*([panel.title] if titled else []), *([own.label] if mixed else []), name, at, value))
     if floor is not None:
-        rows.append((*([""] if titled else []), floor[0], "", Number(floor[1])))
-    labels = list(dict.fromkeys((panel.axis or axis).label for panel in panels))
-    header = (*(["panel"] if titled else []), "system", labels[0] if len(labels) == 1 else "at", measure)
+        rows.append((*([""] if titled else []), *([""] if mixed else []), floor[0], "", Number(floor[1])))
+    before = (*(["panel"] if titled else []), *(["axis"] if mixed else []))
+    header = (*before, "system", "at" if mixed else (panels[0].axis or axis).label, measure)
     return Table(title, header, tuple(rows), tuple(notes), digits=digits)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import BadInput, UsageError
@@ -29,6 +31,7 @@ __all__ = [
     "open_all",
     "places_of",
     "spelled",
+    "study_table",
 ]
 
 COSTS = ("ms/query", "calls/query", "tokens/query", "money")
@@ -274,3 +277,23 @@ def mean_of(system: System, column: Column, units: Iterable[str] | None = None) 
     if not own:
         return None
     return Number.of(statistics.fmean(own.values()), scale, mean_interval(own))
+
+
+def study_table(path: Path, title: str) -> list[dict[str, Any]]:
+    """Rows of a table in a study's ``tables.json``, numbers as :class:`~aspectra.lab.reports.tables.Number`.
+
+    Raises:
+        BadInput: the file is damaged, or holds no such table.
+    """
+    try:
+        tables = json.loads(path.read_text("utf-8"))["tables"]
+        rows = next(table["rows"] for table in tables if table["title"] == title)
+        return [
+            {name: Number(**cell) if isinstance(cell, dict) else cell for name, cell in row.items()} for row in rows
+        ]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
+        raise BadInput(
+            f"{path} holds no table {title!r}",
+            why=str(error),
+            hint="aspectra bench run STUDY.toml --data DIR --output DIR",
+        ) from error
