@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from figures import number, plt, save, table
+import sys
+from pathlib import Path
+
+from aspectra.lab.figures.drawing import write_drawing
+from aspectra.lab.figures.points import Point, Scatter, scatter_figure
+from aspectra.lab.figures.recorded import study_table
 
 SHOWN = ("0.0", "0.8", "2.0", "3.0")
 
-rows = table("What contrast buys and costs")
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True)
-for axis, column, place in ((axes[0], "NDCG%20", "pools"), (axes[1], "NDCG@20", "collection")):
-    for roles, marker in (("predicted", "o"), ("released", "s")):
-        mine = [row for row in rows if row["recipe"].startswith(roles)]
-        points = [(number(row[f"p-MRR {place}"]), number(row[f"{column} {place}"])) for row in mine]
-        axis.plot(*zip(*points, strict=True), marker + "-", label=f"{roles} roles", ms=4)
-        for row, point in zip(mine, points, strict=True):
-            weight = row["recipe"].rpartition(" ")[2]
-            if weight in SHOWN:
-                axis.annotate(weight, point, textcoords="offset points", xytext=(4, 4), fontsize=7)
-    axis.set_xlabel("p-MRR (x100): how far a changed aspect changes the ranking")
-    axis.set_ylabel(f"{column}, {place} (x100)")
-    axis.grid(alpha=0.3)
-axes[0].legend(fontsize=8)
-figure.suptitle("Relevance against p-MRR as the contrast weight moves (numbers: the weight)", fontsize=9)
-figure.tight_layout()
-save(figure, "contrast.svg")
+panels = []
+for place, column in (("pools", "NDCG%20"), ("collection", "NDCG@20")):
+    series: dict[str, list[Point]] = {}
+    for row in study_table(Path(sys.argv[1]), "What contrast buys and costs"):
+        roles, _, weight = row["recipe"].rpartition(", contrast ")
+        point = Point(row[f"p-MRR {place}"], row[f"{column} {place}"], weight if weight in SHOWN else "")
+        series.setdefault(f"{roles} roles", []).append(point)
+    panels.append(Scatter(place, series, "p-MRR, x100", f"{column}, x100"))
+drawing = scatter_figure(
+    "contrast",
+    "What contrast buys and costs",
+    panels,
+    notes=[
+        "Numbers at points: the weight of contrast. p-MRR: how far a changed aspect changes the ranking.",
+        "CSFCube, development half: 24 queries for NDCG, 10 for p-MRR.",
+    ],
+)
+write_drawing(drawing, Path(sys.argv[2]))

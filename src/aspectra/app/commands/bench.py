@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
+from aspectra.app.commands.experiments.figures import figure, report
 from aspectra.app.options.lab import (
     Baseline,
     By,
@@ -61,17 +62,25 @@ def audit(
     name: Annotated[str, argument("See bench list.", metavar="NAME")],
     path: Annotated[Path, argument("Its files.", metavar="FOLDER")],
     option: LoaderOption = None,
+    statistics: Annotated[bool, option("--statistics", about="Tables of sizes and lengths.")] = False,
+    format: Format = "markdown",  # noqa: A002
     as_json: AsJson = False,
 ) -> None:
     """Load a benchmark and report what is in it.
 
-    Counts, checksums and problems. Exit code 1 when it cannot be read.
+    Counts, checksums and problems; with --statistics, the tables of its paper. Exit code 1 when it cannot be
+    read.
 
     Example:  aspectra bench audit csfcube ~/data/csfcube --option facet=method
     """
     from aspectra.app.output.experiments import sources_of
 
     (source,) = sources_of([f"{name}={path}"], option)
+    if statistics:
+        from aspectra.lab.reports.collection import collection_tables
+
+        write_tables(session, collection_tables(source.open()), "json" if as_json else format)
+        return
     facts = source.open().facts()
     if as_json:
         session.screen.document("bench-audit", facts)
@@ -370,3 +379,7 @@ def export_run(
     wanted = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
     made = recorded_run(opened, cell_of(opened, wanted), mode=mode, repeat=repeat)
     write_run(session, made, format, output)
+
+
+app.command()(figure)
+app.command()(report)

@@ -26,6 +26,7 @@ from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.scoring import Outcome, labels_of, score_cell
 from aspectra.lab.experiments.study import Study, corpus_hash, library_folder, read_oracle
+from aspectra.lab.experiments.vectors import PaperVectors, paper_vectors
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel
@@ -128,7 +129,8 @@ def run_study(
                 )
             made += add_ceilings(cells, records)
             kept = sum(len(records.of(cell.key)) for cell in cells) - made
-            outcomes = _score(cells, records, study, incomplete)
+            vectors = {name: paper_vectors(searcher) for name, searcher in searchers.items()}
+            outcomes = _score(cells, records, study, incomplete, vectors)
             found = results(outcomes)
             write_json(folder / FILES["results"], found)
             facts = manifest(study, outcomes, records, searchers, results=found)
@@ -182,7 +184,13 @@ def score_study(
         return _score(cells, records, study, incomplete)
 
 
-def _score(cells: Sequence[Any], records: Records, study: Study, incomplete: bool) -> list[Outcome]:
+def _score(
+    cells: Sequence[Any],
+    records: Records,
+    study: Study,
+    incomplete: bool,
+    vectors: Mapping[str, PaperVectors] | None = None,
+) -> list[Outcome]:
     return [
         score_cell(
             cell,
@@ -191,6 +199,7 @@ def _score(cells: Sequence[Any], records: Records, study: Study, incomplete: boo
             measures=study.measures,
             modes=study.modes or None,
             incomplete=incomplete,
+            vectors=(vectors or {}).get(cell.benchmark.name),
         )
         for cell in cells
     ]

@@ -16,6 +16,7 @@ from aspectra.lab.evaluation.means import Evaluation, Score
 from aspectra.lab.evaluation.presets import Preset, get_preset
 from aspectra.lab.experiments.experiment import BASE_MODE, Cell, modes_of
 from aspectra.lab.experiments.records import Record, Records
+from aspectra.lab.experiments.vectors import DIVERSE, PaperVectors
 from aspectra.lab.measures.pmrr import pair_up
 from aspectra.lab.measures.protocol import Arity, Measure
 from aspectra.search.step import Tally
@@ -96,6 +97,7 @@ def score_cell(
     measures: Sequence[str] = (),
     modes: Sequence[str] | None = None,
     incomplete: bool = False,
+    vectors: PaperVectors | None = None,
 ) -> Outcome:
     """Score what is recorded of a cell.
 
@@ -106,9 +108,11 @@ def score_cell(
         measures: spellings; default: those the benchmark's paper reports.
         modes: modes that were to be run; default: all of the benchmark.
         incomplete: average although rankings are missing.
+        vectors: of papers, for measures of diversity over the first :data:`DIVERSE` of each ranking.
 
     Raises:
-        BadInput: rankings are missing and ``incomplete`` is False.
+        BadInput: rankings are missing and ``incomplete`` is False. UsageError: a measure needs something that
+            is not there.
     """
     benchmark = cell.benchmark
     held = records.of(cell.key)
@@ -126,12 +130,15 @@ def score_cell(
             hint="run the experiment again (finished rankings are reused), or use --incomplete",
         )
     chosen = get_preset(preset)
-    scorable, notes = _scorable(
-        cell, [chosen.parse(text) for text in measures or benchmark.measures], wanted_modes
-    )
+    parsed = [chosen.parse(text) for text in measures or benchmark.measures]
+    spatial = [measure for measure in parsed if measure.arity is Arity.VECTORS and vectors is not None]
+    scorable, notes = _scorable(cell, [m for m in parsed if m not in spatial], wanted_modes, bool(spatial))
     if made < total:
         notes.append(f"incomplete: {total - made:,} of {total:,} rankings are missing and left out")
     scored = [_score_run(benchmark, run, scorable, chosen, incomplete=incomplete) for run in runs if run]
+    for run, found_of_run in zip(filter(None, runs), scored, strict=True):
+        if spatial and vectors is not None:
+            found_of_run["vectors"] = _diversity(benchmark, run, spatial, chosen, vectors)
     evaluations, deviations = _over_runs(scored, cell)
     return Outcome(
         cell=cell,
@@ -162,9 +169,12 @@ def _versions(held: Sequence[Record]) -> list[str]:
 
 
 def _scorable(
-    cell: Cell, measures: Sequence[Measure], modes: Sequence[str]
+    cell: Cell, measures: Sequence[Measure], modes: Sequence[str], others: bool
 ) -> tuple[list[Measure], list[str]]:
-    """The measures that this cell can be scored by, and a note on each of the others."""
+    """The measures that this cell can be scored by, and a note on each of the others.
+
+    ``others``: whether there are measures besides these.
+    """
     benchmark = cell.benchmark
     several = len(benchmark.modes) > 1
     scorable, notes = [], []
@@ -173,7 +183,9 @@ def _scorable(
         if measure.arity in (Arity.VECTORS, Arity.POOLS):
             raise UsageError(
                 f"{measure} needs {measure.arity}, which an experiment does not have",
-                hint="use aspectra.lab.evaluate from Python",
+                hint="name it in bench run, which reuses rankings"
+                if measure.arity is Arity.VECTORS
+                else "use aspectra.lab.evaluate from Python",
             )
         if measure.family.needs_pool and cell.protocol == "collection":
             notes.append(f"{measure} is of a whole pool: not scored where the whole collection is ranked")
@@ -185,7 +197,7 @@ def _scorable(
             notes.append(f"{measure} needs variants of one query, which {benchmark.name} does not have")
         else:
             scorable.append(measure)
-    if not scorable:
+    if not scorable and not others:
         raise UsageError(f"{cell.label}: no measure is left", why="; ".join(notes), hint="--measure nDCG@10")
     return scorable, notes
 
@@ -233,6 +245,18 @@ def _score_run(
         if any(s.values for s in found.scores):
             out["pairs"] = found
     return out
+
+
+def _diversity(
+    benchmark: Benchmark,
+    held: Sequence[Record],
+    measures: Sequence[Measure],
+    preset: Preset,
+    vectors: PaperVectors,
+) -> Evaluation:
+    """Measures of the vectors of each topic's first papers, in the mode without an instruction."""
+    found = {r.topic: vectors(r.ids[:DIVERSE]) for r in held if r.mode == BASE_MODE}
+    return evaluate(measures, None, None, vectors=found, preset=preset, labels=labels_of(benchmark), average=())
 
 
 def _over_runs(

@@ -1,0 +1,126 @@
+"""``bench figure`` and ``bench report``: what experiments recorded, as figures and as one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from aspectra.app.options.lab import Baseline, By, Measures, Test, argument, choice
+from aspectra.app.session import Session, common
+from aspectra.app.terminal.screen import count, write_file
+
+__all__ = ["figure", "report"]
+
+Directories = Annotated[list[Path], argument("Directories of experiments, or of a study.", "DIR...")]
+Systems = Annotated[list[str] | None, choice("Only this system; again for more.", "--system")]
+Benchmark = Annotated[str, choice("Only this benchmark.", "--benchmark")]
+Protocol = Annotated[str, choice("Only pool, or collection.", "--protocol")]
+Libraries = Annotated[Path | None, choice("Where indexed corpora are kept, for map.", metavar="DIR")]
+
+
+@common
+def figure(
+    session: Session,
+    kind: Annotated[
+        str,
+        argument("means, radar, recall, movement, tradeoff, cost, deltas, diversity or map.", "KIND"),
+    ],
+    directories: Directories,
+    output: Annotated[Path, choice("Folder of the files [figures].", "--output", "-o", metavar="DIR")] = Path(
+        "figures"
+    ),
+    measure: Measures = None,
+    mode: Annotated[str, choice("Original, instructed or reversed ranking.", "--mode")] = "",
+    system: Systems = None,
+    baseline: Baseline = "",
+    by: By = None,
+    benchmark: Benchmark = "",
+    protocol: Protocol = "",
+    cost: Annotated[str, choice("ms/query, calls/query, tokens/query, money [ms/query].")] = "ms/query",
+    test: Test = "t",
+    correction: Annotated[str, choice("none, holm, bonferroni [bonferroni].", "--correction")] = "bonferroni",
+    query: Annotated[list[str] | None, choice("A query of map; again for more.", metavar="ID")] = None,
+    depth: Annotated[int, choice("Papers of each ranking in map [100].", metavar="N")] = 100,
+    seed: Annotated[int, choice("Of t-SNE [0].", metavar="N")] = 0,
+    perplexity: Annotated[float, choice("Of t-SNE [30].", metavar="N")] = 30.0,
+    libraries: Libraries = None,
+) -> None:
+    """Draw what experiments recorded, as SVG, PNG and CSV.
+
+    means (every measure), radar (by dimension or facet), recall (at growing cuts), movement (ranks under
+    instructions), tradeoff (relevance and p-MRR), cost (quality and time or calls), deltas (query by query,
+    with tests), diversity, map (t-SNE of what was found). Needs the extra `plot`.
+
+    Example:  aspectra bench figure deltas exp/1 --baseline bm25 -o figures
+    """
+    from aspectra.app.output.experiments import library_home
+    from aspectra.lab.figures.drawing import write_drawing
+    from aspectra.lab.figures.kinds import draw
+    from aspectra.lab.figures.recorded import Choice, open_all
+
+    chosen = Choice(
+        measures=tuple(measure or ()),
+        mode=mode,
+        systems=tuple(system or ()),
+        baseline=baseline,
+        benchmark=benchmark,
+        protocol=protocol,
+        by=by or "",
+        cost=cost,
+        queries=tuple(query or ()),
+        depth=depth,
+        seed=seed,
+        perplexity=perplexity,
+        test=test,
+        correction=correction,
+    )
+    drawn = draw(kind, open_all(directories), chosen, libraries=libraries or library_home())
+    for drawing in drawn:
+        session.screen.line(str(write_drawing(drawing, output)[0]))
+    session.screen.note(f"Drew {count(len(drawn), 'figure')}, each with PNG and CSV beside it.")
+
+
+@common
+def report(
+    session: Session,
+    directories: Directories,
+    output: Annotated[Path, choice("The page [report.html].", "--output", "-o", metavar="FILE")] = Path(
+        "report.html"
+    ),
+    measure: Measures = None,
+    mode: Annotated[str, choice("Original, instructed or reversed ranking.", "--mode")] = "",
+    system: Systems = None,
+    baseline: Baseline = "",
+    benchmark: Benchmark = "",
+    protocol: Protocol = "",
+    test: Test = "t",
+    correction: Annotated[str, choice("none, holm, bonferroni [bonferroni].", "--correction")] = "bonferroni",
+) -> None:
+    """Write experiments as one HTML page.
+
+    It opens with a verdict in plain words; then tables, figures with their numbers, and what these depend
+    on. The page needs no script and requests nothing. Figures need the extra `plot`; without it they are
+    left out, and the page says so.
+
+    Example:  aspectra bench report exp/1 --baseline bm25 -o report.html
+    """
+    from aspectra.lab.figures.recorded import Choice, open_all
+    from aspectra.lab.pages.report import report_page
+
+    chosen = Choice(
+        measures=tuple(measure or ()),
+        mode=mode,
+        systems=tuple(system or ()),
+        baseline=baseline,
+        benchmark=benchmark,
+        protocol=protocol,
+        test=test,
+        correction=correction,
+    )
+    page = report_page(open_all(directories), chosen)
+    write_file(output, page.html)
+    for sentence in page.verdict:
+        session.screen.line(sentence)
+    for sentence in page.left_out:
+        session.screen.warn(f"left out: {sentence}")
+    session.screen.note(f"The page is {output}.")

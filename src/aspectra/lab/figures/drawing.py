@@ -1,0 +1,377 @@
+"""What all figures share: styles that survive grey and print, text that is measured before it is placed.
+
+matplotlib is imported when a figure is drawn, and never by importing this package. Sizes are inches, fonts
+points at print size; nothing is smaller than :data:`SMALLEST`.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.files import make_folder, write_durably
+from aspectra.base.spelling import file_name
+from aspectra.lab.reports.tables import Table, render
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "BODY",
+    "GREY",
+    "MOST_LINES",
+    "SMALLEST",
+    "WIDTH",
+    "Canvas",
+    "Drawing",
+    "Style",
+    "factors",
+    "finite",
+    "groups_of",
+    "needs_plot",
+    "new_canvas",
+    "no_systems",
+    "padded",
+    "shorten",
+    "spread",
+    "style_of",
+    "svg_text",
+    "text_height",
+    "text_width",
+    "write_drawing",
+]
+
+WIDTH = 7.0  # of a page with margins
+BODY, SMALLEST = 8.0, 7.0
+MOST_LINES = 6  # in one panel
+GREY = "#595959"
+_LINE = 1.35  # height of a line of text, in font sizes
+_POINT = 1 / 72
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How one system is drawn: colours of Okabe and Ito, and a marker and dashes that tell it apart in grey."""
+
+    color: str
+    marker: str
+    dashes: Any
+
+
+_STYLES = (
+    Style("#0072B2", "o", "-"),
+    Style("#D55E00", "s", (0, (5, 1.5))),
+    Style("#000000", "D", (0, (1, 1.2))),
+    Style("#009E73", "^", (0, (6, 1.5, 1, 1.5))),
+    Style("#A6427F", "v", (0, (3, 1, 1, 1, 1, 1))),
+    Style("#8A6A00", "X", (0, (9, 2))),
+)
+_RC: Mapping[str, Any] = MappingProxyType(
+    {
+        "font.family": "DejaVu Sans",  # comes with matplotlib, so that a figure is the same everywhere
+        "font.size": BODY,
+        "axes.labelsize": BODY,
+        "axes.titlesize": BODY,
+        "xtick.labelsize": SMALLEST,
+        "ytick.labelsize": SMALLEST,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.edgecolor": "#404040",
+        "axes.linewidth": 0.7,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": "#D9D9D9",
+        "grid.linewidth": 0.5,
+        "lines.linewidth": 1.4,
+        "lines.markersize": 4.5,
+        "figure.facecolor": "white",
+        "axes.facecolor": "white",
+        "savefig.facecolor": "white",
+        "text.parse_math": False,  # names come from files, and a dollar sign is one
+        "svg.hashsalt": "aspectra",
+        "svg.fonttype": "path",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with the numbers behind it.
+
+    Attributes:
+        name: of its files, without an ending.
+        title: what it shows.
+        about: its text alternative, a few sentences.
+        figure: of matplotlib.
+        table: every number drawn, unrounded in its CSV.
+    """
+
+    name: str
+    title: str
+    about: str
+    figure: Figure
+    table: Table
+
+
+def needs_plot(module: str = "matplotlib") -> Any:
+    """The module, imported.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(
+            f"figures need {module.partition('.')[0]}",
+            why="it is not installed",
+            hint="pip install 'aspectra[plot]'",
+        ) from error
+
+
+@contextmanager
+def _styled() -> Iterator[None]:
+    mpl = needs_plot()
+    with mpl.rc_context({**mpl.rcParamsDefault, **_RC, "backend": "agg"}):
+        yield
+
+
+def style_of(number: int) -> Style:
+    """The style of a line by its place in its panel, 0 to 5."""
+    return _STYLES[number % len(_STYLES)]
+
+
+def groups_of(names: Sequence[str], most: int = MOST_LINES) -> list[list[str]]:
+    """The names in panels of at most ``most``, evenly filled, in order.
+
+    >>> [len(group) for group in groups_of("abcdefgh")]
+    [4, 4]
+    """
+    count = max(1, math.ceil(len(names) / most))
+    size = math.ceil(len(names) / count) if names else 1
+    return [list(names[i : i + size]) for i in range(0, len(names), size)]
+
+
+@cache
+def _advance(text: str, size: float) -> float:
+    """Width in inches of one line of text."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    path = TextPath((0, 0), text, size=size, prop=FontProperties(family="DejaVu Sans"), usetex=False)
+    return float(path.get_extents().width) * _POINT if text.strip() else 0.0
+
+
+def text_width(text: str, size: float = BODY) -> float:
+    """Width in inches of a text of one or several lines, with a hair's breadth around it."""
+    return max((_advance(line, size) for line in text.split("\n")), default=0.0) + 0.02
+
+
+def text_height(text: str, size: float = BODY) -> float:
+    """Height in inches."""
+    return (text.count("\n") + 1) * size * _LINE * _POINT
+
+
+def finite(value: float | None) -> bool:
+    """Whether there is a number to draw."""
+    return value is not None and math.isfinite(value)
+
+
+def shorten(names: Sequence[str], width: float = 24, lines: int = 2) -> dict[str, str]:
+    r"""Name -> the name in at most ``lines`` lines of about ``width`` characters, each still one of its own.
+
+    What does not fit is cut in the middle; names that would become one get a number.
+
+    >>> shorten(["guided, released roles", "a" * 60], width=14)["guided, released roles"]
+    'guided,\nreleased roles'
+    """
+    out: dict[str, str] = {}
+    for number, name in enumerate(dict.fromkeys(names), 1):
+        plain = " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "(no name)"
+        shown = _cut(plain, int(width), lines, "")
+        if shown in out.values():
+            shown = _cut(plain, int(width), lines, f" ({number})")
+        out[name] = shown
+    return out
+
+
+def _cut(plain: str, width: int, lines: int, mark: str) -> str:
+    most = width * lines - (2 if lines > 1 else 0) - len(mark)
+    if len(plain) > most:
+        head = most * 2 // 3
+        plain = f"{plain[:head].rstrip()}…{plain[len(plain) - (most - head - 1) :].lstrip()}"
+    wrapped = textwrap.wrap(plain + mark, width)
+    if len(wrapped) > lines:
+        whole = plain + mark
+        wrapped = [whole[i : i + width].strip() for i in range(0, len(whole), width)][:lines]
+    return "\n".join(wrapped)
+
+
+def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
+    """Places of labels near the wanted ones, without overlap and within the bounds where they fit.
+
+    Args:
+        wanted: centres, in any order.
+        heights: of the labels, in the same unit.
+        low, high: bounds.
+
+    >>> spread([1.0, 1.0, 5.0], [1.0, 1.0, 1.0], 0.0, 6.0)
+    [0.5, 1.5, 5.0]
+    """
+    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
+    groups: list[tuple[list[int], float]] = []  # members from below, and the lower edge of the lowest
+    for i in order:
+        groups.append(([i], wanted[i] - heights[i] / 2))
+        while True:
+            members, edge = groups[-1]
+            size = sum(heights[j] for j in members)
+            edge = max(low, min(edge, high - size))
+            groups[-1] = (members, edge)
+            if len(groups) < 2:
+                break
+            before, start = groups[-2]
+            if start + sum(heights[j] for j in before) <= edge + 1e-9:
+                break
+            merged = [*before, *members]
+            centre, offset = 0.0, 0.0
+            for j in merged:
+                centre += wanted[j] - (offset + heights[j] / 2)
+                offset += heights[j]
+            groups[-2:] = [(merged, centre / len(merged))]
+    out = [0.0] * len(wanted)
+    for members, edge in groups:
+        for j in members:
+            out[j] = edge + heights[j] / 2
+            edge += heights[j]
+    return out
+
+
+@dataclass
+class Canvas:
+    """A figure under construction: panels are placed in inches, from the upper left corner."""
+
+    figure: Figure
+    height: float
+    top: float
+    width: float = WIDTH
+
+    def axes(self, left: float, top: float, width: float, height: float, **more: Any) -> Any:
+        """A panel whose data area has this place and size."""
+        box = (
+            left / self.width,
+            1 - (top + height) / self.height,
+            width / self.width,
+            height / self.height,
+        )
+        return self.figure.add_axes(box, **more)
+
+    def text(self, left: float, top: float, text: str, size: float = BODY, **more: Any) -> None:
+        """A text whose upper left corner is there."""
+        options = {"ha": "left", "va": "top", "linespacing": 1.25, **more}
+        self.figure.text(left / self.width, 1 - top / self.height, text, fontsize=size, **options)
+
+
+@contextmanager
+def new_canvas(title: str, notes: Sequence[str], body: float, *, width: float = WIDTH) -> Iterator[Canvas]:
+    """A white figure with its title above and its notes below; panels go into the ``body`` between.
+
+    Args:
+        title: a sentence or a phrase; wrapped.
+        notes: sentences below: what was measured on what; wrapped.
+        body: height of everything between, in inches.
+        width: of the figure.
+    """
+    with _styled():
+        from matplotlib.figure import Figure
+
+        head = _wrapped(title, width - 0.2, BODY + 1)
+        foot = "\n".join(_wrapped(note, width - 0.2, SMALLEST) for note in notes if note)
+        above = 0.08 + text_height(head, BODY + 1) + 0.08
+        below = (text_height(foot, SMALLEST) + 0.12) if foot else 0.06
+        height = above + body + below
+        made = Canvas(Figure(figsize=(width, height)), height, above, width)
+        made.text(0.1, 0.08, head, BODY + 1, fontweight="bold")
+        if foot:
+            made.text(0.1, above + body + 0.04, foot, SMALLEST, color=GREY)
+        yield made
+
+
+def _wrapped(text: str, width: float, size: float) -> str:
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    count = max(20, int(len(plain) * width / max(text_width(plain, size) * 1.08, 1e-9)))  # bold is wider
+    return "\n".join(textwrap.wrap(plain, count))
+
+
+def svg_text(drawing: Drawing) -> str:
+    """The figure as SVG: the same bytes from the same numbers, with the title and the text alternative."""
+    stream = BytesIO()
+    with _styled():
+        drawing.figure.savefig(
+            stream,
+            format="svg",
+            metadata={
+                "Date": None,
+                "Creator": None,
+                "Title": _printable(drawing.title),
+                "Description": _printable(drawing.about),
+            },
+        )
+    lines = stream.getvalue().decode("utf-8").splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _printable(text: str) -> str:
+    """Without control characters, which no XML may hold."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def write_drawing(drawing: Drawing, folder: Path) -> list[Path]:
+    """Write ``NAME.svg``, ``NAME.png`` (150 dots an inch) and ``NAME.csv``; returns their paths."""
+    make_folder(folder)
+    stem = folder / file_name(drawing.name)
+    image = BytesIO()
+    with _styled():
+        drawing.figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
+    write_durably(stem.with_name(stem.name + ".svg"), svg_text(drawing))
+    write_durably(stem.with_name(stem.name + ".csv"), render(drawing.table, "csv"))
+    stem.with_name(stem.name + ".png").write_bytes(image.getvalue())
+    return [stem.with_name(stem.name + ending) for ending in (".svg", ".png", ".csv")]
+
+
+def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
+    """Bounds of an axis around finite values, with some room."""
+    if not values:
+        return 0.0, 1.0
+    low, high = min(values), max(values)
+    room = share * (high - low) or max(abs(high) * 0.1, 0.5)
+    return low - room, high + room
+
+
+def no_systems(what: str) -> UsageError:
+    """The error of a figure without anything to draw."""
+    return UsageError(
+        f"there is nothing to draw: {what}",
+        why="no system has a finite value",
+        hint="aspectra bench show DIR",
+    )
+
+
+def factors(low: float, high: float) -> list[float]:
+    """About five round numbers between two positive bounds, for a scale by factors.
+
+    >>> factors(0.8, 60)
+    [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+    """
+    found = [m * 10.0**e for e in range(-9, 12) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
+    return found[:: max(1, len(found) // 5)] or [low]

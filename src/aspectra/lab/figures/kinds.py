@@ -1,0 +1,339 @@
+"""The kinds of figures that are drawn from experiment directories: each a function from choices to drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aspectra.base.checking import check_choice
+from aspectra.base.errors import UsageError
+from aspectra.lab.experiments.directory import Opened
+from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure
+from aspectra.lab.figures.drawing import Drawing
+from aspectra.lab.figures.lines import Axis, line_figure, panels_of
+from aspectra.lab.figures.maps import MOST_MAPPED, map_figure
+from aspectra.lab.figures.points import Point, Scatter, pareto_figure, scatter_figure
+from aspectra.lab.figures.radar import radar_figure
+from aspectra.lab.figures.recorded import (
+    COSTS,
+    Choice,
+    Place,
+    choose_column,
+    family_of,
+    mean_of,
+    places_of,
+    spelled,
+)
+from aspectra.lab.figures.retrieved import retrieved
+from aspectra.lab.measures.protocol import Arity, parse
+from aspectra.lab.reports.tables import Number
+
+__all__ = ["CUTS", "DIVERSITY", "KINDS", "draw"]
+
+CUTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+DIVERSITY = ("CosineDistance", "CentroidDistance", "HullVolume")
+_BREAKDOWNS = ("dimension", "facet", "aspect")
+_MODES = ("original", "instructed", "reversed")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What a kind is drawn from.
+
+    Attributes:
+        opened: name -> experiment.
+        choice: what is wanted.
+        libraries: folder of the benchmarks' libraries, for maps.
+    """
+
+    opened: Mapping[str, Opened]
+    choice: Choice
+    libraries: Path | None
+
+
+def draw(
+    kind: str, opened: Mapping[str, Opened], choice: Choice | None = None, *, libraries: Path | None = None
+) -> list[Drawing]:
+    """The figures of one kind: one for each benchmark and protocol.
+
+    Args:
+        kind: one of :data:`KINDS`.
+        opened: name -> experiment, see :func:`~aspectra.lab.figures.recorded.open_all`.
+        choice: what is wanted; default: everything.
+        libraries: where the benchmarks' libraries are kept; maps read vectors there.
+
+    Raises:
+        UsageError: no such kind, or what it needs was not measured. MissingExtra: matplotlib, or for maps
+            scikit-learn, is not installed. BadInput: what was recorded is damaged.
+    """
+    chosen = choice or Choice()
+    check_choice(chosen.cost, COSTS, "cost")
+    make = KINDS[check_choice(kind, KINDS, "figure")]
+    return make(_Source(opened, chosen, libraries))
+
+
+def _notes(place: Place, units: int | None = None) -> list[str]:
+    simulated = any("[simulated]" in name for name in place.systems)
+    return [
+        f"{place.title}, {place.documents:,} documents"
+        + (f", {units:,} queries" if units is not None else "")
+        + "."
+        + (" Simulated: an oracle that knows the judgements answers, and no language model." if simulated else "")
+    ]
+
+
+def _name(kind: str, place: Place) -> str:
+    return f"{kind}-{place.benchmark}-{place.protocol}"
+
+
+def _units(place: Place, column: tuple[str, str, str]) -> int:
+    return max((len(s.values.get(column, {})) for s in place.systems.values()), default=0)
+
+
+def _means(source: _Source) -> list[Drawing]:
+    """Every measure of every system, with intervals."""
+    out = []
+    for place in places_of(source.opened, source.choice):
+        columns = [c for c in place.columns if c[1] in DIVERSITY or family_of(c).better]
+        if source.choice.measures:
+            columns = [choose_column(place, source.choice, wanted=m) for m in source.choice.measures]
+        panels = {
+            f"{c[1]} {c[2]}".strip(): [mean_of(s, c) for s in place.systems.values()] for c in columns
+        }
+        dots = Dots(tuple(place.systems), panels, shared=False)
+        notes = [*_notes(place), "Measures x100 except ranks, distances and percents."]
+        out.append(dot_figure(_name("means", place), f"Means by measure on {place.title}", dots, notes=notes))
+    return out
+
+
+def _radar(source: _Source) -> list[Drawing]:
+    """One measure by the values of a label: dimensions of instructions, facets."""
+    out = []
+    for place in places_of(source.opened, source.choice):
+        column = choose_column(place, source.choice)
+        names = {name for own in place.labels.values() for name in own}
+        wanted = (source.choice.by,) if source.choice.by else _BREAKDOWNS
+        label = next((name for name in wanted if name in names), "")
+        if not label:
+            raise UsageError(
+                f"the queries of {place.benchmark} have no label {' or '.join(wanted)}",
+                why="labels: " + (", ".join(sorted(names)) or "none"),
+                hint="choose one with --by",
+            )
+        parts: dict[str, list[str]] = {}
+        for unit, own in place.labels.items():
+            if label in own:
+                parts.setdefault(own[label], []).append(unit)
+        scored = place.with_column(column)
+        known = {unit for s in scored.values() for unit in s.values.get(column, {})}
+        values = sorted(value for value, units in parts.items() if known & set(units))
+        lines = {name: [mean_of(s, column, parts[v]) for v in values] for name, s in scored.items()}
+        counts = ", ".join(f"{v} {len(known & set(parts[v])):,}" for v in values)
+        title = f"{column[1]} by {label} on {place.title}"
+        notes = [*_notes(place), f"Queries: {counts}."]
+        out.append(radar_figure(_name("radar", place), title, values, lines, measure=spelled(column), notes=notes))
+    return out
+
+
+def _recall(source: _Source) -> list[Drawing]:
+    """Recall at growing cuts, scored now from the recorded rankings."""
+    out = []
+    for place in places_of(source.opened, source.choice, rescored=[f"R@{k}" for k in CUTS]):
+        first = next(c for c in place.columns if c[1] == "R@1" and source.choice.mode in ("", c[2]))
+        columns = [(first[0], f"R@{k}", first[2]) for k in CUTS]
+        lines = {name: [mean_of(s, c) for c in columns] for name, s in place.systems.items()}
+        axis = Axis("k", tuple(map(float, CUTS)), tuple(f"{k:,}" for k in CUTS), True)
+        title = f"Recall at k on {place.title}"
+        mode = f" [{first[2]}]" if first[2] else ""
+        notes = _notes(place, _units(place, first))
+        out.append(
+            line_figure(
+                _name("recall", place), title, panels_of(lines), axis, f"R@k{mode}, x100", notes=notes
+            )
+        )
+    return out
+
+
+def _movement(source: _Source) -> list[Drawing]:
+    """Mean ranks of what the instruction wants, by mode; scored now from the recorded rankings."""
+    wanted = [f"GoldRank(mode={mode})" for mode in _MODES]
+    out = []
+    for place in places_of(source.opened, source.choice, rescored=wanted):
+        columns = [c for c in place.columns if family_of(c).name == "GoldRank"]
+        by_mode = {parse(c[1])["mode"]: c for c in columns}
+        lines = {
+            name: [mean_of(s, by_mode[mode]) if mode in by_mode else None for mode in _MODES]
+            for name, s in place.systems.items()
+        }
+        axis = Axis("query", (0.0, 1.0, 2.0), _MODES)
+        notes = [
+            *_notes(place, _units(place, columns[0])),
+            "Mean rank of the papers that are relevant under the instruction. Instructed above original, and "
+            "reversed below it, is what the instruction asked for.",
+        ]
+        out.append(
+            line_figure(
+                _name("movement", place),
+                f"Ranks of the wanted papers on {place.title}",
+                panels_of(lines),
+                axis,
+                "mean rank",
+                notes=notes,
+                downwards=True,
+                logarithmic=True,
+                height=2.4,
+            )
+        )
+    return out
+
+
+def _tradeoff(source: _Source) -> list[Drawing]:
+    """Relevance against instruction following."""
+    out = []
+    for place in places_of(source.opened, source.choice):
+        follows = next((c for c in place.columns if family_of(c).name == "p-MRR"), None)
+        if follows is None:
+            raise UsageError(
+                f"{place.title} was not scored by p-MRR",
+                hint="aspectra bench run --output DIR --measure p-MRR --measure nDCG@20",
+            )
+        modes = {column[2] for column in place.columns}
+        mode = source.choice.mode or ("instructed" if "instructed" in modes else "")
+        column = choose_column(place, replace(source.choice, mode=mode), arity=Arity.RANKING)
+        points = {
+            name: [Point(x, y, name)]
+            for name, s in place.systems.items()
+            if (x := mean_of(s, follows)) is not None and (y := mean_of(s, column)) is not None
+        }
+        panel = Scatter("", points, spelled(follows), spelled(column))
+        title = f"Relevance against instruction following on {place.title}"
+        notes = [*_notes(place, _units(place, column)), "Vertical lines: 95 % intervals of relevance."]
+        out.append(scatter_figure(_name("tradeoff", place), title, [panel], notes=notes))
+    return out
+
+
+def _cost(source: _Source) -> list[Drawing]:
+    """Quality against what a ranking costs."""
+    out = []
+    cost = source.choice.cost
+    for place in places_of(source.opened, source.choice):
+        column = choose_column(place, source.choice)
+        costs = place.costs(cost)
+        if not costs:
+            raise UsageError(f"no {cost} is recorded on {place.title}", hint="aspectra bench run --output DIR")
+        held = {
+            name: (costs[name], mean)
+            for name, s in place.systems.items()
+            if name in costs and (mean := mean_of(s, column)) is not None
+        }
+        shown = "ms/query (median)" if cost == "ms/query" else cost
+        title = f"{column[1]} against {shown} on {place.title}"
+        notes = _notes(place, _units(place, column))
+        if cost == "ms/query":
+            notes.append("Time: a query is encoded once, for the first system that needs its vector.")
+        out.append(
+            pareto_figure(_name("cost", place), title, held, cost=shown, measure=spelled(column), notes=notes)
+        )
+    return out
+
+
+def _deltas(source: _Source) -> list[Drawing]:
+    """Differences from a baseline, query by query."""
+    out = []
+    choice = source.choice
+    for place in places_of(source.opened, choice):
+        column = choose_column(place, choice)
+        scored = place.with_column(column)
+        baseline = choice.baseline or next(iter(scored), "")
+        if baseline not in scored or len(scored) < 2:
+            raise UsageError(
+                f"there is nothing to compare on {place.title}",
+                why=f"scored by {column[1]}: {', '.join(scored) or 'no system'}",
+                hint="run another recipe into the same directory",
+            )
+        own = scored[baseline].values[column]
+        others = {
+            name: s.values[column]
+            for name, s in scored.items()
+            if name != baseline and set(s.values[column]) == set(own)
+        }
+        family = family_of(column)
+        out.append(
+            delta_figure(
+                _name("deltas", place),
+                f"{column[1]} by query, against {baseline}, on {place.title}",
+                baseline,
+                own,
+                others,
+                measure=spelled(column),
+                scale=family.scale,
+                test=choice.test,
+                correction=choice.correction,
+                lower_is_better=family.better == "lower",
+                notes=_notes(place),
+            )
+        )
+    return out
+
+
+def _diversity(source: _Source) -> list[Drawing]:
+    """How far apart the first papers of each ranking lie."""
+    out = []
+    for place in places_of(source.opened, source.choice):
+        columns = [c for c in place.columns if family_of(c).name in DIVERSITY]
+        if not columns:
+            raise UsageError(
+                f"{place.title} was not scored by measures of diversity",
+                hint="aspectra bench run --output DIR " + " ".join(f"--measure {m}" for m in DIVERSITY),
+            )
+        panels = {c[1]: [mean_of(s, c) for s in place.systems.values()] for c in columns}
+        dots = Dots(tuple(place.systems), panels, shared=False)
+        notes = [
+            *_notes(place, _units(place, columns[0])),
+            "Vectors of the first 200 papers of each ranking; comparable within one encoder only.",
+        ]
+        title = f"Diversity of what is found on {place.title}"
+        out.append(dot_figure(_name("diversity", place), title, dots, notes=notes, digits=4))
+    return out
+
+
+def _map(source: _Source) -> list[Drawing]:
+    """t-SNE of what systems found for some queries."""
+    choice = source.choice
+    if source.libraries is None:
+        raise UsageError("a map needs the vectors of the libraries", hint="--libraries DIR")
+    out = []
+    for place in places_of(source.opened, choice):
+        systems = {name: place.cells[name] for name in list(place.systems)[:MOST_MAPPED]}
+        found, encoder = retrieved(
+            place.benchmark, systems, source.libraries, queries=choice.queries, depth=choice.depth
+        )
+        notes = _notes(place)
+        if len(systems) < len(place.systems):
+            notes.append(f"The first {len(systems)} of {len(place.systems)} systems; others with --system.")
+        out.append(
+            map_figure(
+                _name("map", place),
+                f"First {choice.depth} papers by t-SNE on {place.title}",
+                found,
+                encoder=encoder,
+                seed=choice.seed,
+                perplexity=choice.perplexity,
+                notes=notes,
+            )
+        )
+    return out
+
+
+KINDS: Mapping[str, Callable[[_Source], list[Drawing]]] = {
+    "means": _means,
+    "radar": _radar,
+    "recall": _recall,
+    "movement": _movement,
+    "tradeoff": _tradeoff,
+    "cost": _cost,
+    "deltas": _deltas,
+    "diversity": _diversity,
+    "map": _map,
+}

@@ -1,0 +1,1 @@
+"""Pages: what experiments found, for people who were not there."""
