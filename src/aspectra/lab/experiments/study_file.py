@@ -78,8 +78,8 @@ class TableSpec(Value, frozen=True):
         resampled: whether those of its columns are bootstrap intervals, which stay within the bounds.
         notes: below it.
         figure: file name of a figure below it.
-        gap: measures, the first of which gives the gap between retrieval and verification and the others only
-            the growth of the pool, see :func:`~aspectra.lab.reports.gap.gap_tables`; empty for other tables.
+        gap: measures, the first of which gives the gap between retrieval and verification and the others the
+            growth of the pool, see :mod:`aspectra.lab.experiments.verification`; empty for other tables.
     """
 
     title: str
