@@ -88,8 +88,8 @@ class TableSpec(Value, frozen=True):
         figure: file name of a figure below it.
         published: number of a table of the paper: its rows, each with what was measured here, or what that
             needs.
-        gap: measures, the first of which gives the gap between retrieval and verification and the others only
-            the growth of the pool, see :func:`~aspectra.lab.reports.gap.gap_tables`; empty for other tables.
+        gap: measures, the first of which gives the gap between retrieval and verification and the others the
+            growth of the pool, see :mod:`aspectra.lab.experiments.verification`; empty for other tables.
     """
 
     title: str

@@ -23,6 +23,7 @@ from aspectra.lab.experiments.paper_tables import Ran, check_paper_table, paper_
 from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_table, main_table, plain_interval
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.experiments.study_file import Column, StudyFile, TableSpec
+from aspectra.lab.experiments.verification import gap_tables
 from aspectra.lab.reports.comparison import System, comparison_tables, systems_of
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
 from aspectra.lab.statistics.bootstrap import BOOTSTRAP_NOTE, bootstrap_interval
@@ -177,6 +178,8 @@ def _study_tables(spec: TableSpec, outcomes: Outcomes) -> list[Table]:
         UsageError: a row or column names something that was not measured.
     """
     held = {part: found for part, found in outcomes.items() if not spec.parts or part in spec.parts}
+    if spec.gap:
+        return gap_tables([one for found in held.values() for one in found], spec.gap)
     here = [
         outcome
         for found in held.values()

@@ -1,0 +1,206 @@
+"""The gap between retrieval and verification, as tables.
+
+A gap is the mean of the best verifier minus that of the best retriever, in one measure and under one set of
+judgements. Of a verifier there are two bounds: it ranked the pool as it was found (lower), or with the
+missing relevant documents put in (upper). Source: OBLIQ-Bench, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from aspectra.lab.measures.gap import gap
+from aspectra.lab.measures.protocol import parse
+from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table
+from aspectra.lab.statistics.significance import SMALL, Interval, Values, compare, mean_interval
+
+__all__ = ["Bound", "GapTask", "PoolScore", "best_of", "gap_of", "gap_table", "growth_table", "mean_of"]
+
+Bound = Literal["lower", "upper"]
+# System -> measure -> unit -> value.
+Systems = Mapping[str, Mapping[str, Values]]
+
+
+@dataclass(frozen=True)
+class PoolScore:
+    """What a system made of the pools of one size.
+
+    Attributes:
+        name: of the system.
+        size: documents of a pool before any were put in.
+        bound: ``lower``: ranked as found; ``upper``: with the missing relevant documents put in.
+        values: measure -> unit -> value.
+        verifier: False for a retriever that ranks a pool which others made.
+        calls, tokens: of a language model, for one query.
+    """
+
+    name: str
+    size: int
+    bound: Bound
+    values: Mapping[str, Values]
+    verifier: bool = True
+    calls: float = 0.0
+    tokens: float = 0.0
+
+
+@dataclass(frozen=True)
+class GapTask:
+    """The systems of both sides on one task, under one set of judgements.
+
+    Attributes:
+        name: of the benchmark.
+        judged: the judgement set.
+        retrievers, agents: system -> measure -> unit -> value; agents search in several steps.
+        pools: every system on every pool.
+        recall: size -> unit -> share of the relevant documents that the pool held as it was found.
+        simulated: systems with a simulated model in them.
+        notes: what the numbers were measured on, sentences.
+    """
+
+    name: str
+    judged: str
+    retrievers: Systems
+    agents: Systems
+    pools: tuple[PoolScore, ...]
+    recall: Mapping[int, Values]
+    simulated: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verifiers(self) -> list[str]:
+        """Names of verifiers, in order."""
+        return list(dict.fromkeys(pool.name for pool in self.pools if pool.verifier))
+
+    def at(self, name: str, bound: Bound, size: int = 0) -> PoolScore | None:
+        """What a system made of pools of a size, or of the largest ones."""
+        own = [p for p in self.pools if p.name == name and p.bound == bound and size in (0, p.size)]
+        return max(own, key=lambda pool: pool.size, default=None)
+
+    def shown(self, name: str) -> str:
+        """The name with ``[simulated]`` where that is due."""
+        return f"{name} [simulated]" if name in self.simulated else name
+
+
+def mean_of(values: Values) -> float:
+    """The plain mean over units."""
+    return math.fsum(values.values()) / len(values)
+
+
+def gap_of(task: GapTask, pool: PoolScore, measure: str, *, agents: bool) -> tuple[float, Interval | None]:
+    """The gap to one verifier, and its paired interval."""
+    roles = {"retrievers": task.retrievers, "agents": task.agents}
+    means = {
+        role: {name: mean_of(held[measure]) for name, held in systems.items()}
+        for role, systems in roles.items()
+    }
+    own = pool.values[measure]
+    means["verifiers" if pool.bound == "upper" else "lower"] = {pool.name: mean_of(own)}
+    value = gap(of=measure, bound=pool.bound, agents=agents).score(means)
+    _, found = best_of(task, measure, agents=agents)
+    return value or 0.0, compare(found, {"verifier": own})["verifier"].interval
+
+
+def best_of(task: GapTask, measure: str, *, agents: bool) -> tuple[str, Values]:
+    """The best retriever, or system that searches at all, and its values."""
+    systems = {**task.retrievers, **(task.agents if agents else {})}
+    name = max(systems, key=lambda name: mean_of(systems[name][measure]))
+    return name, systems[name][measure]
+
+
+def gap_table(tasks: Sequence[GapTask], measure: str) -> Table:
+    """One row a verifier, on its largest pools.
+
+    Of several verifiers the best one gives the task's gap, and is bold; of simulated ones none is, as their
+    rates are assumptions.
+    """
+    scale = parse(measure).family.scale
+    agents = any(task.agents for task in tasks)
+    header = ["task", "judgements", "best retriever", measure]
+    header += ["best with agents", f"its {measure}"] if agents else []
+    header += ["verifier", "K", "lower", "upper", "gap, lower", "gap, upper"]
+    header += ["gap with agents, upper"] if agents else []
+    rows: list[tuple[Cell, ...]] = []
+    best: set[tuple[int, int]] = set()
+    for task in tasks:
+        first: list[Cell] = [task.name, task.judged]
+        for with_agents in (False, True)[: 1 + agents]:
+            name, values = best_of(task, measure, agents=with_agents)
+            first += [task.shown(name), _number(values, scale)]
+        tops = []
+        for verifier in task.verifiers:
+            upper = task.at(verifier, "upper")
+            lower = task.at(verifier, "lower", upper.size if upper else 0)
+            size = next(pool.size for pool in (upper, lower) if pool)
+            cells: list[Cell] = [*first, task.shown(verifier), size]
+            cells += [_number(pool.values[measure], scale) if pool else None for pool in (lower, upper)]
+            cells += [_gap(task, pool, measure) for pool in (lower, upper)]
+            cells += [_gap(task, upper, measure, agents=True)] if agents else []
+            tops.append((mean_of(upper.values[measure]) if upper else -1.0, len(rows)))
+            rows.append(tuple(cells))
+        if len(tops) > 1 and not task.simulated.issuperset(task.verifiers):
+            best.add((max(tops)[1], header.index("gap, upper")))
+    return Table(
+        "The gap between retrieval and verification",
+        tuple(header),
+        tuple(rows),
+        _gap_notes(tasks, best=bool(best)),
+        best=frozenset(best),
+    )
+
+
+def _gap(task: GapTask, pool: PoolScore | None, measure: str, *, agents: bool = False) -> Number | None:
+    if pool is None:
+        return None
+    value, interval = gap_of(task, pool, measure, agents=agents)
+    return Number.of(value, parse(measure).family.scale, interval)
+
+
+def _number(values: Values, scale: float) -> Number | None:
+    return Number.of(mean_of(values), scale, mean_interval(values))
+
+
+def _gap_notes(tasks: Sequence[GapTask], *, best: bool) -> tuple[str, ...]:
+    units = {len(values) for task in tasks for held in task.retrievers.values() for values in held.values()}
+    notes = [
+        "gap: the verifier minus the best retriever, in one measure and under the same judgements",
+        "lower: the verifier ranked the pool of the first K documents as it was found; upper: with the "
+        "missing relevant documents put in",
+        "in brackets: 95 % t-intervals over queries, of gaps by pairs; the best retriever was chosen by the "
+        "same queries",
+    ]
+    if best:
+        notes.append("bold: the gap of the task, to its best verifier")
+    if any(task.agents for task in tasks):
+        notes.append("with agents: systems that search in several steps count as retrievers")
+    if any(task.simulated & {*task.verifiers, *task.agents} for task in tasks):
+        notes.append(
+            "*simulated*: an oracle that knows the judgements answers, and no language model; how well "
+            "relevance can be told is then assumed, not measured"
+        )
+    notes += [SMALL_NOTE] if min(units, default=0) < SMALL else []
+    return (*notes, *dict.fromkeys(note for task in tasks for note in task.notes))
+
+
+def growth_table(task: GapTask, measure: str) -> Table:
+    """One row a size of the pool: its recall, and every system's values under both bounds."""
+    scale = parse(measure).family.scale
+    named = list(dict.fromkeys((pool.name, pool.bound) for pool in task.pools))
+    rows: list[tuple[Cell, ...]] = []
+    for size in sorted({pool.size for pool in task.pools}):
+        recall = task.recall.get(size)
+        cells: list[Cell] = [size, _number(recall, 100.0) if recall else None]
+        for name, bound in named:
+            pool = task.at(name, bound, size)
+            cells.append(_number(pool.values[measure], scale) if pool else None)
+        here = [pool for pool in task.pools if pool.size == size]
+        cells += [max(round(pool.calls, 1) for pool in here), round(max(pool.tokens for pool in here))]
+        rows.append(tuple(cells))
+    header = ["K", "recall of the pool", *(f"{task.shown(name)}, {bound}" for name, bound in named)]
+    title = f"{task.name} ({task.judged}): {measure} as the pool grows"
+    notes = ["in brackets: 95 % t-intervals of means over queries"]
+    if any(not pool.verifier for pool in task.pools):
+        notes.append("own left out: a retriever ranks as many documents, none of which it gave to the pool")
+    return Table(title, (*header, "calls/query", "tokens/query"), tuple(rows), tuple(notes))
