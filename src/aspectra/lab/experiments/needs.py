@@ -55,6 +55,9 @@ def lacking(
                 source.open()
             except BadInput as error:
                 return Need("data", _one_line(error).removeprefix("needs data: "))
+        for run in source.pooling.runs if source.pooling else ():
+            if not Path(run).exists():
+                return Need("model", f"the rankings of {Path(run).name}, which were not made")
     tried: list[tuple[str, Callable[[], object]]] = [
         (known.get(spec, f"encoder {spec}"), partial(load, spec)) for spec in study.settings().encoders
     ]
