@@ -36,6 +36,8 @@ class IndexSettings:
         citations: whether views of full text see in-text citations. ``strip``: they do not, so that what
             papers are about is compared and not whom they name; stored texts and quotes keep them.
         readers: names of the readers that make a view of every aspect of full texts.
+        late: whether the vectors of tokens are kept, for late interaction.
+        tokens: what a component of such a vector is stored as: ``bits`` (its sign) or ``int8``.
     """
 
     encoders: tuple[str, ...] = ("minilm",)
@@ -47,6 +49,8 @@ class IndexSettings:
     batch: int = 256
     citations: Literal["strip", "keep"] = "strip"
     readers: tuple[str, ...] = ASPECT_READERS
+    late: bool = False
+    tokens: Literal["bits", "int8"] = "bits"
 
     def __post_init__(self) -> None:
         for size in self.chunks:
@@ -55,6 +59,8 @@ class IndexSettings:
             raise UsageError(f"index.sentences is {self.sentences!r}", why="it must be apart or late")
         if self.citations not in ("strip", "keep"):
             raise UsageError(f"index.citations is {self.citations!r}", why="it must be strip or keep")
+        if self.tokens not in ("bits", "int8"):
+            raise UsageError(f"index.tokens is {self.tokens!r}", why="it must be bits or int8")
         for name in self.lenses:
             if name not in LENSES:
                 LENSES.get(name)  # raises with suggestions

@@ -1,0 +1,59 @@
+"""What is kept of a paper for late interaction: its stored token vectors and their places in its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.derived import Arrays, Producer
+from aspectra.views.encoders.protocol import Encoder, TokenEncoder, Vectors
+from aspectra.views.late.tokens import TOKENS_VERSION, TokenVectors, narrow
+from aspectra.views.settings import IndexSettings
+
+__all__ = ["TokenTaker", "token_values"]
+
+
+def token_values(encoder: Encoder, settings: IndexSettings) -> Producer | None:
+    """Values: (n, bytes) uint8 stored vectors, (n,) uint32 start + 65,536 x end of each in characters.
+
+    None where the settings want none.
+
+    Raises:
+        UsageError: they do, and the encoder has no token states.
+    """
+    if not settings.late:
+        return None
+    if not isinstance(encoder, TokenEncoder):
+        raise UsageError(
+            f"the encoder {encoder.name} has no token states for late interaction",
+            hint="aspectra index --no-late, or another --encoder",
+        )
+    return Producer(f"tokens-{settings.tokens}", f"{TOKENS_VERSION} {encoder.fingerprint}")
+
+
+class TokenTaker:
+    """Takes the states of texts that are encoded, and makes their values.
+
+    Args:
+        encoder: that encodes them.
+        texts: those texts.
+        settings: how values are stored.
+    """
+
+    def __init__(self, encoder: Encoder, texts: Sequence[str], settings: IndexSettings) -> None:
+        self._encoder, self._texts, self._settings = encoder, texts, settings
+        self._made: dict[int, Arrays] = {}
+
+    def __call__(self, index: int, states: Vectors, offsets: NDArray[np.int64]) -> None:
+        """See :data:`~aspectra.views.encoders.protocol.EachText`."""
+        found = TokenVectors.of(self._encoder, self._texts[index], states, offsets)
+        spans = (found.spans[:, 0] | found.spans[:, 1] << 16).astype(np.uint32)
+        self._made[index] = [narrow(found.vectors, self._settings.tokens), spans]
+
+    @property
+    def values(self) -> list[Arrays]:
+        """One of each text."""
+        return [self._made[index] for index in range(len(self._texts))]

@@ -1,0 +1,218 @@
+"""The view of tokens: papers scored by MaxSim of stored token vectors.
+
+The score of a paper is the weighted mean, over the vectors of the query, of the cosine of the paper's nearest
+vector. Source: Khattab & Zaharia 2020, "ColBERT", equation 3, whose sum is this mean times the number of
+vectors. For an encoder trained for late interaction every vector has the weight 1. Words of another encoder
+weigh as much as they are rare in the library: ``ln(1 + papers / papers with the word)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import NoSuchPaper, ViewMismatch
+from aspectra.views.dense.matching import max_sim, similarities
+from aspectra.views.encoders.protocol import Encoder, TokenEncoder
+from aspectra.views.late.tokens import TokenVectors, query_tokens, wide
+from aspectra.views.protocol import Asked, View, ViewFacts
+from aspectra.views.storage.arrays import StoredFolder
+from aspectra.views.storage.units import Units
+from aspectra.views.view import Floats, Positions, Probe, Scored
+
+__all__ = ["LateView", "Rarity"]
+
+Rarity = Callable[[Sequence[str]], Floats]
+_BLOCK = 1024  # papers whose vectors are widened at a time: some 180 MB at 384 dimensions
+# Of the sample that scores are standardised against, so many papers are compared: MaxSim costs as much for
+# each of them as for a candidate.
+_REFERENCE = 128
+_SEED_WORDS = 64  # the rarest words of a seed take part; all of them gave no better order and took longer
+
+
+class LateView(View):
+    """Exact MaxSim over stored tokens.
+
+    Args:
+        facts: of the view.
+        folder: holds ``codes.npy`` (tokens, bytes) and ``spans.npy`` (tokens, 2), grouped by paper by
+            ``offsets.npy``.
+        positions: paper id -> position.
+        id_order: rank of each paper's id, for ties.
+        encoder: gives the encoder of query texts.
+        rarity: words -> (n,) how rare each is.
+        text: seed id -> its text as it was encoded, or None where that changed.
+        sample: gives the positions of the papers that scores are standardised against.
+    """
+
+    cheap = False
+    units = None
+
+    def __init__(
+        self,
+        facts: ViewFacts,
+        folder: StoredFolder,
+        positions: dict[str, int],
+        id_order: NDArray[np.int32],
+        encoder: Callable[[], Encoder],
+        rarity: Rarity,
+        text: Callable[[str], str | None],
+        sample: Callable[[], Positions],
+    ) -> None:
+        self.name = facts.name
+        self.facts = facts
+        self._codes = folder.array("codes")
+        self._held = Units(folder.whole("offsets"), folder.array("spans"))
+        self._positions = positions
+        self._id_order = id_order
+        self._encoder = encoder
+        self._rarity = rarity
+        self._text = text
+        self._sample = sample
+
+    def look_up(self, probe: Probe) -> Asked:
+        """See :class:`~aspectra.views.protocol.View`.
+
+        Raises:
+            ViewMismatch: the probe has fields that MaxSim of tokens has no meaning for.
+        """
+        self._check(probe)
+        parts: list[tuple[Floats, Floats, int, Positions]] = []
+        truncated = ""
+        if probe.text.strip():
+            encoder = self._encoder()
+            if not isinstance(encoder, TokenEncoder):
+                raise ViewMismatch(
+                    f"{self.name} cannot encode a query", why="its encoder has no token states"
+                )
+            tokens, cut = query_tokens(encoder, probe.text)
+            truncated = encoder.name if cut else ""
+            parts.append(
+                (tokens.vectors, self._weights(probe.text, tokens), -1, np.full(len(tokens.spans), -1))
+            )
+        for number, seed in enumerate(probe.seeds):
+            parts.append((*self._seed(seed), number, self._rows(seed)))
+        parts = [(v[kept], w[kept], number, rows[kept]) for v, w, number, rows in parts for kept in [w > 0]]
+        return Asked(
+            probe,
+            vectors=np.concatenate([vectors for vectors, _, _, _ in parts]),
+            # Text and seeds count alike, however many words they have.
+            weights=np.concatenate([weights / max(weights.sum(), 1.0) for _, weights, _, _ in parts]),
+            owners=np.repeat([number for _, _, number, _ in parts], [len(rows) for _, _, _, rows in parts]),
+            units=np.concatenate([rows for _, _, _, rows in parts]),
+            truncated=truncated,
+        )
+
+    def _check(self, probe: Probe) -> None:
+        wrong = {
+            "a metric": probe.metric != "cosine",
+            "a pooling": probe.pooling != "max",
+            "roles": bool(probe.roles),
+            "a focus": bool(probe.focus),
+            "sentences": bool(probe.sentences),
+            "vectors of another view": probe.asking not in ("", self.name),
+            "an instruction": bool(probe.instruction.strip()),
+            "the reverse direction": probe.reverse,
+        }
+        if given := [name for name, is_given in wrong.items() if is_given]:
+            raise ViewMismatch(
+                f"the view {self.name} compares tokens by MaxSim alone",
+                why=f"the probe has {', '.join(given)}",
+                hint=f'view = "{self.name}", and a text or seeds',
+            )
+
+    def _rows(self, seed: str) -> Positions:
+        at = self._positions.get(seed)
+        if at is None:
+            raise NoSuchPaper(f"{seed!r} is not in the index", hint="aspectra index")
+        return np.arange(self._held.offsets[at], self._held.offsets[at + 1])
+
+    def _seed(self, seed: str) -> tuple[Floats, Floats]:
+        """Vectors of a seed and their weights."""
+        rows = self._rows(seed)
+        vectors, text = self._wide(rows), self._text(seed)
+        if text is None:  # its words are not known any more, its vectors are
+            return vectors, np.ones(len(rows), np.float32)
+        weights = self._weights(text, TokenVectors(vectors, self.spans(rows)))
+        if not self._late and len(weights) > _SEED_WORDS:
+            weights[np.argsort(-weights, kind="stable")[_SEED_WORDS:]] = 0.0
+        return vectors, weights
+
+    @property
+    def _late(self) -> bool:
+        return bool(self.facts.stored.get("trained"))
+
+    def _weights(self, text: str, tokens: TokenVectors) -> Floats:
+        """(n,) how much each vector takes part, at most 1."""
+        if self._late or not len(tokens.spans):
+            return np.ones(len(tokens.spans), np.float32)
+        rare = self._rarity([text[a:b] for a, b in tokens.spans.tolist()])
+        weights: Floats = rare / rare.max()
+        return weights
+
+    def spans(self, rows: Positions) -> NDArray[np.int64]:
+        """(n, 2) start and end of stored vectors in the text that was encoded."""
+        return np.asarray(self._held.spans[rows]).astype(np.int64)
+
+    def _wide(self, rows: Positions) -> Floats:
+        stored = self.facts.stored
+        return wide(self._codes[rows], int(stored["dimensions"]), stored["tokens"])
+
+    def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
+        """See :class:`~aspectra.views.protocol.View`; NaN for a paper without tokens.
+
+        Of the sample that scores are standardised against, only some papers are scored; the others get NaN.
+        """
+        if papers is not None and papers is self._sample():
+            chosen, vectors, offsets = self._reference
+            out = []
+            for one in asked:
+                scores = np.full(len(papers), np.nan, np.float32)
+                scores[chosen] = _scores(one, vectors, offsets)
+                out.append(Scored(papers, scores))
+            return out
+        pool = np.arange(len(self._id_order)) if papers is None else papers
+        parts: list[list[Floats]] = [[np.zeros(0, np.float32)] for _ in asked]
+        for start in range(0, len(pool), _BLOCK):
+            rows, offsets = self._held.rows(pool[start : start + _BLOCK])
+            vectors = self._wide(rows)
+            for one, found in zip(asked, parts, strict=True):
+                found.append(_scores(one, vectors, offsets))
+        return [Scored(pool, np.concatenate(found)) for found in parts]
+
+    @cached_property
+    def _reference(self) -> tuple[Positions, Floats, NDArray[np.int64]]:
+        """Places in the sample of those papers that are scored, their vectors, and where each one's begin."""
+        sample = self._sample()
+        chosen = np.arange(0, len(sample), max(1, len(sample) // _REFERENCE))
+        rows, offsets = self._held.rows(sample[chosen])
+        return chosen, self._wide(rows), offsets
+
+    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """See :class:`~aspectra.views.protocol.View`."""
+        return scored.best(k, self._id_order, allowed, drop_unknown=True)
+
+    def nearest(self, asked: Asked, papers: Positions) -> list[tuple[Positions, Floats]]:
+        """For each paper: per vector of ``asked`` the paper's nearest row, and its cosine.
+
+        Both are empty for a paper without tokens.
+        """
+        rows, offsets = self._held.rows(papers)
+        cells = similarities(asked.vectors, self._wide(rows))
+        out = []
+        for low, high in pairwise(offsets.tolist()):
+            part = cells[:, low:high]
+            best = part.argmax(axis=1) if low < high else np.zeros(0, np.int64)
+            out.append((rows[low:high][best], part[np.arange(len(best)), best]))
+        return out
+
+
+def _scores(asked: Asked, vectors: Floats, offsets: NDArray[np.int64]) -> Floats:
+    if not len(asked.vectors):
+        return np.full(len(offsets) - 1, np.nan, np.float32)
+    found = max_sim(asked.vectors, vectors, offsets, asked.weights, None, pairs=False).scores
+    return np.where(np.isfinite(found), found, np.float32(np.nan))
