@@ -78,6 +78,7 @@ class Server:
         die_after: the process ends, without a word, when it is asked once more than this; None for never.
         key: the key it wants as a bearer token, or "" for any.
         context: tokens that it says it reads; 0 says nothing and reads everything.
+        model: the only one there is; "" for any.
         unsupported: names of request fields that it refuses with status 400.
         ignored: names of request fields that it takes and does not heed.
         asked: content hash of a question -> how often it was asked.
@@ -148,7 +149,7 @@ class Server:
         return {
             "id": f"chat-{question[:12]}",
             "object": "chat.completion",
-            "model": self.model,
+            "model": self.model or body.get("model"),
             "simulated": True,
             "choices": [{"index": 0, "message": message, "finish_reason": finish, **more}],
             "usage": {"prompt_tokens": tokens, "completion_tokens": spent, "total_tokens": tokens + spent},
@@ -160,7 +161,7 @@ class Server:
         if self.key and headers.get("authorization") != f"Bearer {self.key}":
             given = headers.get("authorization", "").removeprefix("Bearer ")
             return 401, _error(f"Incorrect API key provided: {given}", "invalid_api_key")
-        if body.get("model") != self.model:
+        if self.model and body.get("model") != self.model:
             return 404, _error(f"The model {body.get('model')!r} does not exist", "model_not_found")
         for name in sorted(self.unsupported & set(body)):
             return 400, _error(f"Unsupported parameter: '{name}'", "unsupported_parameter", name)

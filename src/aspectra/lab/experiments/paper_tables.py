@@ -14,7 +14,7 @@ from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.experiments.study import Study
 from aspectra.lab.experiments.study_file import Paper, TableSpec
 from aspectra.lab.measures.protocol import parse
-from aspectra.lab.reports.published import Published, paper_rows
+from aspectra.lab.reports.published import Published, paper_rows, part_of
 from aspectra.lab.reports.tables import Cell, Number, Table
 
 __all__ = ["Ran", "check_paper_table", "paper_tables"]
@@ -84,13 +84,14 @@ def paper_tables(spec: TableSpec, paper: Paper, ran: Ran) -> list[Table]:
     printed = paper_rows(paper.number, spec.published)
     parts = dict.fromkeys(row.labels.get(spec.by, "") for row in printed)
     return [
-        _table(f"{spec.title}: {part}" if part else spec.title, chosen, spec, paper, ran)
+        _table(part, chosen, spec, paper, ran)
         for part in parts
         for chosen in [[row for row in printed if row.labels.get(spec.by, "") == part]]
     ]
 
 
-def _table(title: str, printed: Sequence[Published], spec: TableSpec, paper: Paper, ran: Ran) -> Table:
+def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Paper, ran: Ran) -> Table:
+    title = f"{spec.title}: {value}" if value else spec.title
     columns = list(dict.fromkeys(map(_column, printed)))
     by_system: dict[str, dict[_Column, Published]] = {}
     for one in printed:
@@ -100,7 +101,7 @@ def _table(title: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
     notes = _Notes()
     for label, own in by_system.items():
         name = paper.names.get(label, label)
-        status, outcomes = _status(label, name, spec, paper, ran, notes)
+        status, outcomes = _status(label, name, value, spec, paper, ran, notes)
         for place, column in enumerate(columns, start=2):
             if own.get(column) is not None and own[column].doubt:
                 marks[len(rows), place] = "?"
@@ -111,7 +112,7 @@ def _table(title: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
     means = {_column(one): one for one in printed}
     family = printed[0].benchmark
     for name in spec.rows:
-        status, outcomes = _status(name, name, spec, paper, ran, notes)
+        status, outcomes = _status(name, name, value, spec, paper, ran, notes)
         values = [_measured(column, means[column], outcomes, spec) for column in columns]
         if not outcomes:
             rows.append((name, status, *values))
@@ -154,27 +155,31 @@ def _headings(columns: Sequence[_Column]) -> list[str]:
     return out
 
 
-def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study]) -> list[str]:
-    """The parts that run a recipe for a table."""
+def _parts_of(name: str, spec: TableSpec, studies: Mapping[str, Study], value: str = "") -> list[str]:
+    """The parts that run a recipe for a table, or for the one of its tables that is of a value of ``by``."""
     return [
         part
         for part, study in studies.items()
-        if (not spec.parts or part in spec.parts) and any(recipe.name == name for recipe in study.recipes)
+        if (not spec.parts or part in spec.parts)
+        and any(recipe.name == name for recipe in study.recipes)
+        and (not value or all(source.options.get(spec.by, value) == value for source in study.sources))
     ]
 
 
 def _status(
-    label: str, name: str, spec: TableSpec, paper: Paper, ran: Ran, notes: _Notes
+    label: str, name: str, value: str, spec: TableSpec, paper: Paper, ran: Ran, notes: _Notes
 ) -> tuple[str, list[Outcome]]:
     """What is said of a printed row, and the outcomes of its recipe."""
     if label in paper.others:
         return f"not run {notes.mark(paper.others[label])}", []
-    where = _parts_of(name, spec, ran.studies)
+    where = _parts_of(name, spec, ran.studies, value)
     outcomes = [
         outcome
         for part in where
         for outcome in ran.outcomes.get(part, ())
-        if outcome.cell.recipe.name == name and spec.protocol in ("", outcome.cell.protocol)
+        if outcome.cell.recipe.name == name
+        and spec.protocol in ("", outcome.cell.protocol)
+        and (not value or part_of(paper.number, outcome.cell.benchmark.name) in ("", value))
     ]
     if outcomes:
         return "published", outcomes
@@ -206,7 +211,7 @@ def _measured(
     """What was measured for a column, or None."""
     measure, mode, judgements, wanted = column
     for outcome in outcomes:
-        part = outcome.cell.benchmark.name.partition("/")[2]
+        part = part_of(row.paper, outcome.cell.benchmark.name) if row else ""
         for name, score in outcome.scores():
             if (str(score.measure), score.mode) != (measure, mode) or judgements not in ("", name):
                 continue

@@ -136,7 +136,9 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
             axes.axvline(0, color=GREY, linewidth=0.8)
         for place, (system, value) in enumerate(zip(dots.systems, dots.panels[title], strict=True)):
             if value is None or not finite(value.value):
-                axes.text((low + high) / 2, place, "n/a", ha="center", va="center", color=GREY, fontsize=SMALLEST)
+                axes.text(
+                    (low + high) / 2, place, "n/a", ha="center", va="center", color=GREY, fontsize=SMALLEST
+                )
                 continue
             style = style_of(styles[system] if styles else place)
             if finite(value.low) and finite(value.high):
@@ -238,7 +240,9 @@ def delta_figure(
         for n, (system, values) in enumerate(others.items()):
             row, column = divmod(n, columns)
             x, y = left + column * (width + gap), canvas.top + row * (head + height + below) + head
-            ordered = sorted(((scale * (values[u] - own[u]), u) for u in own), key=lambda pair: (-pair[0], pair[1]))
+            ordered = sorted(
+                ((scale * (values[u] - own[u]), u) for u in own), key=lambda pair: (-pair[0], pair[1])
+            )
             table_rows += [
                 (system, unit, scale * own[unit], scale * values[unit], value) for value, unit in ordered
             ]

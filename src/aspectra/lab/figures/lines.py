@@ -109,7 +109,9 @@ def line_figure(
     Raises:
         UsageError: there is no finite value.
     """
-    values = [v for p in panels for line in p.lines.values() for v in line if v is not None and finite(v.value)]
+    values = [
+        v for p in panels for line in p.lines.values() for v in line if v is not None and finite(v.value)
+    ]
     if not values:
         raise no_systems(title)
     short = shorten([line for panel in panels for line in panel.lines], 20)
@@ -295,12 +297,19 @@ def _labels(
     x, y, width, height = place
     ends = []
     for n, (name, line) in enumerate(panel.lines.items()):
-        known = [(at, v.value) for at, v in zip(axis.places, line, strict=True) if v is not None and finite(v.value)]
+        known = [
+            (at, v.value)
+            for at, v in zip(axis.places, line, strict=True)
+            if v is not None and finite(v.value)
+        ]
         if known:
             ends.append((short[name], known[-1], style_of(n).color))
     if floor is not None:
         ends.append((floor[0], (axes.get_xlim()[1], floor[1]), GREY))
-    down = [y + height * (1 - axes.transAxes.inverted().transform(axes.transData.transform(end))[1]) for _, end, _ in ends]
+    down = [
+        y + height * (1 - axes.transAxes.inverted().transform(axes.transData.transform(end))[1])
+        for _, end, _ in ends
+    ]
     tall = [text_height(text, SMALLEST) * 1.02 for text, _, _ in ends]
     for (text, end, color), at in zip(ends, spread(down, tall, y - 0.1, y + height + 0.1), strict=True):
         axes.annotate(
@@ -323,7 +332,11 @@ def _lacking(panels: Sequence[Panel], bands: bool) -> list[str]:
         if not any(v is not None and finite(v.value) for v in line)
     ]
     every = [v for panel in panels for line in panel.lines.values() for v in line if v is not None]
-    out = ["Bands and thin vertical lines: 95 % intervals of means."] if bands and any(v.low is not None for v in every) else []
+    out = (
+        ["Bands and thin vertical lines: 95 % intervals of means."]
+        if bands and any(v.low is not None for v in every)
+        else []
+    )
     return [*out, *([f"Without a value: {', '.join(dict.fromkeys(lost))}."] if lost else [])]
 
 
@@ -344,7 +357,9 @@ def _table(
         for name, line in panel.lines.items():
             for n, value in enumerate(line):
                 at = own.ticks[n] if own.ticks else own.places[n]
-                rows.append((*([panel.title] if titled else []), *([own.label] if mixed else []), name, at, value))
+                rows.append(
+                    (*([panel.title] if titled else []), *([own.label] if mixed else []), name, at, value)
+                )
     if floor is not None:
         rows.append((*([""] if titled else []), *([""] if mixed else []), floor[0], "", Number(floor[1])))
     before = (*(["panel"] if titled else []), *(["axis"] if mixed else []))

@@ -60,7 +60,13 @@ def tsne_places(
     from sklearn.manifold import TSNE
 
     used = min(perplexity, (len(vectors) - 1) / 3)
-    made = TSNE(n_components=2, init="pca", random_state=seed, perplexity=used, method="exact" if len(vectors) < 1000 else "barnes_hut")
+    made = TSNE(
+        n_components=2,
+        init="pca",
+        random_state=seed,
+        perplexity=used,
+        method="exact" if len(vectors) < 1000 else "barnes_hut",
+    )
     return np.asarray(made.fit_transform(np.asarray(vectors, np.float64)), np.float64), used
 
 
@@ -198,5 +204,13 @@ def _key(canvas: Any, systems: Sequence[str]) -> None:
         axes.set_xlim(0, 1)
         axes.set_ylim(-1, 1)
         fill = "white" if n % 2 else style.color
-        axes.plot([0.05, 0.5, 0.95], [0, 0, 0], color=style.color, linestyle=style.dashes, marker=style.marker, markevery=[1], markerfacecolor=fill)
+        axes.plot(
+            [0.05, 0.5, 0.95],
+            [0, 0, 0],
+            color=style.color,
+            linestyle=style.dashes,
+            marker=style.marker,
+            markevery=[1],
+            markerfacecolor=fill,
+        )
         canvas.text(0.1 + n * width + 0.46, canvas.top + 0.08, system, SMALLEST, va="center")

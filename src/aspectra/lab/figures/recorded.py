@@ -151,9 +151,7 @@ def open_all(folders: Iterable[Path]) -> dict[str, Opened]:
     return out
 
 
-def places_of(
-    opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequence[str] = ()
-) -> list[Place]:
+def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequence[str] = ()) -> list[Place]:
     """Every benchmark and protocol with its chosen systems.
 
     Args:
@@ -289,7 +287,8 @@ def study_table(path: Path, title: str) -> list[dict[str, Any]]:
         tables = json.loads(path.read_text("utf-8"))["tables"]
         rows = next(table["rows"] for table in tables if table["title"] == title)
         return [
-            {name: Number(**cell) if isinstance(cell, dict) else cell for name, cell in row.items()} for row in rows
+            {name: Number(**cell) if isinstance(cell, dict) else cell for name, cell in row.items()}
+            for row in rows
         ]
     except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
         raise BadInput(

@@ -19,7 +19,7 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.lab.benchmarks.protocol import Benchmark
 
-__all__ = ["Published", "paper_rows", "tables"]
+__all__ = ["Published", "paper_rows", "part_of", "tables"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -130,6 +130,17 @@ def paper_rows(number: str, table: str, benchmark: str | Benchmark = "") -> tupl
         known = dict.fromkeys(row.table for row in held if row.paper == number)
         raise UsageError(f"paper {number} has no table {table!r} here", why="tables: " + ", ".join(known))
     return found
+
+
+def part_of(number: str, benchmark: str) -> str:
+    """The part of a paper's benchmark that a benchmark is, or is like; "" where there are no parts.
+
+    >>> part_of("004", "obliq/math"), part_of("004", "style-authorship"), part_of("002", "litsearch")
+    ('math', 'writing', '')
+    """
+    kin = next(paper for paper in _papers() if paper["paper"] == number).get("kin", {})
+    family, _, given = benchmark.partition("/")
+    return str(kin.get(family, {}).get("part", given))
 
 
 def _rows(data: Mapping[str, Any], part: str, reasons: Sequence[str]) -> Iterator[Published]:

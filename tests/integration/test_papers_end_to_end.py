@@ -1,0 +1,59 @@
+"""The studies of the papers' tables run to their last row where files, encoders and an endpoint are there.
+
+Files are made up, encoders and language model are stand-ins: no number means anything.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import benchmark_fixtures as made_up
+from aspectra.lab.experiments.study_file import read_study_file
+from aspectra.lab.experiments.study_page import run_study_file
+from aspectra.llm.assemble import Model, ModelSettings, build_model
+from fake_encoder import FakeEncoder
+from llm_server import Server
+
+PAPERS = sorted((Path(__file__).parents[2] / "studies" / "papers").glob("*.toml"))
+MADE = {
+    "csfcube": made_up.csfcube,
+    "infosearch": made_up.infosearch_all,
+    "litsearch": made_up.litsearch,
+    "scifullbench": made_up.scifullbench,
+}
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_every_row_of_a_paper_is_run(path, tmp_path, home):
+    for name, make in MADE.items():
+        make(tmp_path / "data" / name)
+    for task in ("analogues/math", "analogues/writing", "descriptive/twitter", "descriptive/wildchat"):
+        made_up.obliq(tmp_path / "data" / "obliq" / task)
+    made_up.obliq(tmp_path / "data" / "obliq" / "tip-of-tongue" / "congress")
+    file = read_study_file(path, tmp_path / "data", parts_in=tmp_path / "out")
+    there = [name for name, study in file.parts.items() if all(Path(s.path).exists() for s in study.sources)]
+    encoders: dict[str, FakeEncoder] = {}
+
+    def load(spec):
+        return encoders.setdefault(spec, FakeEncoder(f"fake{len(encoders)}"))
+
+    models: dict[str, Model] = {}
+    with Server(model="").in_thread() as url:
+
+        def answering(name):
+            if name not in models:
+                journal = tmp_path / "journal.db"
+                models[name] = build_model(ModelSettings(model=name, base_url=url, journal=journal))
+            return models[name]
+
+        page = run_study_file(
+            file, tmp_path / "out", tmp_path / "libraries", only=there, load=load, answering=answering
+        )
+        for model in models.values():
+            model.close()
+    printed = [row for table in page.tables for row in table.rows]
+    lacking = [row[:2] for row in printed if str(row[1]).startswith("needs") or "--part" in str(row[1])]
+    assert lacking == []
+    assert sum("run here" in str(row[1]) for row in printed) >= 3
