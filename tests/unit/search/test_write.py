@@ -15,7 +15,7 @@ from aspectra.llm.failures import ContextExceeded
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Fusion, Plan
 from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
@@ -388,3 +388,32 @@ def test_a_seed_without_texts_is_named_with_the_command(night, told):
         searcher.plan(Query(seeds=("owls",)), "prism(readers=prompted)")
     assert "aspectra lens run research_question" in error.value.hint
     assert "prism | write" in error.value.hint
+
+
+def test_sums_of_scores_by_hand(night):
+    """Late interaction and naive sums over all chunks: each probe's scores, as they are."""
+    searcher = Searcher(night, load=lambda _: FakeEncoder())
+    index = searcher.index
+    seeds = ("owls",)
+    for pooling, metric in (("max", "cosine"), ("sum", "l2")):
+        probes = tuple(
+            ProbeRecipe("{chunks}@fake", asking=f"{r}@fake", pooling=pooling, metric=metric, weight=weight)
+            for r, weight in (("question", 1.0), ("method", 2.0))
+        )
+        ranking = searcher.similar("owls", recipe=Recipe("own", (SearchRecipe(probes, Fusion(kind="sum")),)))
+        expected = {}
+        for name in ("moths", "chess"):
+            total = 0.0
+            for reader, weight in (("question", 1.0), ("method", 2.0)):
+                query = index.vector_view(f"{reader}@fake").vectors_of("owls")[0].astype(np.float64)
+                chunks = index.vector_view("chunks-20w@fake").vectors_of(name).astype(np.float64)
+                if metric == "cosine":
+                    total += weight * (chunks @ query).max()
+                else:
+                    total -= weight * np.linalg.norm(chunks - query, axis=1).sum()
+            expected[name] = total
+        found = {h.id: h.score for h in ranking}
+        assert found == pytest.approx({**found, **expected}, abs=2e-3)
+        assert set(found) == {"moths", "chess", "short"} - set(seeds)
+        assert "sum of scores" in ranking.plan.describe()
+        assert all(probe.standardised is None for hit in ranking for probe in hit.probes)
