@@ -13,6 +13,7 @@ from aspectra.base.errors import UsageError
 __all__ = ["file_name", "read_call", "read_member", "spell", "split_line"]
 
 _PART = re.compile(r"\s*+([\w-]++)\s*+(?:\((.*)\))?\s*+", re.DOTALL)
+_BARE = re.compile(r"\s*+(\w++)\s*+(?:,|$)")
 _OPTION = re.compile(r"""\s*+(\w++)\s*+=\s*+("[^"]*"|'[^']*'|[^,"'\s]*+(?:\s++[^,"'\s]++)*+)\s*+(?:,|$)""")
 
 
@@ -46,7 +47,7 @@ def split_line(text: str, sign: str) -> list[str]:
 
 
 def read_call(text: str, family: str) -> tuple[str, dict[str, str]]:
-    """Name and options of ``name`` or ``name(option=value,...)``; an option without a name is called "".
+    """Name and options of ``name`` or ``name(option=value,...)``; a first one without a name is called "".
 
     Args:
         text: values with commas or brackets stand in quotes.
@@ -64,8 +65,9 @@ def read_call(text: str, family: str) -> tuple[str, dict[str, str]]:
             f"{text!r} is no {family}", hint=f"write NAME or NAME(option=value), for the {family}"
         )
     name, inner = found[1], found[2] or ""
-    if re.fullmatch(r"\s*\w+\s*", inner):
-        return name, {"": inner.strip()}
+    bare = _BARE.match(inner)
+    if bare is not None:
+        return name, {"": bare[1], **_options(inner[bare.end() :], name)}
     return name, _options(inner, name)
 
 
@@ -84,7 +86,10 @@ def read_member(get: Callable[[str], Callable[..., Any]], text: str, family: str
     make = get(name)
     known = {f.name: f for f in dataclasses.fields(make) if f.init} if dataclasses.is_dataclass(make) else {}
     if "" in options and (bare := next((f for f in known if _is_bare(known[f])), None)):
-        options = {bare: options[""]}
+        value = options.pop("")
+        if bare in options:
+            raise UsageError(f"the option {bare} of {family} {name!r} is given twice", hint="name it once")
+        options = {bare: value, **options}
     refuse_unknown(options, known, f"option of {family} {name!r}")
     read = {key: _value(value, known[key].default, f"{name}({key}=...)") for key, value in options.items()}
     try:

@@ -291,7 +291,7 @@ class TestLitsearch:
 
 class TestScifullbench:
     def test_judging_by_string(self, tmp_path):
-        bench = load("scifullbench", scifullbench(tmp_path))
+        bench = load("scifullbench", scifullbench(tmp_path), queries="text")
         topics = {topic.id: topic for topic in bench.topics}
         assert set(topics) == {"ACL/Cited_Papers/a1", "ICLR/Citing_Papers/i1"}
         topic = topics["ACL/Cited_Papers/a1"]
@@ -304,13 +304,25 @@ class TestScifullbench:
         assert problem(bench, "1 documents repeat the id of another")
         assert bench.audit.documents == 5
 
+    def test_query_papers_join_the_corpus_with_their_full_text_and_are_never_ranked(self, tmp_path):
+        bench = load("scifullbench", scifullbench(tmp_path))
+        assert all(topic.seed == topic.group and not topic.text for topic in bench.topics)
+        assert bench.unranked == {topic.seed for topic in bench.topics}
+        papers = {paper.id: paper for paper in bench.papers()}
+        assert len(papers) == bench.audit.documents + 2 == 7
+        assert all(papers[name].sections[0].text == "We ask owls." for name in bench.unranked)
+        assert problem(bench, "2 query papers are not in the corpus: indexed with full text")
+        plain = load("scifullbench", tmp_path, queries="text")
+        assert len(list(plain.papers())) == plain.audit.documents == 5
+        assert not plain.unranked
+
     def test_seeds_bring_their_full_text_from_both_places(self, tmp_path):
         bench = load("scifullbench", scifullbench(tmp_path))
         seeds = {paper.title: paper for paper in bench.seeds()}
         assert {topic.group for topic in bench.topics} == {paper.id for paper in seeds.values()}
         assert [s.heading for s in seeds["Query a1"].sections] == ["Method"]
         assert seeds["Query i1"].sections[0].text == "We ask owls."
-        assert not problem(bench, "full text")
+        assert not problem(bench, "no full text (.mmd)")
 
     def test_query_paper_in_the_corpus(self, tmp_path):
         scifullbench(tmp_path)
@@ -345,7 +357,7 @@ class TestScifullbench:
         path = next((tmp_path / "set" / "data" / "Target_Corpus").rglob("corpus.json"))
         path.write_text(path.read_text().replace("x.mmd", "../secret.mmd"))
         papers = list(load("scifullbench", tmp_path / "set" / "data", text="full").papers())
-        assert not any(paper.sections for paper in papers)
+        assert not any(paper.sections for paper in papers if paper.title.startswith("Owl study"))
 
 
 class TestObliq:

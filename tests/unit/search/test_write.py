@@ -15,7 +15,7 @@ from aspectra.llm.failures import ContextExceeded
 from aspectra.llm.scripted import Scripted
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
-from aspectra.search.plan import Plan
+from aspectra.search.plan import Fusion, Plan
 from aspectra.search.query import Query
 from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
@@ -382,9 +382,57 @@ def test_a_chain_goes_on_with_what_lenses_hold_and_papers_without_a_text_find_no
         assert np.isfinite([h.score for h in ranking]).all()
 
 
+def test_a_chain_ends_where_found_papers_have_no_text(tmp_path):
+    library = Store.create(tmp_path / "library")
+    with library.writing("add") as writer:
+        writer.add(PAPERS)
+
+    def script(request):
+        return _answer(request) if request.subjects == ("owls",) else json.dumps({"value": ""})
+
+    with wrap_model(Scripted(script), _settings(tmp_path)) as model:
+        for name in LENSES:
+            run_lens(library, bound_to(PromptedLens(name, builtin_text(name)), model.name), model)
+    _index(library)
+    searcher = Searcher(library, load=lambda _: FakeEncoder())
+    one, two = (
+        searcher.similar("owls", recipe=f"prism(readers=prompted,abstract=no){more}")
+        for more in ("", " | chain(depth=2,parent=1)")
+    )
+    assert [(h.id, h.score) for h in two] == [(h.id, pytest.approx(h.score)) for h in one]
+
+
 def test_a_seed_without_texts_is_named_with_the_command(night, told):
     searcher = Searcher(night, load=lambda _: FakeEncoder())
     with pytest.raises(ViewMismatch, match="no text of the lens research_question on owls") as error:
         searcher.plan(Query(seeds=("owls",)), "prism(readers=prompted)")
     assert "aspectra lens run research_question" in error.value.hint
     assert "prism | write" in error.value.hint
+
+
+def test_sums_of_scores_by_hand(night):
+    """Late interaction and naive sums over all chunks: each probe's scores, as they are."""
+    searcher = Searcher(night, load=lambda _: FakeEncoder())
+    index = searcher.index
+    for pooling, metric in (("max", "cosine"), ("sum", "l2")):
+        probes = tuple(
+            ProbeRecipe("{chunks}@fake", asking=f"{r}@fake", pooling=pooling, metric=metric, weight=weight)
+            for r, weight in (("question", 1.0), ("method", 2.0))
+        )
+        ranking = searcher.similar("owls", recipe=Recipe("own", (SearchRecipe(probes, Fusion(kind="sum")),)))
+        expected = {}
+        for name in ("moths", "chess"):
+            total = 0.0
+            for reader, weight in (("question", 1.0), ("method", 2.0)):
+                query = index.vector_view(f"{reader}@fake").vectors_of("owls")[0].astype(np.float64)
+                chunks = index.vector_view("chunks-20w@fake").vectors_of(name).astype(np.float64)
+                if metric == "cosine":
+                    total += weight * (chunks @ query).max()
+                else:
+                    total -= weight * np.linalg.norm(chunks - query, axis=1).sum()
+            expected[name] = total
+        found = {h.id: h.score for h in ranking}
+        assert found == pytest.approx({**found, **expected}, abs=2e-3)
+        assert set(found) == {"moths", "chess", "short"}
+        assert "sum of scores" in ranking.plan.describe()
+        assert all(probe.standardised is None for hit in ranking for probe in hit.probes)

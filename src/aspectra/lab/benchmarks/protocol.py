@@ -104,6 +104,7 @@ class Benchmark:
         modes: ``("original",)``, or original, instructed, reversed.
         pools: topic -> documents to be ranked (re-ranking protocol), or None for the whole collection.
         excluded: topic -> documents dropped from its ranking before scoring.
+        unranked: papers of the corpus that no topic ranks: query papers, which bring their text.
         measures: canonical names of the measures its paper reports; empty takes the declared ones.
         folds: fold name -> topic ids, where the benchmark defines folds.
         audit: what loading found.
@@ -121,6 +122,7 @@ class Benchmark:
     modes: tuple[str, ...] = ("original",)
     pools: Mapping[str, tuple[str, ...]] | None = None
     excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unranked: frozenset[str] = frozenset()
     measures: tuple[str, ...] = ()
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit)

@@ -5,6 +5,9 @@ Read is the unpacked data set: ``Benchmark/VENUE/TASK/ID.json`` with the query p
 string of its title and abstract, and relevance is equality of strings. Here the id is a hash of that string,
 so that the judgements are the same ones.
 
+A query is a paper with its full text, so that every unit of it (A, F, aspects) can be searched with. Query
+papers that are not in the corpus join it, and no topic ranks them.
+
 Source: PRISM / Chain of Retrieval with SciFullBench. Recall and nDCG are binary; the two directions are
 references (what the query cites) and citations (what cites the query).
 """
@@ -29,6 +32,7 @@ from aspectra.papers.text.cleaning import clean
 __all__ = ["document_id", "load"]
 
 _TEXTS = ("title-abstract", "chunks", "full")
+_QUERIES = ("papers", "text")
 _FULL = ("Full_Papers_remove_citations_True_remove_mentions_True", "Full_Papers", "Full_Paper")
 _BASES = (
     "",
@@ -75,6 +79,13 @@ class _Query:
             _TEXTS,
             _TEXTS[0],
         ),
+        Option(
+            "queries",
+            "papers: query papers that are not in the corpus are indexed with their full text, and never"
+            " ranked; text: their title and abstract are the query",
+            _QUERIES,
+            _QUERIES[0],
+        ),
     ),
     measures=("R@100", "R@200", "R@300", "MRR@50", "nDCG@10"),
     hub=(HubSet("Jackson0018/Paper2PaperRetrievalBench", ""),),
@@ -88,11 +99,23 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     file = next(iter(sorted((root / "Target_Corpus").rglob("corpus.json*"))), None)
     file = file or folder.need("Target_Corpus/corpus.json", "corpus.json")
 
+    as_papers = options["queries"] == "papers"
+    texts = {_name(query): _full_text(root, query.file) for query in queries}
+
     def convert(row: Row) -> Paper:
-        return _document(row, options["text"], root)
+        paper = _document(row, options["text"], root)
+        own = texts.get(paper.id) if as_papers and not paper.sections else None
+        return replace(paper, sections=_sections(own)) if own else paper
 
     corpus = Corpus(lambda: folder.rows(file), convert, key=_key)
     scan = corpus.scan()
+    joined = frozenset(texts.keys() - scan.ids) if as_papers else frozenset()
+
+    def papers() -> Iterator[Paper]:
+        yield from corpus.papers()
+        yield from (paper for paper in _seeds(folder, queries) if paper.id in joined)
+
+    known = scan.ids | joined
     gold: dict[str, dict[str, float]] = {}
     topics: list[Topic] = []
     twice = untold = 0
@@ -101,20 +124,23 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         if relevant:
             gold[query.topic] = dict.fromkeys(relevant, 1.0)
             twice += len(relevant) - len(gold[query.topic])
-        topics.append(_topic(query, scan.ids))
+        topics.append(_topic(query, known))
         untold += _full_text(root, query.file) is None
     kept, qrels, problems = keep_judged(topics, {"gold": gold}, "gold")
     problems.add(twice, "relevant paper is", "relevant papers are", "listed twice")
     problems.add(untold, "query paper has", "query papers have", "no full text (.mmd)")
-    excluded = {topic.id: frozenset([topic.seed]) for topic in kept if topic.seed}
+    excluded = {topic.id: frozenset([topic.seed]) for topic in kept if topic.seed in scan.ids}
     rest = "in the corpus: excluded for itself, though the tool ranks it"
     problems.add(len(excluded), "query paper is", "query papers are", rest)
+    rest = "not in the corpus: indexed with full text, and ranked for no query"
+    problems.add(len(joined), "query paper is", "query papers are", rest)
     return Benchmark(
         name="scifullbench",
-        papers=corpus.papers,
+        papers=papers,
         topics=kept,
         qrels=qrels,
         excluded=excluded,
+        unranked=joined,
         audit=audit(folder, scan, kept, qrels, problems=problems),
         seeds=lambda: _seeds(folder, queries),
     )
@@ -182,10 +208,14 @@ def _paper_of_query(query: _Query) -> dict[str, Any]:
     return given
 
 
+def _name(query: _Query) -> str:
+    return _key(_paper_of_query(query))
+
+
 def _topic(query: _Query, corpus: frozenset[str]) -> Topic:
     paper = _paper_of_query(query)
     title, abstract = paper.get("title", ""), paper.get("abstract", "")
-    name = document_id(title, abstract)
+    name = _name(query)
     known = name in corpus
     return Topic(
         query.topic,

@@ -317,7 +317,7 @@ def _rank(cell: Cell, topic: Topic, mode: str, repeat: int, searcher: Searcher, 
         if topic.typed:  # read like a user's, and refused: no hits
             return nothing
         raise
-    hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped))))
+    hidden = tuple(dict.fromkeys((*plan.exclude, *sorted(dropped | benchmark.unranked))))
     plan = replace(plan, exclude=hidden, within=pool)
     result = searcher.result(plan, salt=str(repeat) if repeat else "", prefixes=begun)
     for step in result.steps:

@@ -190,7 +190,7 @@ def _labels(request: Request) -> tuple[list[str], bool]:
 def _beginning(oracle: Oracle, request: Request, draw: random.Random) -> _Answer:
     """For whatever is to be written: the paper's first characters."""
     lines = request.messages[-1].content.splitlines()
-    shown = next((json.loads(line) for line in lines if line.startswith("{")), {})
+    shown: dict[str, Any] = next((json.loads(line) for line in lines if line.startswith("{")), {})
     text = str(shown.get("text", ""))[:_BEGINNING]
     return json.dumps(dict.fromkeys((request.schema or {}).get("properties", ()), text)), ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError, ViewMismatch
@@ -51,6 +52,7 @@ class PrismOptions(Options):
         if len(set(self.chosen)) < len(self.chosen):
             raise UsageError(f"an aspect is named twice in {self.aspects}", hint="name each once")
         check_choice(self.readers, ("extracted", "prompted"), "kind of readers")
+        check_choice(self.metric, get_args(Metric), "metric")
 
     @property
     def chosen(self) -> tuple[str, ...]:

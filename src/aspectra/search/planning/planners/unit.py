@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import get_args
 
 from aspectra.base.checking import check_choice
+from aspectra.base.errors import UsageError
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import Options, ViewNames, planner
 from aspectra.search.query import Query
@@ -26,7 +28,7 @@ class UnitOptions(Options):
         full: what a vector of a full paper is: the ``mean`` of its chunks, which leaves nothing out, or that
             of its ``first`` tokens, as many as the encoder reads (the published form).
         pooling, metric: as in :class:`~aspectra.views.view.Probe`.
-        words: compare words, not vectors; of a full paper its 100 most telling ones.
+        words: compare words, not vectors; of a full paper its 100 most telling ones. Not for F2A and F2C.
 
     Raises:
         UsageError: there is no such unit, or no such full paper.
@@ -41,6 +43,14 @@ class UnitOptions(Options):
     def __post_init__(self) -> None:
         check_choice(self.of, UNITS, "unit")
         check_choice(self.full, ("mean", "first"), "full paper")
+        check_choice(self.pooling, get_args(Pooling), "pooling")
+        check_choice(self.metric, get_args(Metric), "metric")
+        if self.words and self.of in ("F2A", "F2C"):
+            raise UsageError(
+                f"unit({self.of}) compares vectors",
+                why="words of a full paper are searched for in full papers alone",
+                hint=f"unit({self.of}), or unit(F2F,words=yes)",
+            )
 
 
 @planner("unit", vectors="needed", full_text="used", seeds=True, options=UnitOptions)
