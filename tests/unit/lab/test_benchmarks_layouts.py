@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
 
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.base.values import replace
+from aspectra.lab.benchmarks import _places
+from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._modes import instruction_negatives
+from aspectra.lab.benchmarks._places import Place
 from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
@@ -26,6 +31,7 @@ from benchmark_fixtures import (
     lines,
     litsearch,
     obliq,
+    obliq_mteb,
     put,
     qrels,
     scifullbench,
@@ -377,6 +383,53 @@ class TestObliq:
             load("obliq", tmp_path, task="writing")
         with pytest.raises(UsageError, match="the option task of obliq cannot be"):
             load("obliq", tmp_path, task="cooking")
+
+    @pytest.mark.parametrize(("task", "judgements"), [("math", "pooled"), ("congress", "gold")])
+    def test_mteb_copy(self, tmp_path, task, judgements):
+        bench = load("obliq", obliq_mteb(tmp_path, task=task))
+        assert bench.name == f"obliq/{task}"
+        assert bench.qrels == {judgements: {"q0": {"t1": 1.0}, "q1": {"t2": 2.0}}}
+        assert bench.excluded == {"q0": {"t0"}, "q1": {"t0", "t5"}}
+        assert bench.audit.documents == 6
+        assert load("obliq", tmp_path, task=task).topics == bench.topics
+        obliq_mteb(tmp_path, task="twitter")
+        with pytest.raises(UsageError, match="several tasks"):
+            load("obliq", tmp_path)
+        with pytest.raises(BadInput, match="has no folder analogues/writing"):
+            load("obliq", tmp_path, task="writing")
+
+    def test_mteb_copy_without_candidates(self, tmp_path):
+        obliq_mteb(tmp_path)
+        lines(tmp_path / "writing-top_ranked" / "test.jsonl", [{"query-id": "q0"}])
+        with pytest.raises(BadInput, match="q0: no list of candidates"):
+            load("obliq", tmp_path)
+        (tmp_path / "writing-top_ranked" / "test.jsonl").unlink()
+        assert load("obliq", tmp_path).excluded == {}
+
+    def test_the_release_is_compared_with_its_listing(self, tmp_path, monkeypatch):
+        at = obliq(tmp_path / "analogues" / "math")
+        bench = load("obliq", tmp_path, task="math")
+        assert len(problem(bench, "is not the file of the published revision")) == 5
+        assert bench.revision.startswith("files:")
+        listing = {}
+        real = read_data("published.toml")["obliq"]
+        for path in sorted(path for path in at.rglob("*") if path.is_file()):
+            raw = path.read_bytes()
+            blob = "git:" + hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+            whole = "sha256:" + hashlib.sha256(raw).hexdigest()
+            listing[f"analogues/math/{path.relative_to(at)}"] = (
+                len(raw),
+                whole if path.name == "corpus.jsonl" else blob,
+            )
+        monkeypatch.setattr(_places, "place", lambda name: replace(Place.from_dict(real), listing=listing))
+        for folder in (tmp_path, at):
+            bench = load("obliq", folder, task="math")
+            assert bench.revision == "4ebee29f68ceeb62ca00bd73d5478acdd3cd7764"
+            assert not problem(bench, "published revision")
+        path = at / "queries+qrels" / "queries.jsonl"
+        path.write_text(path.read_text().replace("owl", "elk"))
+        found = problem(load("obliq", tmp_path, task="math"), "published revision")
+        assert found == ["queries+qrels/queries.jsonl is not the file of the published revision"]
 
     def test_flat_folder(self, tmp_path):
         obliq(tmp_path / "raw")

@@ -20,7 +20,7 @@ from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.lab.benchmarks._data import collection_at
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import HubSet, hub_sets, next_command, place, where
+from aspectra.lab.benchmarks._places import HubSet, compared, hub_sets, next_command, place, where
 from aspectra.lab.runs.files import DUPLICATES
 from aspectra.lab.runs.judged import Grades
 from aspectra.papers.paper import Paper
@@ -259,9 +259,14 @@ class Declaration:
             raise self.absent(path, chosen)
         folder = Folder(path, chosen["checksums"], chosen["duplicates"])
         found = self.load(folder, chosen)
+        pinned, other = compared(found.name, found.audit.checksums, path)
+        if other:
+            said = (f"{file} is not the file of the published revision" for file in other)
+            found = replace(found, audit=replace(found.audit, problems=(*found.audit.problems, *said)))
+        of_files = f"files:{digest(found.audit.checksums)[:16]}"
         return replace(
             found,
-            revision=chosen["revision"] or found.revision or f"files:{digest(found.audit.checksums)[:16]}",
+            revision=chosen["revision"] or found.revision or pinned or of_files,
             licence=found.licence or self.licence,
             source=found.source or self.source,
             measures=found.measures or self.measures,
