@@ -179,7 +179,7 @@ def scifullbench(folder: Path, packed: str = "") -> Path:
     """Two venues, two directions; one relevant paper is not in the corpus, one document comes twice."""
     base = folder / "Benchmark"
     docs = [{"title": f"Owl study {n}", "abstract": f"We study owl {n}."} for n in range(5)]
-    asked = {"ACL": ("a1", "Cited_Papers", [0, 1]), "ICLR": ("i1", "Citing_Papers", [2, 9])}
+    asked = {"ACL": ("a1", "Cited_Papers", [0, 1]), "ICLR": ("i1", "Direct_References", [2, 9])}
     for venue, (name, task, relevant) in asked.items():
         query = {"title": f"Query {name}", "abstract": f"What {name} is about."}
         cands = [{"title": f"Owl study {n}", "abstract": f"We study owl {n}."} for n in relevant]

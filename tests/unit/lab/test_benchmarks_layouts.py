@@ -299,9 +299,9 @@ class TestScifullbench:
     def test_judging_by_string(self, tmp_path):
         bench = load("scifullbench", scifullbench(tmp_path))
         topics = {topic.id: topic for topic in bench.topics}
-        assert set(topics) == {"ACL/Cited_Papers/a1", "ICLR/Citing_Papers/i1"}
+        assert set(topics) == {"ACL/Cited_Papers/a1", "ICLR/Direct_References/i1"}
         topic = topics["ACL/Cited_Papers/a1"]
-        assert topic.labels == {"venue": "ACL", "task": "Cited_Papers", "direction": "references"}
+        assert topic.labels == {"venue": "ACL", "task": "Cited_Papers", "direction": "citations"}
         assert topic.group == document_id("Query a1", "What a1 is about.")
         assert (topic.seed, topic.text) == ("", "Query a1\nWhat a1 is about.")
         relevant = bench.qrels["gold"][topic.id]
@@ -334,7 +334,7 @@ class TestScifullbench:
         scifullbench(tmp_path)
         assert len(load("scifullbench", tmp_path, venue="iclr").topics) == 1
         assert len(load("scifullbench", tmp_path, direction="references").topics) == 1
-        with pytest.raises(BadInput, match=r"found: ACL/Cited_Papers, ICLR/Citing_Papers"):
+        with pytest.raises(BadInput, match=r"found: ACL/Cited_Papers, ICLR/Direct_References"):
             load("scifullbench", tmp_path, venue="CVPR")
 
     def test_texts(self, tmp_path):
