@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 
 import pytest
 
@@ -17,6 +18,7 @@ from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.benchmarks.scifullbench import document_id
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import topic_query
 from aspectra.lab.experiments.identity import topics_hash
 from aspectra.papers.paper import Reference
@@ -446,6 +448,23 @@ class TestBeir:
         assert bench.qrels["gold"]["q0"] == {"b0": 0.5, "b1": 0.0}
         assert problem(bench, "1 query without judgements")
         assert load("beir", tmp_path, pools="no").pools is None
+
+    def test_birco_is_scored_as_its_tool_does(self, tmp_path):
+        """Gain is the grade, the ideal is that of the pool; R@5 counts grades from 1."""
+        folder = tmp_path / "birco" / "owls" / "dev"
+        beir(folder)
+        lines(folder / "queries.jsonl", [{"_id": "q0", "text": "flying", "instruction": "Find owls."}])
+        qrels(folder / "qrels.tsv", [("q0", "b0", 2), ("q0", "b1", 1), ("q0", "b2", 0.5), ("q0", "b3", 0)])
+        bench = load("beir", folder)
+        assert bench.name == "birco/owls"
+        assert bench.measures == ("nDCG@10", "R@5")
+        run = {"q0": {"b1": 4.0, "b0": 3.0, "b3": 2.0, "b2": 1.0}}
+        done = evaluate(list(bench.measures), bench.qrels["gold"], run)
+        gained = 1 + 2 / math.log2(3) + 0.5 / math.log2(5)
+        ideal = 2 + 1 / math.log2(3) + 0.5 / math.log2(4)
+        assert done["nDCG@10"].mean == pytest.approx(gained / ideal)
+        assert done["R@5"].mean == 1.0
+        assert set(bench.pools["q0"]) == {"b0", "b1", "b2", "b3"}
 
     def test_standard_folder(self, tmp_path):
         beir(tmp_path)
