@@ -428,6 +428,9 @@ class TestObliq:
             bench = load("obliq", folder, task="math")
             assert bench.revision == "4ebee29f68ceeb62ca00bd73d5478acdd3cd7764"
             assert not problem(bench, "published revision")
+        left = listing.pop("analogues/math/queries+qrels/qrels_pool.tsv")
+        assert load("obliq", tmp_path, task="math").revision.startswith("files:")
+        listing["analogues/math/queries+qrels/qrels_pool.tsv"] = left
         path = at / "queries+qrels" / "queries.jsonl"
         path.write_text(path.read_text().replace("owl", "elk"))
         found = problem(load("obliq", tmp_path, task="math"), "published revision")
