@@ -221,6 +221,10 @@ class TestInfosearch:
         assert one.pools is None
         with pytest.raises(UsageError, match="no dimension 'colour'"):
             load("infosearch", tmp_path, dimension="colour")
+        with pytest.raises(BadInput, match="keyword, length, and not language") as error:
+            load("infosearch", tmp_path, dimension="language")
+        assert "jianqunZ/Language-v1" in error.value.why
+        assert error.value.hint == f"aspectra bench fetch infosearch/language {tmp_path}"
 
     def test_corpus_one_level_up(self, tmp_path):
         infosearch(tmp_path / "length")
@@ -381,8 +385,9 @@ class TestObliq:
         assert load("obliq", tmp_path / "descriptive" / "twitter").name == "obliq/twitter"
         with pytest.raises(UsageError, match="several tasks"):
             load("obliq", tmp_path)
-        with pytest.raises(BadInput, match="no folder analogues/writing"):
+        with pytest.raises(BadInput, match="no folder analogues/writing") as error:
             load("obliq", tmp_path, task="writing")
+        assert error.value.hint == f"aspectra bench fetch obliq/writing {tmp_path}"
         with pytest.raises(UsageError, match="the option task of obliq cannot be"):
             load("obliq", tmp_path, task="cooking")
 
@@ -397,8 +402,9 @@ class TestObliq:
         obliq_mteb(tmp_path, task="twitter")
         with pytest.raises(UsageError, match="several tasks"):
             load("obliq", tmp_path)
-        with pytest.raises(BadInput, match="has no folder analogues/writing"):
+        with pytest.raises(BadInput, match="no folder analogues/writing") as error:
             load("obliq", tmp_path, task="writing")
+        assert error.value.hint == f"aspectra bench fetch obliq/writing {tmp_path}"
 
     def test_mteb_copy_without_candidates(self, tmp_path):
         obliq_mteb(tmp_path)

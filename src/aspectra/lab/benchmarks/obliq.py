@@ -155,7 +155,8 @@ def _task(folder: Folder, task: str) -> tuple[str, Path, str]:
     if found := here or copies:
         if not task:
             raise UsageError(f"{path} holds several tasks", hint=f"name one: task={'|'.join(found)}")
-        raise BadInput(f"{path} has no folder {_TASKS[task]}", why="found: " + ", ".join(found))
+        said = f"{path} has {', '.join(found)}, and no folder {_TASKS[task]}"
+        raise load.absent(path, {"task": task}, said)
     whole = path.resolve()
     known = next((name for name, under in _TASKS.items() if whole.as_posix().endswith(under)), "")
     return f"obliq/{task or known or whole.name}", path, ""

@@ -272,12 +272,13 @@ class Declaration:
             measures=found.measures or self.measures,
         )
 
-    def absent(self, path: Path, options: Mapping[str, Any]) -> BadInput:
-        """The error of a folder that is not there: it names the files, where they are, and the next command.
+    def absent(self, path: Path, options: Mapping[str, Any], what: str = "") -> BadInput:
+        """The error of a folder or part that is not there: the files, where they are, and the next command.
 
         Args:
-            path: the folder.
+            path: the benchmark's folder.
             options: of the loader; one may name the only part that is needed.
+            what: the message; "" says that there is no folder.
         """
         name = collection_at(path) or self.name
         home = next((str(one) for one in (path, *path.parents) if one.name == name), str(path))
@@ -285,7 +286,7 @@ class Declaration:
         if held and held.option and options.get(held.option):
             name = f"{name}/{options[held.option]}"
         return BadInput(
-            f"{path} is not a folder",
+            what or f"{path} is not a folder",
             why=f"needs data: {where(name, str(path), self.licence)}",
             hint=next_command(name, home) or "name the folder that holds the benchmark's files",
         )
