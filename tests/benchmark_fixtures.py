@@ -33,6 +33,29 @@ def qrels(path: Path, pairs: Iterable[tuple[Any, ...]], header: str = "query-id\
     return put(path, text + "".join("\t".join(map(str, pair)) + "\n" for pair in pairs))
 
 
+def as_parquet(path: Path, to: Path, parts: int = 1) -> None:
+    """Write the rows of a file of JSON Lines, or of a tsv with a header, as parts of a Parquet table.
+
+    The parts are named as a hub's client names those of a split.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    text = path.read_text("utf-8").splitlines()
+    if path.suffix == ".tsv":
+        header = text[0].split("\t")
+        rows = [dict(zip(header, line.split("\t"), strict=True)) for line in text[1:]]
+        rows = [{**row, "score": float(row["score"])} for row in rows]
+    else:
+        rows = [json.loads(line) for line in text]
+    to.parent.mkdir(parents=True, exist_ok=True)
+    size = -(-len(rows) // parts)
+    for n in range(parts):
+        table = pyarrow.Table.from_pylist(rows[n * size : (n + 1) * size])
+        parquet.write_table(table, to.with_name(f"{to.name}-{n:05d}-of-{parts:05d}.parquet"))
+    path.unlink()
+
+
 def csfcube(folder: Path, packed: str = "") -> Path:
     """Three query papers, four pairs, two facets of one paper; one pool holds its own query."""
     papers = [
@@ -156,7 +179,7 @@ def scifullbench(folder: Path, packed: str = "") -> Path:
     """Two venues, two directions; one relevant paper is not in the corpus, one document comes twice."""
     base = folder / "Benchmark"
     docs = [{"title": f"Owl study {n}", "abstract": f"We study owl {n}."} for n in range(5)]
-    asked = {"ACL": ("a1", "Cited_Papers", [0, 1]), "ICLR": ("i1", "Citing_Papers", [2, 9])}
+    asked = {"ACL": ("a1", "Cited_Papers", [0, 1]), "ICLR": ("i1", "Direct_References", [2, 9])}
     for venue, (name, task, relevant) in asked.items():
         query = {"title": f"Query {name}", "abstract": f"What {name} is about."}
         cands = [{"title": f"Owl study {n}", "abstract": f"We study owl {n}."} for n in relevant]
@@ -171,6 +194,26 @@ def scifullbench(folder: Path, packed: str = "") -> Path:
     ]
     place = folder / "Target_Corpus" / "target_corpus_citations_removed_True_mentions_removed_True"
     put(place / f"corpus.json{packed}", json.dumps([*rows, rows[0]], indent=1))
+    return folder
+
+
+def obliq_mteb(folder: Path, packed: str = "", task: str = "writing") -> Path:
+    """One task as mteb's copy has it: an ``id``, one set of judgements, and candidates by query."""
+    corpus = [{"id": f"t{n}", "text": f"A riddle about owl {min(n, 4)}"} for n in range(6)]
+    rows = {
+        "corpus": corpus,
+        "queries": [{"id": f"q{n}", "text": f"owl riddle {n}"} for n in range(2)],
+        "qrels": [
+            {"query-id": "q0", "corpus-id": "t1", "score": 1},
+            {"query-id": "q1", "corpus-id": "t2", "score": 2},
+        ],
+        "top_ranked": [
+            {"query-id": "q0", "corpus-ids": ["t1", "t2", "t3", "t4", "t5"]},
+            {"query-id": "q1", "corpus-ids": ["t1", "t2", "t3", "t4"]},
+        ],
+    }
+    for config, held in rows.items():
+        lines(folder / f"{task}-{config}" / f"test.jsonl{packed}", held)
     return folder
 
 
@@ -274,6 +317,7 @@ LAYOUTS = {
     "litsearch": Layout("litsearch", litsearch),
     "scifullbench": Layout("scifullbench", scifullbench, ("",)),
     "obliq": Layout("obliq", obliq, ("qrels_pool", "per_query_excluded")),
+    "obliq-mteb": Layout("obliq", obliq_mteb, ("top_ranked",)),
     "beir": Layout("beir", beir),
     "followir": Layout("followir", followir, ("top_ranked",)),
     "instructir": Layout("instructir", instructir),

@@ -7,10 +7,12 @@ import json
 import os
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks._hub import fetch
 from aspectra.lab.benchmarks._places import hub_sets
@@ -142,6 +144,15 @@ def test_fetch_asks_for_the_pinned_revision(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", BENCHMARKS.names())
 def test_revisions_are_whole_because_the_client_takes_no_shorter_ones(name):
     assert all(len(one.revision) in (0, 40) for one in BENCHMARKS.get(name).hub)
+
+
+def test_the_page_of_benchmarks_names_every_place_and_revision():
+    page = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text("utf-8")
+    for name, held in read_data("published.toml").items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| {name} "))
+        revisions = [held.get("revision", ""), *(one["revision"] for one in held.get("sets", ()))]
+        assert all(revision[:8] in row for revision in revisions)
+        assert "" not in revisions[1:] or "not known" in row
 
 
 def test_parts_have_sets_of_their_own():

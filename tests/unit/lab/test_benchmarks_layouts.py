@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 
 import pytest
 
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.base.values import replace
+from aspectra.lab.benchmarks import _places
+from aspectra.lab.benchmarks._data import read_data
 from aspectra.lab.benchmarks._modes import instruction_negatives
+from aspectra.lab.benchmarks._places import Place
 from aspectra.lab.benchmarks.aspect_pairs import plain_name
 from aspectra.lab.benchmarks.csfcube import FACETS, VARIANTS, facet_instruction
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.benchmarks.scifullbench import document_id
+from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import topic_query
 from aspectra.lab.experiments.identity import topics_hash
 from aspectra.papers.paper import Reference
@@ -26,6 +33,7 @@ from benchmark_fixtures import (
     lines,
     litsearch,
     obliq,
+    obliq_mteb,
     put,
     qrels,
     scifullbench,
@@ -213,6 +221,10 @@ class TestInfosearch:
         assert one.pools is None
         with pytest.raises(UsageError, match="no dimension 'colour'"):
             load("infosearch", tmp_path, dimension="colour")
+        with pytest.raises(BadInput, match="keyword, length, and not language") as error:
+            load("infosearch", tmp_path, dimension="language")
+        assert "jianqunZ/Language-v1" in error.value.why
+        assert error.value.hint == f"aspectra bench fetch infosearch/language {tmp_path}"
 
     def test_corpus_one_level_up(self, tmp_path):
         infosearch(tmp_path / "length")
@@ -293,9 +305,9 @@ class TestScifullbench:
     def test_judging_by_string(self, tmp_path):
         bench = load("scifullbench", scifullbench(tmp_path), queries="text")
         topics = {topic.id: topic for topic in bench.topics}
-        assert set(topics) == {"ACL/Cited_Papers/a1", "ICLR/Citing_Papers/i1"}
+        assert set(topics) == {"ACL/Cited_Papers/a1", "ICLR/Direct_References/i1"}
         topic = topics["ACL/Cited_Papers/a1"]
-        assert topic.labels == {"venue": "ACL", "task": "Cited_Papers", "direction": "references"}
+        assert topic.labels == {"venue": "ACL", "task": "Cited_Papers", "direction": "citations"}
         assert topic.group == document_id("Query a1", "What a1 is about.")
         assert (topic.seed, topic.text) == ("", "Query a1\nWhat a1 is about.")
         relevant = bench.qrels["gold"][topic.id]
@@ -340,7 +352,7 @@ class TestScifullbench:
         scifullbench(tmp_path)
         assert len(load("scifullbench", tmp_path, venue="iclr").topics) == 1
         assert len(load("scifullbench", tmp_path, direction="references").topics) == 1
-        with pytest.raises(BadInput, match=r"found: ACL/Cited_Papers, ICLR/Citing_Papers"):
+        with pytest.raises(BadInput, match=r"found: ACL/Cited_Papers, ICLR/Direct_References"):
             load("scifullbench", tmp_path, venue="CVPR")
 
     def test_texts(self, tmp_path):
@@ -385,10 +397,62 @@ class TestObliq:
         assert load("obliq", tmp_path / "descriptive" / "twitter").name == "obliq/twitter"
         with pytest.raises(UsageError, match="several tasks"):
             load("obliq", tmp_path)
-        with pytest.raises(BadInput, match="no folder analogues/writing"):
+        with pytest.raises(BadInput, match="no folder analogues/writing") as error:
             load("obliq", tmp_path, task="writing")
+        assert error.value.hint == f"aspectra bench fetch obliq/writing {tmp_path}"
         with pytest.raises(UsageError, match="the option task of obliq cannot be"):
             load("obliq", tmp_path, task="cooking")
+
+    @pytest.mark.parametrize(("task", "judgements"), [("math", "pooled"), ("congress", "gold")])
+    def test_mteb_copy(self, tmp_path, task, judgements):
+        bench = load("obliq", obliq_mteb(tmp_path, task=task))
+        assert bench.name == f"obliq/{task}"
+        assert bench.qrels == {judgements: {"q0": {"t1": 1.0}, "q1": {"t2": 2.0}}}
+        assert bench.excluded == {"q0": {"t0"}, "q1": {"t0", "t5"}}
+        assert bench.audit.documents == 6
+        assert load("obliq", tmp_path, task=task).topics == bench.topics
+        obliq_mteb(tmp_path, task="twitter")
+        with pytest.raises(UsageError, match="several tasks"):
+            load("obliq", tmp_path)
+        with pytest.raises(BadInput, match="no folder analogues/writing") as error:
+            load("obliq", tmp_path, task="writing")
+        assert error.value.hint == f"aspectra bench fetch obliq/writing {tmp_path}"
+
+    def test_mteb_copy_without_candidates(self, tmp_path):
+        obliq_mteb(tmp_path)
+        lines(tmp_path / "writing-top_ranked" / "test.jsonl", [{"query-id": "q0"}])
+        with pytest.raises(BadInput, match="q0: no list of candidates"):
+            load("obliq", tmp_path)
+        (tmp_path / "writing-top_ranked" / "test.jsonl").unlink()
+        assert load("obliq", tmp_path).excluded == {}
+
+    def test_the_release_is_compared_with_its_listing(self, tmp_path, monkeypatch):
+        at = obliq(tmp_path / "analogues" / "math")
+        bench = load("obliq", tmp_path, task="math")
+        assert len(problem(bench, "is not the file of the published revision")) == 5
+        assert bench.revision.startswith("files:")
+        listing = {}
+        real = read_data("published.toml")["obliq"]
+        for path in sorted(path for path in at.rglob("*") if path.is_file()):
+            raw = path.read_bytes()
+            blob = "git:" + hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+            whole = "sha256:" + hashlib.sha256(raw).hexdigest()
+            listing[f"analogues/math/{path.relative_to(at)}"] = (
+                len(raw),
+                whole if path.name == "corpus.jsonl" else blob,
+            )
+        monkeypatch.setattr(_places, "place", lambda name: replace(Place.from_dict(real), listing=listing))
+        for folder in (tmp_path, at):
+            bench = load("obliq", folder, task="math")
+            assert bench.revision == "4ebee29f68ceeb62ca00bd73d5478acdd3cd7764"
+            assert not problem(bench, "published revision")
+        left = listing.pop("analogues/math/queries+qrels/qrels_pool.tsv")
+        assert load("obliq", tmp_path, task="math").revision.startswith("files:")
+        listing["analogues/math/queries+qrels/qrels_pool.tsv"] = left
+        path = at / "queries+qrels" / "queries.jsonl"
+        path.write_text(path.read_text().replace("owl", "elk"))
+        found = problem(load("obliq", tmp_path, task="math"), "published revision")
+        assert found == ["queries+qrels/queries.jsonl is not the file of the published revision"]
 
     def test_flat_folder(self, tmp_path):
         obliq(tmp_path / "raw")
@@ -405,6 +469,23 @@ class TestBeir:
         assert bench.qrels["gold"]["q0"] == {"b0": 0.5, "b1": 0.0}
         assert problem(bench, "1 query without judgements")
         assert load("beir", tmp_path, pools="no").pools is None
+
+    def test_birco_is_scored_as_its_tool_does(self, tmp_path):
+        """Gain is the grade, the ideal is that of the pool; R@5 counts grades from 1."""
+        folder = tmp_path / "birco" / "owls" / "dev"
+        beir(folder)
+        lines(folder / "queries.jsonl", [{"_id": "q0", "text": "flying", "instruction": "Find owls."}])
+        qrels(folder / "qrels.tsv", [("q0", "b0", 2), ("q0", "b1", 1), ("q0", "b2", 0.5), ("q0", "b3", 0)])
+        bench = load("beir", folder)
+        assert bench.name == "birco/owls"
+        assert bench.measures == ("nDCG@10", "R@5")
+        run = {"q0": {"b1": 4.0, "b0": 3.0, "b3": 2.0, "b2": 1.0}}
+        done = evaluate(list(bench.measures), bench.qrels["gold"], run)
+        gained = 1 + 2 / math.log2(3) + 0.5 / math.log2(5)
+        ideal = 2 + 1 / math.log2(3) + 0.5 / math.log2(4)
+        assert done["nDCG@10"].mean == pytest.approx(gained / ideal)
+        assert done["R@5"].mean == 1.0
+        assert set(bench.pools["q0"]) == {"b0", "b1", "b2", "b3"}
 
     def test_standard_folder(self, tmp_path):
         beir(tmp_path)

@@ -137,7 +137,10 @@ class Folder:
                 yield row
 
     def table(self, config: str, splits: Iterable[str] = ("test", "full", "train")) -> list[Path]:
-        """Files of one config of a data set as hubs lay it out: ``CONFIG.jsonl``, ``CONFIG/SPLIT.jsonl`` ...
+        """Files of one config of a data set as hubs lay it out.
+
+        ``CONFIG.jsonl``, ``CONFIG/SPLIT.jsonl``, ``CONFIG/SPLIT-00000-of-00002.parquet``, and
+        ``CONFIG/SPLIT/0000.parquet``, as a hub's own conversion has it.
 
         Returns:
             One file, or the parts of a Parquet table in order; empty when there is none.
@@ -147,8 +150,8 @@ class Folder:
         names += [f"{config}/{split}{kind}" for split in (*splits, Path(config).name) for kind in kinds]
         if path := self.find(*names):
             return [path]
-        for split in (*splits, ""):
-            if parts := sorted((self.root / config).glob(f"{split}*.parquet")):
+        for pattern in (*(f"{split}{rest}" for split in splits for rest in ("*", "/*")), "*", "*/*"):
+            if parts := sorted((self.root / config).glob(f"{pattern}.parquet")):
                 return parts
         return []
 

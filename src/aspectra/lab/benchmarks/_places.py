@@ -15,7 +15,7 @@ __all__ = [
     "HubSet",
     "Place",
     "audit_command",
-    "differing",
+    "compared",
     "hub_sets",
     "next_command",
     "place",
@@ -151,22 +151,31 @@ def audit_command(name: str, folder: Path) -> str:
     return f"aspectra bench audit {whole} {folder}{option}"
 
 
-def differing(name: str, checksums: Mapping[str, str], root: Path) -> list[str]:
-    """Names of the files read that are listed at the pinned revision with another content.
+def compared(name: str, checksums: Mapping[str, str], root: Path) -> tuple[str, list[str]]:
+    """The files read beside the publisher's listing of the pinned revision.
 
     Args:
         name: of the part.
-        checksums: name -> SHA-256 of what was read, names below ``root``.
-        root: the folder of the part.
+        checksums: name -> SHA-256 of what was read; a name that is compressed is none of the listing's.
+        root: the benchmark's folder, or that of the part.
+
+    Returns:
+        The revision where all files read are listed so, else ""; and the names of those with other content.
     """
     held = place(name)
-    out = []
-    for file in checksums if held else ():
-        for one in hub_sets(name):
-            listed = held.listing.get(f"{one.only[0].removesuffix('*')}{file}") if held and one.only else None
-            if listed and listed[1] not in (f"sha256:{checksums[file]}", _git_digest(root / file, listed)):
-                out.append(file)
-    return out
+    one = next((one for one in held.sets if name.endswith(f"/{one.part}")), None) if held else None
+    if held is None or one is None or not held.listing:
+        return "", []
+    under = one.only[0].removesuffix("*")
+    same, other = 0, []
+    for file, checksum in checksums.items():
+        if listed := held.listing.get(under + file):
+            path = next(path for path in (root / under / file, root / file) if path.is_file())
+            if listed[1] in (f"sha256:{checksum}", _git_digest(path, listed)):
+                same += 1
+            else:
+                other.append(file)
+    return one.revision if same == len(checksums) else "", other
 
 
 def _git_digest(path: Path, listed: tuple[int, str]) -> str:

@@ -60,9 +60,11 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     wanted = _dimension_of(options["dimension"])
     found = _dimensions(folder)
     if wanted and wanted not in found:
-        raise UsageError(
-            f"{folder.root} has no dimension {wanted!r}", why="found: " + ", ".join(sorted(found))
-        )
+        there = ", ".join(sorted(found))
+        if any(one.part == wanted for one in load.hub):
+            said = f"{folder.root} has the dimensions {there}, and not {wanted}"
+            raise load.absent(folder.root, {"dimension": wanted}, said)
+        raise UsageError(f"{folder.root} has no dimension {wanted!r}", why=f"found: {there}")
     under = {wanted: found[wanted]} if wanted else found
     parts = {name: read_part(folder, at, MODES, {"dimension": name}) for name, at in under.items()}
 

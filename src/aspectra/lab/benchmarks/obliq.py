@@ -2,8 +2,9 @@
 
 Read is the layout of the raw files of one task, ``corpus/corpus.jsonl`` and ``queries+qrels/`` with
 ``queries.jsonl``, ``qrels.tsv``, perhaps ``qrels_pool.tsv`` and ``per_query_excluded_ids.json``; the same
-files side by side in one folder; and the whole release, of which the option ``task`` names a part. The corpus
-is streamed: the largest has 507,729 documents and 2.1 GB of text.
+files side by side in one folder; the whole release, of which the option ``task`` names a part; and mteb's
+copy (configs ``TASK-corpus``, ``TASK-queries``, ``TASK-qrels``, ``TASK-top_ranked``), whose judgements are
+the pooled ones where a task has them. The corpus is streamed: the largest has 507,729 documents and 2.3 GB.
 
 Source: OBLIQ-Bench, arXiv 2605.06235.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aspectra.base.errors import BadInput, UsageError
@@ -20,8 +21,8 @@ from aspectra.lab.benchmarks._audit import Corpus, Problems, audit, keep_judged,
 from aspectra.lab.benchmarks._data import Collection, collection
 from aspectra.lab.benchmarks._files import Folder
 from aspectra.lab.benchmarks.protocol import Benchmark, Option, Topic, benchmark
-from aspectra.lab.runs.judged import Grades
-from aspectra.lab.runs.rows import Row, text_of
+from aspectra.lab.runs.files import TOPIC_KEYS
+from aspectra.lab.runs.rows import Row, first_of, text_of
 from aspectra.papers.paper import Paper
 
 __all__ = ["load"]
@@ -33,6 +34,8 @@ _TASKS = {
     "wildchat": "descriptive/wildchat",
     "congress": "tip-of-tongue/congress",
 }
+_AT = "queries+qrels/"
+_POOLED = ("math", "twitter", "wildchat")  # tasks whose judgements in mteb's copy are the pooled ones
 # A capitalised word that does not begin a sentence.
 _CAPITALISED = re.compile(r"(?<=[^\s.!?\"'“”‘’]\s)(?!I\b)[A-Z][\w'’-]*")
 _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making, told by a file of theirs
@@ -41,7 +44,7 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
 @benchmark(
     "obliq",
     about="OBLIQ-Bench: searches for what a text does not say, with gold and pooled judgements.",
-    files="the files of one task, or the release.",
+    files="the files of one task, the release, or mteb's copy.",
     licence="CC BY 4.0",
     source="huggingface.co/datasets/dianetc/OBLIQ-Bench. Cite: OBLIQ-Bench, arXiv 2605.06235",
     options=(
@@ -57,15 +60,13 @@ _KIN = ("theorem-analogue", "style-authorship")  # collections of our own making
 )
 def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
     """Load one task."""
-    name, root = _task(folder.root, options["task"])
+    name, root, copy = _task(folder, options["task"])
     folder = folder.at(root)
-    documents = folder.need("corpus/corpus.jsonl", "corpus.jsonl")
-    at = "queries+qrels/"
-    queries = folder.need(f"{at}queries.jsonl", "queries.jsonl")
-    given: dict[str, Grades] = {"gold": folder.qrels(folder.need(f"{at}qrels.tsv", "qrels.tsv"))}
+    files = _mteb_files(folder, copy) if copy else _raw_files(folder)
     problems = Problems()
-    if pool := folder.find(f"{at}qrels_pool.tsv", "qrels_pool.tsv"):
-        given["pooled"] = folder.qrels(pool)
+    given = {of: folder.qrels(*parts) for of, parts in files.judgements.items()}
+    main = next(iter(given))
+    if len(given) > 1:
         lost = sum(
             grade > 0 and given["pooled"].get(query, {}).get(document, 0) <= 0
             for query, grades in given["gold"].items()
@@ -73,14 +74,18 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         )
         problems.add(lost, "gold judgement is", "gold judgements are", "not in the pooled set")
     masked = options["names"] == "masked"
-    asked = ((own_id(row), text_of(row.get("text"))) for row in folder.rows(queries))
-    topics = [Topic(name, _masked(text) if masked else text) for name, text in asked]
-    kept, qrels, left_out = keep_judged(topics, given, "gold")
-    excluded, unknown = _excluded(folder, at, {topic.id for topic in kept})
+    asked = ((own_id(row), text_of(row.get("text"))) for row in folder.rows(*files.queries))
+    topics = [Topic(query, _masked(text) if masked else text) for query, text in asked]
+    kept, qrels, left_out = keep_judged(topics, given, main)
+    names = {topic.id for topic in kept}
+    corpus = Corpus(lambda: folder.rows(*files.documents), _without_names if masked else paper_of)
+    scan = corpus.scan()
+    if copy:
+        excluded, unknown = _outside(folder, files.ranked, names, scan.ids)
+    else:
+        excluded, unknown = _excluded(folder, names)
     problems.add(unknown, "query", "queries", "with excluded ids not among the topics")
 
-    corpus = Corpus(lambda: folder.rows(documents), _without_names if masked else paper_of)
-    scan = corpus.scan()
     plain = Collection(name, "", "")
     held = next((kin for kin in map(collection, _KIN) if folder.find(kin.file)), plain)
     return Benchmark(
@@ -93,6 +98,34 @@ def load(folder: Folder, options: Mapping[str, str]) -> Benchmark:
         excluded=excluded,
         audit=audit(folder, scan, kept, qrels, excluded=excluded, problems=[*left_out, *problems]),
     )
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of one task; judgements by the name of their set, the main one first."""
+
+    documents: list[Path]
+    queries: list[Path]
+    judgements: dict[str, list[Path]]
+    ranked: list[Path] = field(default_factory=list)
+
+
+def _raw_files(folder: Folder) -> _Files:
+    judgements = {"gold": [folder.need(f"{_AT}qrels.tsv", "qrels.tsv")]}
+    if pool := folder.find(f"{_AT}qrels_pool.tsv", "qrels_pool.tsv"):
+        judgements["pooled"] = [pool]
+    documents = folder.need("corpus/corpus.jsonl", "corpus.jsonl")
+    return _Files([documents], [folder.need(f"{_AT}queries.jsonl", "queries.jsonl")], judgements)
+
+
+def _mteb_files(folder: Folder, task: str) -> _Files:
+    def need(config: str) -> list[Path]:
+        name = f"{task}-{config}"
+        return folder.table(name) or [folder.need(f"{name}.jsonl", f"{name}/test.jsonl")]
+
+    which = "pooled" if task in _POOLED else "gold"
+    ranked = folder.table(f"{task}-top_ranked")
+    return _Files(need("corpus"), need("queries"), {which: need("qrels")}, ranked)
 
 
 def _masked(text: str) -> str:
@@ -109,21 +142,45 @@ def _without_names(row: Row) -> Paper:
     return replace(paper, title=_masked(paper.title), abstract=_masked(paper.abstract))
 
 
-def _task(path: Path, task: str) -> tuple[str, Path]:
+def _task(folder: Folder, task: str) -> tuple[str, Path, str]:
+    """Name and folder of the task, and its name in mteb's copy, or "" for the raw files."""
+    path = folder.root
     here = [name for name, under in _TASKS.items() if (path / under).is_dir()]
+    copies = [name for name in _TASKS if folder.table(f"{name}-queries")]
     if task and task in here:
-        return f"obliq/{task}", path / _TASKS[task]
-    if here and not task:
-        raise UsageError(f"{path} holds several tasks", hint="name one: task=" + "|".join(here))
-    if here:
-        raise BadInput(f"{path} has no folder {_TASKS[task]}", why="found: " + ", ".join(here))
-    folder = path.resolve()
-    known = next((name for name, under in _TASKS.items() if folder.as_posix().endswith(under)), "")
-    return f"obliq/{task or known or folder.name}", path
+        return f"obliq/{task}", path / _TASKS[task], ""
+    if task in copies or (len(copies) == 1 and not task and not here):
+        name = task or copies[0]
+        return f"obliq/{name}", path, name
+    if found := here or copies:
+        if not task:
+            raise UsageError(f"{path} holds several tasks", hint=f"name one: task={'|'.join(found)}")
+        said = f"{path} has {', '.join(found)}, and no folder {_TASKS[task]}"
+        raise load.absent(path, {"task": task}, said)
+    whole = path.resolve()
+    known = next((name for name, under in _TASKS.items() if whole.as_posix().endswith(under)), "")
+    return f"obliq/{task or known or whole.name}", path, ""
 
 
-def _excluded(folder: Folder, at: str, topics: set[str]) -> tuple[dict[str, frozenset[str]], int]:
-    path = folder.find(f"{at}per_query_excluded_ids.json", "per_query_excluded_ids.json")
+def _outside(
+    folder: Folder, files: list[Path], topics: set[str], corpus: frozenset[str]
+) -> tuple[dict[str, frozenset[str]], int]:
+    """Query -> documents that its list of candidates leaves out, and how many queries are no topics."""
+    out: dict[str, frozenset[str]] = {}
+    unknown = 0
+    for row in folder.rows(*files):
+        query = first_of(row, TOPIC_KEYS)
+        if not isinstance(row.get("corpus-ids"), list):
+            raise BadInput(f"{files[0]}, query {query}: no list of candidates", hint="fetch the file again")
+        if query in topics:
+            out[query] = corpus - set(map(text_of, row["corpus-ids"]))
+        else:
+            unknown += 1
+    return out, unknown
+
+
+def _excluded(folder: Folder, topics: set[str]) -> tuple[dict[str, frozenset[str]], int]:
+    path = folder.find(f"{_AT}per_query_excluded_ids.json", "per_query_excluded_ids.json")
     if path is None:
         return {}, 0
     given = folder.object(path)

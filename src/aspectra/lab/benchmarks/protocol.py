@@ -20,7 +20,7 @@ from aspectra.base.hashing import digest
 from aspectra.base.registry import Registry
 from aspectra.lab.benchmarks._data import collection_at
 from aspectra.lab.benchmarks._files import Folder
-from aspectra.lab.benchmarks._places import HubSet, hub_sets, next_command, place, where
+from aspectra.lab.benchmarks._places import HubSet, compared, hub_sets, next_command, place, where
 from aspectra.lab.runs.files import DUPLICATES
 from aspectra.lab.runs.judged import Grades
 from aspectra.papers.paper import Paper
@@ -261,20 +261,26 @@ class Declaration:
             raise self.absent(path, chosen)
         folder = Folder(path, chosen["checksums"], chosen["duplicates"])
         found = self.load(folder, chosen)
+        pinned, other = compared(found.name, found.audit.checksums, path)
+        if other:
+            said = (f"{file} is not the file of the published revision" for file in other)
+            found = replace(found, audit=replace(found.audit, problems=(*found.audit.problems, *said)))
+        of_files = f"files:{digest(found.audit.checksums)[:16]}"
         return replace(
             found,
-            revision=chosen["revision"] or found.revision or f"files:{digest(found.audit.checksums)[:16]}",
+            revision=chosen["revision"] or found.revision or pinned or of_files,
             licence=found.licence or self.licence,
             source=found.source or self.source,
             measures=found.measures or self.measures,
         )
 
-    def absent(self, path: Path, options: Mapping[str, Any]) -> BadInput:
-        """The error of a folder that is not there: it names the files, where they are, and the next command.
+    def absent(self, path: Path, options: Mapping[str, Any], what: str = "") -> BadInput:
+        """The error of a folder or part that is not there: the files, where they are, and the next command.
 
         Args:
-            path: the folder.
+            path: the benchmark's folder.
             options: of the loader; one may name the only part that is needed.
+            what: the message; "" says that there is no folder.
         """
         name = collection_at(path) or self.name
         home = next((str(one) for one in (path, *path.parents) if one.name == name), str(path))
@@ -282,7 +288,7 @@ class Declaration:
         if held and held.option and options.get(held.option):
             name = f"{name}/{options[held.option]}"
         return BadInput(
-            f"{path} is not a folder",
+            what or f"{path} is not a folder",
             why=f"needs data: {where(name, str(path), self.licence)}",
             hint=next_command(name, home) or "name the folder that holds the benchmark's files",
         )

@@ -153,13 +153,16 @@ def _key(row: Row) -> str:
 def _direction_of(task: str) -> str:
     """References or citations, from the name of a task's folder; unknown names stay as they are.
 
-    >>> _direction_of("Cited_Papers"), _direction_of("Citing_Papers"), _direction_of("Other")
+    The release has the folders ``Direct_References`` and ``Cited_Papers``; the latter is what its paper calls
+    the citation split of a venue ("ICLR-cited"): papers that cite the query.
+
+    >>> _direction_of("Direct_References"), _direction_of("Cited_Papers"), _direction_of("Other")
     ('references', 'citations', 'Other')
     """
     name = task.casefold()
-    if "cited" in name or "reference" in name:
+    if "reference" in name:
         return "references"
-    return "citations" if "citing" in name or "citation" in name else task
+    return "citations" if "cit" in name else task
 
 
 def _queries(folder: Folder, venue: str, direction: str) -> Iterator[_Query]:
