@@ -256,7 +256,9 @@ def _diversity(
 ) -> Evaluation:
     """Measures of the vectors of each topic's first papers, in the mode without an instruction."""
     found = {r.topic: vectors(r.ids[:DIVERSE]) for r in held if r.mode == BASE_MODE}
-    return evaluate(measures, None, None, vectors=found, preset=preset, labels=labels_of(benchmark), average=())
+    return evaluate(
+        measures, None, None, vectors=found, preset=preset, labels=labels_of(benchmark), average=()
+    )
 
 
 def _over_runs(

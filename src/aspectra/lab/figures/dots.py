@@ -23,7 +23,7 @@ from aspectra.lab.figures.drawing import (
     text_width,
 )
 from aspectra.lab.reports.tables import Number, Table
-from aspectra.lab.statistics.significance import TESTS, compare, win_tie_loss
+from aspectra.lab.statistics.significance import compare, win_tie_loss
 
 __all__ = ["NAME_WIDTH", "Dots", "delta_figure", "dot_figure", "draw_dots"]
 
@@ -117,7 +117,7 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
     gap = 0.2
     width = min(2.6, (WIDTH - names - 0.22 - gap * (columns - 1)) / columns)
     tall = dots.row_height() * len(dots.systems)
-    every = _bounds([line for line in dots.panels.values()])
+    every = _bounds(list(dots.panels.values()))
     for n, title in enumerate(titles):
         row, column = divmod(n, columns)
         y = top + row * (tall + 0.62) + 0.32
@@ -136,7 +136,9 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
             axes.axvline(0, color=GREY, linewidth=0.8)
         for place, (system, value) in enumerate(zip(dots.systems, dots.panels[title], strict=True)):
             if value is None or not finite(value.value):
-                axes.text((low + high) / 2, place, "n/a", ha="center", va="center", color=GREY, fontsize=SMALLEST)
+                axes.text(
+                    (low + high) / 2, place, "n/a", ha="center", va="center", color=GREY, fontsize=SMALLEST
+                )
                 continue
             style = style_of(styles[system] if styles else place)
             if finite(value.low) and finite(value.high):
@@ -210,7 +212,8 @@ def delta_figure(
         others: system -> unit -> value, over the same units.
         measure: what the values are.
         scale: what they are multiplied with when printed.
-        test, correction: as in :func:`~aspectra.lab.statistics.significance.compare`.
+        test: ``t``, ``wilcoxon`` or ``randomisation``.
+        correction: ``none``, ``holm`` or ``bonferroni``, over the systems.
         lower_is_better: whether a negative difference is an improvement.
         notes: below.
 
@@ -223,7 +226,7 @@ def delta_figure(
     columns = min(3, len(others))
     rows = -(-len(others) // columns)
     head, height, below = 0.5, 1.25, 0.42
-    tested = f"{TESTS[test].__name__.replace('_', ' ')}" if test in TESTS else test
+    tested = {"t": "paired t", "wilcoxon": "Wilcoxon's", "randomisation": "randomisation"}.get(test, test)
     foot = [
         *notes,
         f"One bar a query, sorted; {'below' if lower_is_better else 'above'} 0 the system is better than "
@@ -238,7 +241,9 @@ def delta_figure(
         for n, (system, values) in enumerate(others.items()):
             row, column = divmod(n, columns)
             x, y = left + column * (width + gap), canvas.top + row * (head + height + below) + head
-            ordered = sorted(((scale * (values[u] - own[u]), u) for u in own), key=lambda pair: (-pair[0], pair[1]))
+            ordered = sorted(
+                ((scale * (values[u] - own[u]), u) for u in own), key=lambda pair: (-pair[0], pair[1])
+            )
             table_rows += [
                 (system, unit, scale * own[unit], scale * values[unit], value) for value, unit in ordered
             ]

@@ -1,4 +1,4 @@
-"""The kinds of figures that are drawn from experiment directories: each a function from choices to drawings."""
+"""The kinds of figures of experiments: each a function from choices to drawings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from aspectra.lab.figures.recorded import (
 )
 from aspectra.lab.figures.retrieved import retrieved
 from aspectra.lab.measures.protocol import Arity, parse
-from aspectra.lab.reports.tables import Number
 
 __all__ = ["CUTS", "DIVERSITY", "KINDS", "draw"]
 
@@ -79,7 +78,11 @@ def _notes(place: Place, units: int | None = None) -> list[str]:
         f"{place.title}, {place.documents:,} documents"
         + (f", {units:,} queries" if units is not None else "")
         + "."
-        + (" Simulated: an oracle that knows the judgements answers, and no language model." if simulated else "")
+        + (
+            " Simulated: an oracle that knows the judgements answers, and no language model."
+            if simulated
+            else ""
+        )
     ]
 
 
@@ -98,9 +101,7 @@ def _means(source: _Source) -> list[Drawing]:
         columns = [c for c in place.columns if c[1] in DIVERSITY or family_of(c).better]
         if source.choice.measures:
             columns = [choose_column(place, source.choice, wanted=m) for m in source.choice.measures]
-        panels = {
-            f"{c[1]} {c[2]}".strip(): [mean_of(s, c) for s in place.systems.values()] for c in columns
-        }
+        panels = {f"{c[1]} {c[2]}".strip(): [mean_of(s, c) for s in place.systems.values()] for c in columns}
         dots = Dots(tuple(place.systems), panels, shared=False)
         notes = [*_notes(place), "Measures x100 except ranks, distances and percents."]
         out.append(dot_figure(_name("means", place), f"Means by measure on {place.title}", dots, notes=notes))
@@ -132,7 +133,9 @@ def _radar(source: _Source) -> list[Drawing]:
         counts = ", ".join(f"{v} {len(known & set(parts[v])):,}" for v in values)
         title = f"{column[1]} by {label} on {place.title}"
         notes = [*_notes(place), f"Queries: {counts}."]
-        out.append(radar_figure(_name("radar", place), title, values, lines, measure=spelled(column), notes=notes))
+        out.append(
+            radar_figure(_name("radar", place), title, values, lines, measure=spelled(column), notes=notes)
+        )
     return out
 
 
@@ -221,7 +224,9 @@ def _cost(source: _Source) -> list[Drawing]:
         column = choose_column(place, source.choice)
         costs = place.costs(cost)
         if not costs:
-            raise UsageError(f"no {cost} is recorded on {place.title}", hint="aspectra bench run --output DIR")
+            raise UsageError(
+                f"no {cost} is recorded on {place.title}", hint="aspectra bench run --output DIR"
+            )
         held = {
             name: (costs[name], mean)
             for name, s in place.systems.items()

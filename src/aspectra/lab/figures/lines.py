@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,7 +110,9 @@ def line_figure(
     Raises:
         UsageError: there is no finite value.
     """
-    values = [v for p in panels for line in p.lines.values() for v in line if v is not None and finite(v.value)]
+    values = [
+        v for p in panels for line in p.lines.values() for v in line if v is not None and finite(v.value)
+    ]
     if not values:
         raise no_systems(title)
     short = shorten([line for panel in panels for line in panel.lines], 20)
@@ -146,9 +149,10 @@ def line_figure(
             middle = canvas.top + row * (head + height + below) + head + height / 2
             canvas.text(0.06, middle, _upright(measure, height), BODY, rotation=90, va="center")
         figure = canvas.figure
+    least, most = min(v.value for v in values), max(v.value for v in values)
     said = about or (
         f"{title}. Lines: {', '.join(dict.fromkeys(n for p in panels for n in p.lines))}. "
-        f"{measure} from {min(v.value for v in values):.{digits}f} to {max(v.value for v in values):.{digits}f}."
+        f"{measure} from {least:.{digits}f} to {most:.{digits}f}."
     )
     return Drawing(name, title, said, figure, _table(title, panels, axis, measure, floor, notes, digits))
 
@@ -234,9 +238,7 @@ def _scales(
 
 def _kept_ticks(axis: Axis, texts: Sequence[str], width: float) -> list[int]:
     """Numbers of the ticks whose texts have room beside each other."""
-    import math
-
-    scale = (lambda v: math.log(v)) if axis.logarithmic else (lambda v: v)
+    scale = math.log if axis.logarithmic else float
     first, last = scale(min(axis.places)), scale(max(axis.places))
     span = (last - first) * 1.1 or 1.0
     kept: list[int] = []
@@ -295,12 +297,19 @@ def _labels(
     x, y, width, height = place
     ends = []
     for n, (name, line) in enumerate(panel.lines.items()):
-        known = [(at, v.value) for at, v in zip(axis.places, line, strict=True) if v is not None and finite(v.value)]
+        known = [
+            (at, v.value)
+            for at, v in zip(axis.places, line, strict=True)
+            if v is not None and finite(v.value)
+        ]
         if known:
             ends.append((short[name], known[-1], style_of(n).color))
     if floor is not None:
         ends.append((floor[0], (axes.get_xlim()[1], floor[1]), GREY))
-    down = [y + height * (1 - axes.transAxes.inverted().transform(axes.transData.transform(end))[1]) for _, end, _ in ends]
+    down = [
+        y + height * (1 - axes.transAxes.inverted().transform(axes.transData.transform(end))[1])
+        for _, end, _ in ends
+    ]
     tall = [text_height(text, SMALLEST) * 1.02 for text, _, _ in ends]
     for (text, end, color), at in zip(ends, spread(down, tall, y - 0.1, y + height + 0.1), strict=True):
         axes.annotate(
@@ -323,7 +332,11 @@ def _lacking(panels: Sequence[Panel], bands: bool) -> list[str]:
         if not any(v is not None and finite(v.value) for v in line)
     ]
     every = [v for panel in panels for line in panel.lines.values() for v in line if v is not None]
-    out = ["Bands and thin vertical lines: 95 % intervals of means."] if bands and any(v.low is not None for v in every) else []
+    out = (
+        ["Bands and thin vertical lines: 95 % intervals of means."]
+        if bands and any(v.low is not None for v in every)
+        else []
+    )
     return [*out, *([f"Without a value: {', '.join(dict.fromkeys(lost))}."] if lost else [])]
 
 
@@ -344,7 +357,9 @@ def _table(
         for name, line in panel.lines.items():
             for n, value in enumerate(line):
                 at = own.ticks[n] if own.ticks else own.places[n]
-                rows.append((*([panel.title] if titled else []), *([own.label] if mixed else []), name, at, value))
+                rows.append(
+                    (*([panel.title] if titled else []), *([own.label] if mixed else []), name, at, value)
+                )
     if floor is not None:
         rows.append((*([""] if titled else []), *([""] if mixed else []), floor[0], "", Number(floor[1])))
     before = (*(["panel"] if titled else []), *(["axis"] if mixed else []))

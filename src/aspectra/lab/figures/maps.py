@@ -15,8 +15,8 @@ from aspectra.lab.figures.drawing import (
     SMALLEST,
     WIDTH,
     Drawing,
-    new_canvas,
     needs_plot,
+    new_canvas,
     shorten,
     style_of,
 )
@@ -60,7 +60,13 @@ def tsne_places(
     from sklearn.manifold import TSNE
 
     used = min(perplexity, (len(vectors) - 1) / 3)
-    made = TSNE(n_components=2, init="pca", random_state=seed, perplexity=used, method="exact" if len(vectors) < 1000 else "barnes_hut")
+    made = TSNE(
+        n_components=2,
+        init="pca",
+        random_state=seed,
+        perplexity=used,
+        method="exact" if len(vectors) < 1000 else "barnes_hut",
+    )
     return np.asarray(made.fit_transform(np.asarray(vectors, np.float64)), np.float64), used
 
 
@@ -105,7 +111,8 @@ def map_figure(
         title: of the figure.
         queries: up to four read well; of at most :data:`MOST_MAPPED` systems.
         encoder: whose vectors these are.
-        seed, perplexity: of t-SNE; both are printed.
+        seed: of t-SNE; printed on the figure.
+        perplexity: of t-SNE, at most a third of the documents; printed on the figure.
         notes: below.
 
     Raises:
@@ -141,7 +148,7 @@ def map_figure(
     key = 0.3
     with new_canvas(title, told, key + rows * (tall + 0.3)) as canvas:
         _key(canvas, [short[s] for s in systems])
-        for n, (query, places) in enumerate(zip(queries, made, strict=True)):
+        for n, (query, place) in enumerate(zip(queries, made, strict=True)):
             row, column = divmod(n, columns)
             x, y = 0.1 + column * (side + 0.2), canvas.top + key + row * (tall + 0.3) + 0.22
             axes = canvas.axes(x, y, side, tall)
@@ -149,14 +156,14 @@ def map_figure(
             axes.set_yticks([])
             for spine in axes.spines.values():
                 spine.set_visible(True)
-            _found(axes, query, places, systems)
+            _found(axes, query, place, systems)
             axes.margins(0.06)
             heading = shorten([query.query], side * 12, 1)[query.query]
             canvas.text(x, y - 0.18, heading, BODY, fontweight="bold")
         figure = canvas.figure
     table_rows = [
-        (query.query, system, rank, document, float(places[document][0]), float(places[document][1]))
-        for query, places in zip(queries, made, strict=True)
+        (query.query, system, rank, document, float(place[document][0]), float(place[document][1]))
+        for query, place in zip(queries, made, strict=True)
         for system, found in query.systems.items()
         for rank, document in enumerate(found, 1)
     ]
@@ -198,5 +205,13 @@ def _key(canvas: Any, systems: Sequence[str]) -> None:
         axes.set_xlim(0, 1)
         axes.set_ylim(-1, 1)
         fill = "white" if n % 2 else style.color
-        axes.plot([0.05, 0.5, 0.95], [0, 0, 0], color=style.color, linestyle=style.dashes, marker=style.marker, markevery=[1], markerfacecolor=fill)
+        axes.plot(
+            [0.05, 0.5, 0.95],
+            [0, 0, 0],
+            color=style.color,
+            linestyle=style.dashes,
+            marker=style.marker,
+            markevery=[1],
+            markerfacecolor=fill,
+        )
         canvas.text(0.1 + n * width + 0.46, canvas.top + 0.08, system, SMALLEST, va="center")

@@ -111,7 +111,8 @@ def scatter_figure(
     one = len({(panel.x, panel.y) for panel in panels}) == 1
     header = ("panel", "system", "point", panels[0].x if one else "x", panels[0].y if one else "y")
     said = about or (
-        f"{title}. " + " ".join(f"{p.title or 'One panel'}: {p.y} against {p.x} of {', '.join(p.series)}." for p in panels)
+        f"{title}. "
+        + " ".join(f"{p.title or 'One panel'}: {p.y} against {p.x} of {', '.join(p.series)}." for p in panels)
     )
     return Drawing(name, title, said, figure, Table(title, header, tuple(rows_), tuple(notes)))
 
@@ -132,7 +133,8 @@ def pareto_figure(
         name: of the files.
         title: of the figure.
         systems: system -> (its cost, its mean); lower cost and higher mean are better.
-        cost, measure: what these are.
+        cost: what the costs are.
+        measure: what the means are.
         logarithmic: cost by factors.
         notes: below.
     """
@@ -236,7 +238,9 @@ def _panel(
     _place(canvas, wanted, marks, thin, place)
     if panel.title:
         canvas.text(x, y - 0.2, shorten([panel.title], width * 12, 1)[panel.title], BODY, fontweight="bold")
-    canvas.text(x + width / 2, y + height + 0.22, shorten([panel.x], width * 13, 1)[panel.x], BODY, ha="center")
+    canvas.text(
+        x + width / 2, y + height + 0.22, shorten([panel.x], width * 13, 1)[panel.x], BODY, ha="center"
+    )
     label = shorten([panel.y], height * 12, 2)[panel.y]
     canvas.text(x - 0.52, y + height / 2, label, BODY, rotation=90, va="center")
 
@@ -250,7 +254,9 @@ def _front(axes: Any, panel: Scatter) -> None:
 def _steps(axes: Any, place: Box, panel: Scatter) -> list[Box]:
     """The front as thin boxes."""
     held = {s: (p[0].x.value, p[0].y.value) for s, p in panel.series.items() if p and _finite(p[0])}
-    corners = [_inches(axes, place, Point(Number(held[s][0]), Number(held[s][1]))) for s in pareto_front(held)]
+    corners = [
+        _inches(axes, place, Point(Number(held[s][0]), Number(held[s][1]))) for s in pareto_front(held)
+    ]
     out = []
     for (x, y), (right, top) in pairwise(corners):
         out += [(x, y - 0.015, right, y + 0.015), (right - 0.015, top, right + 0.015, y)]
@@ -281,7 +287,15 @@ def _place(
         near_x, near_y = min(max(px, box[0]), box[2]), min(max(py, box[1]), box[3])
         if math.hypot(near_x - px, near_y - py) > 0.12:
             _leader(canvas, (px, py), (near_x, near_y), color)
-        canvas.text((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, text, SMALLEST, ha="center", va="center", color=color)
+        canvas.text(
+            (box[0] + box[2]) / 2,
+            (box[1] + box[3]) / 2,
+            text,
+            SMALLEST,
+            ha="center",
+            va="center",
+            color=color,
+        )
 
 
 def _free(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from aspectra.lab.figures.dots import NAME_WIDTH, Dots, draw_dots
@@ -122,25 +123,37 @@ def _radar(
     for ring in rings:
         points = [at(ring, angle) for angle in (*angles, angles[0])]
         dark = low < 0 and ring == 0.0
-        axes.plot(*zip(*points, strict=True), color="#404040" if dark else "#CFCFCF", linewidth=0.9 if dark else 0.6)
+        axes.plot(
+            *zip(*points, strict=True), color="#404040" if dark else "#CFCFCF", linewidth=0.9 if dark else 0.6
+        )
     for angle in angles:
         axes.plot([0, math.cos(angle)], [0, math.sin(angle)], color="#CFCFCF", linewidth=0.6)
     for n, line in enumerate(systems.values()):
         style = style_of(n)
-        _outline(axes, [at(v.value, a) if v is not None and finite(v.value) else None for v, a in zip(line, angles, strict=True)], style, n)
+        _outline(
+            axes,
+            [
+                at(v.value, a) if v is not None and finite(v.value) else None
+                for v, a in zip(line, angles, strict=True)
+            ],
+            style,
+            n,
+        )
     short = shorten(dimensions, 12)
     for angle, dimension in zip(angles, dimensions, strict=True):
         x, y = centre + 1.12 * math.cos(angle) * _SIDE / 2, middle - 1.12 * math.sin(angle) * _SIDE / 2
         across = "left" if math.cos(angle) > 0.2 else "right" if math.cos(angle) < -0.2 else "center"
         along = "bottom" if math.sin(angle) > 0.7 else "top" if math.sin(angle) < -0.7 else "center"
         canvas.text(x, y, short[dimension], SMALLEST, ha=across, va=along)
-    _names(canvas, top + 0.36 + _depth(len(dimensions)) / 2, [names[system] for system in systems], (low, high))
+    _names(
+        canvas, top + 0.36 + _depth(len(dimensions)) / 2, [names[system] for system in systems], (low, high)
+    )
 
 
 def _outline(axes: Any, points: list[tuple[float, float] | None], style: Any, number: int) -> None:
     """A closed line, open where a value is missing."""
     joined = [*points, points[0]]
-    for one, other in zip(joined, joined[1:], strict=False):
+    for one, other in pairwise(joined):
         if one is not None and other is not None:
             axes.plot(*zip(one, other, strict=True), color=style.color, linestyle=style.dashes)
     known = [point for point in points if point is not None]
@@ -175,4 +188,10 @@ def _names(canvas: Canvas, middle: float, systems: Sequence[str], bounds: tuple[
         )
         canvas.text(x + 0.44, y + step * (n + 0.5), system, SMALLEST, va="center")
     text = f"centre {bounds[0]:.3g}, rim {bounds[1]:.3g}"
-    canvas.text(min(x, WIDTH - text_width(text) - 0.1), y + step * len(systems) + 0.08, text, SMALLEST, color="#595959")
+    canvas.text(
+        min(x, WIDTH - text_width(text) - 0.1),
+        y + step * len(systems) + 0.08,
+        text,
+        SMALLEST,
+        color="#595959",
+    )
