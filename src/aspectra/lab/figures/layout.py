@@ -24,8 +24,8 @@ __all__ = ["PlacedText", "layout_faults", "placed_texts"]
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_STEP = re.compile(r"(translate|scale|rotate|matrix)\(([^)]*)\)")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_STEP = re.compile(r"(translate|scale|rotate|matrix)\(([^()]{0,200})\)")
+_NUMBER = re.compile(r"-?\d++(?:\.\d++)?(?:e[-+]?\d++)?")
 _ALLOWED = 0.6  # points by which boxes may touch; glyphs of neighbouring lines do
 _LARGEST = 20_000_000
 Matrix = NDArray[np.float64]

@@ -14,7 +14,6 @@ from aspectra.lab.reports.tables import Table
 __all__ = ["Section", "escaped", "figure_html", "notes_html", "page_html", "table_html"]
 
 _LINKED = re.compile(r'((?:\bid|xlink:href)=")(#?)|(url\(#)')
-_METADATA = re.compile(r"<metadata>.*?</metadata>", re.S)
 _MOST_ROWS = 400  # of a figure's numbers on the page
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -90,7 +89,9 @@ def figure_html(drawing: Drawing, number: int) -> str:
         number: of the figure on its page; keeps the names inside it apart from those of others.
     """
     text = svg_text(drawing)
-    text = _METADATA.sub("", text[text.index("<svg") :])
+    text = text[text.index("<svg") :]
+    before, _, rest = text.partition("<metadata>")  # of names alone, which need no place on the page
+    text = before + rest.partition("</metadata>")[2]
     prefix = f"f{number}-"
     text = _LINKED.sub(lambda m: f"{m[3]}{prefix}" if m[3] else f"{m[1]}{m[2]}{prefix}", text)
     about = escaped(drawing.about)
