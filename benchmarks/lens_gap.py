@@ -155,7 +155,9 @@ def figure(rows: list[tuple[str, float, float, float, float]], folder: Path) -> 
         [Panel("", lines)],
         axis,
         "verification minus retrieval, nDCG@10, x100",
-        notes=["Simulated: an oracle behind the lens, and one as the verifier; no language model was called."],
+        notes=[
+            "Simulated: an oracle behind the lens, and one as the verifier; no language model was called."
+        ],
         floor=("no gap", 0.0),
     )
     write_drawing(drawing, folder)

@@ -23,7 +23,7 @@ from aspectra.lab.figures.drawing import (
     text_width,
 )
 from aspectra.lab.reports.tables import Number, Table
-from aspectra.lab.statistics.significance import TESTS, compare, win_tie_loss
+from aspectra.lab.statistics.significance import compare, win_tie_loss
 
 __all__ = ["NAME_WIDTH", "Dots", "delta_figure", "dot_figure", "draw_dots"]
 
@@ -117,7 +117,7 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
     gap = 0.2
     width = min(2.6, (WIDTH - names - 0.22 - gap * (columns - 1)) / columns)
     tall = dots.row_height() * len(dots.systems)
-    every = _bounds([line for line in dots.panels.values()])
+    every = _bounds(list(dots.panels.values()))
     for n, title in enumerate(titles):
         row, column = divmod(n, columns)
         y = top + row * (tall + 0.62) + 0.32
@@ -212,7 +212,8 @@ def delta_figure(
         others: system -> unit -> value, over the same units.
         measure: what the values are.
         scale: what they are multiplied with when printed.
-        test, correction: as in :func:`~aspectra.lab.statistics.significance.compare`.
+        test: ``t``, ``wilcoxon`` or ``randomisation``.
+        correction: ``none``, ``holm`` or ``bonferroni``, over the systems.
         lower_is_better: whether a negative difference is an improvement.
         notes: below.
 
@@ -225,7 +226,7 @@ def delta_figure(
     columns = min(3, len(others))
     rows = -(-len(others) // columns)
     head, height, below = 0.5, 1.25, 0.42
-    tested = f"{TESTS[test].__name__.replace('_', ' ')}" if test in TESTS else test
+    tested = {"t": "paired t", "wilcoxon": "Wilcoxon's", "randomisation": "randomisation"}.get(test, test)
     foot = [
         *notes,
         f"One bar a query, sorted; {'below' if lower_is_better else 'above'} 0 the system is better than "

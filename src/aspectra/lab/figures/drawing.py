@@ -41,6 +41,7 @@ __all__ = [
     "new_canvas",
     "no_systems",
     "padded",
+    "printable",
     "shorten",
     "spread",
     "style_of",
@@ -60,7 +61,7 @@ _POINT = 1 / 72
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one system is drawn: colours of Okabe and Ito, and a marker and dashes that tell it apart in grey."""
+    """How one system is drawn: a colour after Okabe and Ito, a marker and dashes that differ in grey too."""
 
     color: str
     marker: str
@@ -198,7 +199,7 @@ def shorten(names: Sequence[str], width: float = 24, lines: int = 2) -> dict[str
     """
     out: dict[str, str] = {}
     for number, name in enumerate(dict.fromkeys(names), 1):
-        plain = " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "(no name)"
+        plain = " ".join(printable(name).split()) or "(no name)"
         shown = _cut(plain, int(width), lines, "")
         if shown in out.values():
             shown = _cut(plain, int(width), lines, f" ({number})")
@@ -224,7 +225,8 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
     Args:
         wanted: centres, in any order.
         heights: of the labels, in the same unit.
-        low, high: bounds.
+        low: lower bound.
+        high: upper bound.
 
     >>> spread([1.0, 1.0, 5.0], [1.0, 1.0, 1.0], 0.0, 6.0)
     [0.5, 1.5, 5.0]
@@ -250,10 +252,11 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
                 offset += heights[j]
             groups[-2:] = [(merged, centre / len(merged))]
     out = [0.0] * len(wanted)
-    for members, edge in groups:
+    for members, start in groups:
+        at = start
         for j in members:
-            out[j] = edge + heights[j] / 2
-            edge += heights[j]
+            out[j] = at + heights[j] / 2
+            at += heights[j]
     return out
 
 
@@ -308,7 +311,7 @@ def new_canvas(title: str, notes: Sequence[str], body: float, *, width: float = 
 
 
 def _wrapped(text: str, width: float, size: float) -> str:
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = " ".join(printable(text).split())
     count = max(20, int(len(plain) * width / max(text_width(plain, size) * 1.08, 1e-9)))  # bold is wider
     return "\n".join(textwrap.wrap(plain, count))
 
@@ -323,16 +326,16 @@ def svg_text(drawing: Drawing) -> str:
             metadata={
                 "Date": None,
                 "Creator": None,
-                "Title": _printable(drawing.title),
-                "Description": _printable(drawing.about),
+                "Title": printable(drawing.title),
+                "Description": printable(drawing.about),
             },
         )
     lines = stream.getvalue().decode("utf-8").splitlines()
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _printable(text: str) -> str:
-    """Without control characters, which no XML may hold."""
+def printable(text: str) -> str:
+    """The text without control characters, which no XML may hold and which turn or hide what is shown."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 

@@ -1,4 +1,4 @@
-"""The kinds of figures that are drawn from experiment directories: each a function from choices to drawings."""
+"""The kinds of figures of experiments: each a function from choices to drawings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from aspectra.lab.figures.recorded import (
 )
 from aspectra.lab.figures.retrieved import retrieved
 from aspectra.lab.measures.protocol import Arity, parse
-from aspectra.lab.reports.tables import Number
 
 __all__ = ["CUTS", "DIVERSITY", "KINDS", "draw"]
 

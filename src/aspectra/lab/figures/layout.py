@@ -24,8 +24,8 @@ __all__ = ["PlacedText", "layout_faults", "placed_texts"]
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_STEP = re.compile(r"(translate|scale|rotate|matrix)\(([^)]*)\)")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_STEP = re.compile(r"(translate|scale|rotate|matrix)\(([^()]{0,200})\)")
+_NUMBER = re.compile(r"-?\d++(?:\.\d++)?(?:e[-+]?\d++)?")
 _ALLOWED = 0.6  # points by which boxes may touch; glyphs of neighbouring lines do
 _LARGEST = 20_000_000
 Matrix = NDArray[np.float64]
@@ -109,7 +109,7 @@ def _texts(root: Tree.Element) -> Iterator[tuple[Tree.Element, str]]:
             continue
         words = ""
         for child in group:
-            if child.tag is Tree.Comment:
+            if not isinstance(child.tag, str):  # a comment
                 words = html.unescape((child.text or "").strip())
             elif child.tag == f"{_SVG}g" and words:
                 yield child, words
@@ -127,7 +127,7 @@ def _placed(group: Tree.Element, text: str, glyphs: dict[str, Matrix]) -> Placed
             points = glyphs.get(element.get(_LINK, ""))
             if points is not None and len(points):
                 x, y = float(element.get("x", 0)), float(element.get("y", 0))
-                corners.append((points + (x, y)) @ here[:2, :2].T + here[:2, 2])
+                corners.append((points + np.array((x, y))) @ here[:2, :2].T + here[:2, 2])
             return
         size = max(size, 100 * math.hypot(here[0, 0], here[1, 0])) if element is group else size
         for child in element:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -148,9 +149,10 @@ def line_figure(
             middle = canvas.top + row * (head + height + below) + head + height / 2
             canvas.text(0.06, middle, _upright(measure, height), BODY, rotation=90, va="center")
         figure = canvas.figure
+    least, most = min(v.value for v in values), max(v.value for v in values)
     said = about or (
         f"{title}. Lines: {', '.join(dict.fromkeys(n for p in panels for n in p.lines))}. "
-        f"{measure} from {min(v.value for v in values):.{digits}f} to {max(v.value for v in values):.{digits}f}."
+        f"{measure} from {least:.{digits}f} to {most:.{digits}f}."
     )
     return Drawing(name, title, said, figure, _table(title, panels, axis, measure, floor, notes, digits))
 
@@ -236,9 +238,7 @@ def _scales(
 
 def _kept_ticks(axis: Axis, texts: Sequence[str], width: float) -> list[int]:
     """Numbers of the ticks whose texts have room beside each other."""
-    import math
-
-    scale = (lambda v: math.log(v)) if axis.logarithmic else (lambda v: v)
+    scale = math.log if axis.logarithmic else float
     first, last = scale(min(axis.places)), scale(max(axis.places))
     span = (last - first) * 1.1 or 1.0
     kept: list[int] = []

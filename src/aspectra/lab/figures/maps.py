@@ -15,8 +15,8 @@ from aspectra.lab.figures.drawing import (
     SMALLEST,
     WIDTH,
     Drawing,
-    new_canvas,
     needs_plot,
+    new_canvas,
     shorten,
     style_of,
 )
@@ -111,7 +111,8 @@ def map_figure(
         title: of the figure.
         queries: up to four read well; of at most :data:`MOST_MAPPED` systems.
         encoder: whose vectors these are.
-        seed, perplexity: of t-SNE; both are printed.
+        seed: of t-SNE; printed on the figure.
+        perplexity: of t-SNE, at most a third of the documents; printed on the figure.
         notes: below.
 
     Raises:
@@ -147,7 +148,7 @@ def map_figure(
     key = 0.3
     with new_canvas(title, told, key + rows * (tall + 0.3)) as canvas:
         _key(canvas, [short[s] for s in systems])
-        for n, (query, places) in enumerate(zip(queries, made, strict=True)):
+        for n, (query, place) in enumerate(zip(queries, made, strict=True)):
             row, column = divmod(n, columns)
             x, y = 0.1 + column * (side + 0.2), canvas.top + key + row * (tall + 0.3) + 0.22
             axes = canvas.axes(x, y, side, tall)
@@ -155,14 +156,14 @@ def map_figure(
             axes.set_yticks([])
             for spine in axes.spines.values():
                 spine.set_visible(True)
-            _found(axes, query, places, systems)
+            _found(axes, query, place, systems)
             axes.margins(0.06)
             heading = shorten([query.query], side * 12, 1)[query.query]
             canvas.text(x, y - 0.18, heading, BODY, fontweight="bold")
         figure = canvas.figure
     table_rows = [
-        (query.query, system, rank, document, float(places[document][0]), float(places[document][1]))
-        for query, places in zip(queries, made, strict=True)
+        (query.query, system, rank, document, float(place[document][0]), float(place[document][1]))
+        for query, place in zip(queries, made, strict=True)
         for system, found in query.systems.items()
         for rank, document in enumerate(found, 1)
     ]

@@ -133,7 +133,8 @@ def pareto_figure(
         name: of the files.
         title: of the figure.
         systems: system -> (its cost, its mean); lower cost and higher mean are better.
-        cost, measure: what these are.
+        cost: what the costs are.
+        measure: what the means are.
         logarithmic: cost by factors.
         notes: below.
     """

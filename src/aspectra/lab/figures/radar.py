@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from aspectra.lab.figures.dots import NAME_WIDTH, Dots, draw_dots
@@ -152,7 +153,7 @@ def _radar(
 def _outline(axes: Any, points: list[tuple[float, float] | None], style: Any, number: int) -> None:
     """A closed line, open where a value is missing."""
     joined = [*points, points[0]]
-    for one, other in zip(joined, joined[1:], strict=False):
+    for one, other in pairwise(joined):
         if one is not None and other is not None:
             axes.plot(*zip(one, other, strict=True), color=style.color, linestyle=style.dashes)
     known = [point for point in points if point is not None]

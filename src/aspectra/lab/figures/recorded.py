@@ -105,8 +105,14 @@ class Place:
         """The systems that were scored by a column."""
         return {name: s for name, s in self.systems.items() if s.means.get(column) is not None}
 
+    def is_ceiling(self, system: str) -> bool:
+        """Whether a row was made from the judgements, see :mod:`aspectra.lab.experiments.ceilings`."""
+        opened, key = self.cells[system]
+        names = {cell["recipe"] for cell in opened.about.cells if cell["cell"] == key}
+        return bool(names & set(opened.study.ceilings))
+
     def costs(self, cost: str) -> dict[str, float]:
-        """System -> median milliseconds, or calls, tokens or money of a ranking; absent where not recorded."""
+        """System -> median milliseconds, or mean calls, tokens or money, of a ranking, where recorded."""
         held: dict[Path, Records] = {}
         out: dict[str, float] = {}
         for name, (opened, key) in self.cells.items():
@@ -205,9 +211,9 @@ def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequenc
     return out
 
 
-def _by_part(found: Mapping[str, Mapping[str, object]]) -> list[System]:
+def _by_part(found: Mapping[str, Mapping[str, Any]]) -> list[System]:
     """Systems of all experiments; a name that comes twice gets the last part of its folder's name."""
-    systems = systems_of(found)  # type: ignore[arg-type]
+    systems = systems_of(found)
     out = []
     for system in systems:
         name = system.name
@@ -259,7 +265,7 @@ def choose_column(
         raise UsageError(
             f"{place.title} was not scored by {named or 'a measure that fits'}",
             why=f"scored by {scored or 'nothing'}",
-            hint="name one of these with --measure, or score again: aspectra bench run --output DIR --measure M",
+            hint="--measure with one of these, or: aspectra bench run --output DIR --measure M",
         )
     return fits[0]
 

@@ -1,7 +1,8 @@
 """Statistics of a benchmark, as the papers that publish one print them: queries by label, and the corpus.
 
 Words are what white space separates, and not a model's tokens. A column that a benchmark has nothing for is
-left out. Sources: InfoSearch, table 9; LitSearch, table 2; SciFullBench, tables 3 and 4; OBLIQ-Bench, table 1.
+left out. Sources: InfoSearch, table 9; LitSearch, table 2; SciFullBench, tables 3 and 4; OBLIQ-Bench,
+table 1.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def _queries(benchmark: Benchmark, corpus: _Corpus, seeds: Mapping[str, int]) ->
 def _query_columns(benchmark: Benchmark, corpus: _Corpus, seeds: Mapping[str, int]) -> dict[str, Measured]:
     out: dict[str, Measured] = {
         "queries": len,
-        "core queries": lambda own: len({t.group for t in own if t.group}) or None,
+        "core queries": lambda own: len({t.group for t in own if t.group and not t.seed}) or None,
         "query papers": lambda own: len({t.seed for t in own if t.seed}) or None,
         "words/query": lambda own: _mean([len(t.text.split()) for t in own if t.text]),
         "characters/query": lambda own: _mean([len(t.text) for t in own if t.text]),

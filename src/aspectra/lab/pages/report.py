@@ -1,0 +1,221 @@
+"""A report: a verdict in plain words, tables, figures with their numbers, and what all of it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aspectra.base.errors import AspectraError, MissingExtra
+from aspectra.lab.experiments.directory import Opened
+from aspectra.lab.figures.drawing import Drawing, needs_plot
+from aspectra.lab.figures.kinds import draw
+from aspectra.lab.figures.recorded import Choice, Place, family_of, mean_of, places_of
+from aspectra.lab.pages.html import Section, escaped, figure_html, notes_html, page_html, table_html
+from aspectra.lab.pages.verdict import Verdict, verdict_on
+from aspectra.lab.reports.comparison import comparison_tables
+from aspectra.lab.reports.tables import Cell, Table
+
+__all__ = ["FIGURES", "Page", "report_page"]
+
+# Kinds of figures that a report shows where they can be drawn.
+FIGURES = ("means", "deltas", "radar", "tradeoff", "cost", "diversity", "movement", "recall")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report.
+
+    Attributes:
+        html: the page.
+        verdict: its opening sentences, one for each benchmark and protocol.
+        left_out: what could not be shown, and why, one sentence each.
+    """
+
+    html: str
+    verdict: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def report_page(opened: Mapping[str, Opened], choice: Choice) -> Page:
+    """The report on experiments.
+
+    Args:
+        opened: name -> experiment.
+        choice: measure, baseline, systems, test and correction.
+
+    Raises:
+        UsageError: nothing fits the choice. BadInput: an experiment is damaged.
+    """
+    places = places_of(opened, choice)
+    verdicts = [verdict_on(place, choice) for place in places]
+    figures, left_out = _figures(opened, choice, places, verdicts)
+    lead = "".join(_verdict_html(v) for v in verdicts) + (
+        f'<p class="small">Measures are x100 except ranks, distances and percents; in brackets: 95 % '
+        f"intervals. Paired tests by query ({escaped(choice.test)}), corrected for the number of comparisons "
+        f"({escaped(choice.correction)}).</p>"
+    )
+    names = ", ".join(dict.fromkeys(place.benchmark for place in places))
+    facts = {name: one.facts() for name, one in opened.items()}
+    drawn = [figure_html(drawing, n) for n, drawing in enumerate(figures, 1)]
+    drawn += ["<p>Not shown:</p>" + notes_html(left_out)] if left_out else []
+    sections = [
+        Section(
+            "Results",
+            tuple(
+                table_html(t) for p, v in zip(places, verdicts, strict=True) for t in _tables(p, v, choice)
+            ),
+        ),
+        Section("Figures", tuple(drawn)),
+        Section("What the numbers depend on", tuple(_dependencies(facts))),
+        Section("How to run it again", tuple(_commands(facts))),
+    ]
+    made = sorted({str(held.get("created", ""))[:10] for held in facts.values()} - {""})
+    foot = "Made by aspectra bench report from experiments of " + (", ".join(made) or "an unknown day") + "."
+    html = page_html(f"Report: {names}", lead, sections, foot)
+    return Page(html, tuple(v.headline for v in verdicts), tuple(left_out))
+
+
+def _verdict_html(verdict: Verdict) -> str:
+    rest = "".join(f"<p>{escaped(sentence)}</p>" for sentence in verdict.details)
+    return f'<div class="verdict"><p><strong>{escaped(verdict.headline)}</strong></p>{rest}</div>'
+
+
+def _tables(place: Place, verdict: Verdict, choice: Choice) -> list[Table]:
+    """Means of all measures, and the comparisons with the baseline."""
+    out = [_means(place)]
+    if verdict.baseline:
+        systems = list(place.systems.values())
+        out += comparison_tables(systems, verdict.baseline, test=choice.test, correction=choice.correction)
+    return out
+
+
+def _means(place: Place) -> Table:
+    columns = place.columns
+    several = {c[1] for c in columns if sum(o[1] == c[1] for o in columns) > 1}
+    header = tuple(
+        " ".join(filter(None, (c[1], c[2], c[0] if c[1] in several and not c[2] else ""))) for c in columns
+    )
+    times = place.costs("ms/query")
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(mean_of(system, c) for c in columns), round(times[name], 1) if name in times else None)
+        for name, system in place.systems.items()
+    ]
+    best = set()
+    for j, column in enumerate(columns, 1):
+        means = [system.means.get(column) for system in place.systems.values()]
+        known = [m for m in means if m is not None]
+        if family_of(column).better == "higher" and len(set(known)) > 1:
+            best |= {(i, j) for i, m in enumerate(means) if m == max(known)}
+    notes = (
+        "in brackets: 95 % intervals of means over queries, not of differences between systems",
+        "bold: best mean",
+    )
+    return Table(place.title, ("system", *header, "ms/query"), tuple(rows), notes, best=frozenset(best))
+
+
+def _figures(
+    opened: Mapping[str, Opened], choice: Choice, places: Sequence[Place], verdicts: Sequence[Verdict]
+) -> tuple[list[Drawing], list[str]]:
+    """What can be drawn, and a sentence on what cannot."""
+    try:
+        needs_plot()
+    except MissingExtra as error:
+        return [], [f"figures: {error.what}, {error.why}; {error.hint}"]
+    out: list[Drawing] = []
+    lacking: list[str] = []
+    for place, verdict in zip(places, verdicts, strict=True):
+        own = replace(
+            choice,
+            benchmark=place.benchmark,
+            protocol=place.protocol,
+            baseline=verdict.baseline or choice.baseline,
+        )
+        for kind in FIGURES:
+            one = replace(own, measures=()) if kind in ("means", "diversity") else own
+            if kind in ("radar", "cost", "deltas"):
+                one = replace(one, measures=(verdict.column[1],), mode=verdict.column[2])
+            elif kind == "tradeoff":
+                one = replace(one, measures=())
+            if not _possible(kind, place, verdict):
+                continue
+            if made := _tried(kind, opened, one, lacking):
+                out += made
+    return out, lacking
+
+
+def _possible(kind: str, place: Place, verdict: Verdict) -> bool:
+    """Whether a figure of a kind has a meaning here; what has none is no loss."""
+    names = {family_of(c).name for c in place.columns}
+    modes = {c[2] for c in place.columns}
+    labels = {name for own in place.labels.values() for name in own}
+    several = len(place.systems) > 1
+    tests: dict[str, Callable[[], bool]] = {
+        "deltas": lambda: several and bool(verdict.baseline),
+        "radar": lambda: bool(labels & {"dimension", "facet", "aspect"}),
+        "tradeoff": lambda: "p-MRR" in names and several,
+        "cost": lambda: several,
+        "diversity": lambda: "HullVolume" in names or "CosineDistance" in names,
+        "movement": lambda: {"original", "instructed", "reversed"} <= modes,
+        "recall": lambda: "NDCG" not in names or place.protocol == "collection",
+    }
+    return tests.get(kind, lambda: True)()
+
+
+def _tried(kind: str, opened: Mapping[str, Opened], choice: Choice, lacking: list[str]) -> list[Drawing]:
+    try:
+        return draw(kind, opened, choice)
+    except AspectraError as error:
+        lacking.append(f"{kind} of {choice.benchmark}, {choice.protocol}: {error.what}")
+        return []
+
+
+def _dependencies(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    out = []
+    for name, held in facts.items():
+        versions = ", ".join(f"{k} {v}" for k, v in (held.get("versions") or {}).items())
+        rows: list[tuple[Cell, ...]] = [("made", str(held.get("created", ""))), ("versions", versions)]
+        rows.append(("hash of the results", str(held.get("results_hash", ""))))
+        for benchmark, about in (held.get("benchmarks") or {}).items():
+            index = about.get("index") or {}
+            rows += [
+                (f"{benchmark}: revision", str(about.get("revision", ""))),
+                (f"{benchmark}: source", str(about.get("source", ""))),
+                (f"{benchmark}: licence", str(about.get("licence", ""))),
+                (
+                    f"{benchmark}: documents, queries",
+                    f"{about.get('documents', 0):,}, {about.get('topics', 0):,}",
+                ),
+                (f"{benchmark}: judgements", str(about.get("judgement_hash", ""))),
+                (f"{benchmark}: state of the library", str(index.get("state", ""))),
+            ]
+            rows += [
+                (f"{benchmark}: {file}", str(value)) for file, value in (about.get("checksums") or {}).items()
+            ]
+            rows += [(f"{benchmark}: problem", str(problem)) for problem in about.get("problems") or ()]
+        rows += [("missing", str(failure)) for failure in held.get("failures") or ()]
+        short = name.replace("\\", "/").rpartition("/")[2]
+        out.append(table_html(Table(f"Experiment {short}", ("what", "value"), tuple(rows))))
+        cells = [
+            (
+                f"{c['recipe']['name']} on {c['benchmark']}, {c['protocol']}",
+                str(c.get("recipe_hash", "")),
+                str(c.get("model", "")) + (" (simulated)" if c.get("simulated") else ""),
+                f"{c.get('ranked', 0):,} of {c.get('topics', 0):,}",
+                c.get("ties"),
+                c.get("seconds"),
+            )
+            for c in held.get("cells") or ()
+        ]
+        header = ("ranking", "recipe", "model", "queries ranked", "ties", "seconds")
+        out.append(table_html(Table(f"Rankings of {short}", header, tuple(cells))))
+    return out
+
+
+def _commands(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    commands = list(dict.fromkeys(str(held.get("command", "")) for held in facts.values()))
+    return [
+        "<p>FOLDER is where a benchmark's files lie, DIR where the experiment goes. Finished rankings are "
+        "reused.</p>",
+        *(f"<pre>{escaped(command)}</pre>" for command in commands if command),
+    ]
