@@ -148,12 +148,13 @@ class Paper(Document, frozen=True):
 
 
 class View(_Part, frozen=True):
-    """A view of the index; ``truncated`` counts texts that the encoder cut."""
+    """A view of the index; ``truncated`` counts texts that the encoder cut, ``bytes`` are those of its files."""
 
     kind: str
     encoder: str
     fingerprint: str
     truncated: int | None
+    bytes: int
 
 
 class Index(_Part, frozen=True):

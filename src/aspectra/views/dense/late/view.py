@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, ViewMismatch
+from aspectra.views.dense.late.tokens import TokenVectors, query_tokens, wide
 from aspectra.views.dense.matching import max_sim, similarities
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder
-from aspectra.views.late.tokens import TokenVectors, query_tokens, wide
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.units import Units
