@@ -148,7 +148,7 @@ class Paper(Document, frozen=True):
 
 
 class View(_Part, frozen=True):
-    """A view of the index; ``truncated`` counts texts that the encoder cut, ``bytes`` are those of its files."""
+    """A view of the index; ``truncated`` counts texts that the encoder cut, ``bytes`` its files'."""
 
     kind: str
     encoder: str
