@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from aspectra.views.encoders.minilm import MiniLM, find_model
-from aspectra.views.encoders.minilm_graph import BertShape
-from aspectra.views.encoders.minilm_runtime import available_cores
+from aspectra.views.encoders.transformer.runtime import available_cores
+from aspectra.views.encoders.transformer.shape import Shape
 
 # Run by the other interpreter: reads {system, model, texts, length, threads, out}, prints seconds.
 PEER = """
@@ -93,7 +93,7 @@ from aspectra.views.encoders.openvino_import import import_openvino
 import_openvino()
 import tokenizers
 t.append(time.perf_counter())
-encoder._tokenizer, encoder.runtime._weights
+encoder.tokens.tokenizer, encoder.runtime._network
 t.append(time.perf_counter())
 encoder.runtime._compile(encoder.runtime.dtype, False)
 t.append(time.perf_counter())
@@ -143,7 +143,7 @@ def matmul_limit(dtype: str, threads: int, size: int = 2048) -> float:
     return 2 * size**3 / best(lambda: request.infer([a], share_inputs=True), 5) / 1e9
 
 
-def flops(shape: BertShape, inner: int, tokens: np.ndarray[Any, Any]) -> float:
+def flops(shape: Shape, inner: int, tokens: np.ndarray[Any, Any]) -> float:
     """Multiply-adds counted twice, summed over texts: projections and feed-forward, scores and mixing."""
     d = shape.dimensions
     per_token = 2 * shape.layers * (4 * d * d + 2 * d * inner)
@@ -189,7 +189,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     texts = read_texts(arguments.corpus, arguments.texts)
     model = find_model(arguments.model)
     threads = arguments.threads or available_cores()
-    shape = BertShape.read(model / "config.json")
+    shape = Shape.read(model)
     inner = json.loads((model / "config.json").read_text(encoding="utf-8"))["intermediate_size"]
     rows: list[dict[str, Any]] = []
     systems = [f"aspectra minilm {dtype}" for dtype in arguments.dtypes]
@@ -203,7 +203,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
             for dtype in arguments.dtypes
         }
         first = next(iter(ours.values()))
-        tokens = np.array([len(one.ids) for one in first._tokenizer.encode_batch(texts)])
+        tokens = np.array([len(one.ids) for one in first.tokens.tokenizer.encode_batch(texts)])
         for _ in range(arguments.turns):
             for name in systems:
                 if name in ours:
@@ -248,7 +248,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     cold_script = COLD.format(place=str(model))
     cold_command = [sys.executable, "-c", cold_script]
     cold = [json.loads(subprocess.check_output(cold_command, text=True)) for _ in range(3)]
-    lengths = [len(one.ids) for one in encoder._tokenizer.encode_batch([title, texts[0]])]
+    lengths = [len(one.ids) for one in encoder.tokens.tokenizer.encode_batch([title, texts[0]])]
     return {
         "machine": {
             **processor(),

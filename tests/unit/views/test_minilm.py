@@ -15,9 +15,9 @@ from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.views.encoders import remembering
 from aspectra.views.encoders.arguments import split_argument
 from aspectra.views.encoders.minilm import MiniLM, find_model, make
-from aspectra.views.encoders.minilm_graph import read_weights
-from aspectra.views.encoders.minilm_runtime import Runtime, batches, step_of
 from aspectra.views.encoders.pooling import pool_spans, unit_rows
+from aspectra.views.encoders.transformer.runtime import Runtime, batches, step_of
+from aspectra.views.encoders.transformer.weights import read_weights
 
 WORDS = [
     "[PAD]",

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,89 +26,15 @@ from aspectra.base.trust import Permission
 from aspectra.llm.client.endpoint import offline
 from aspectra.views.encoders.arguments import positive_int, yes_or_no
 from aspectra.views.encoders.pooling import pool_spans, unit_rows
+from aspectra.views.encoders.prompts import PROMPT_OPTIONS, encodable, name_of, resolve_prompts
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
 from aspectra.views.encoders.remembering import content_hash
 
-__all__ = ["TEMPLATES", "Prompts", "SentenceTransformers", "make", "model_permissions"]
+__all__ = ["SentenceTransformers", "make", "model_permissions"]
 
 _NO_LIMIT = 2**31 - 1
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CHUNK = 256  # texts whose token states are held at once
 _SAMPLE = "Dense retrieval, revisited: a study of 3 encoders."
-_DECLARED_INSTRUCTION = re.compile(r"Instruct: .*\n(Query: ?)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Prompts:
-    """What is put before a text.
-
-    Attributes:
-        query: before a query without an instruction.
-        document: before a document.
-        query_instruction: before a query with one; holds ``{instruction}``, or "" to ignore instructions.
-        document_instruction: the same for documents.
-    """
-
-    query: str = ""
-    document: str = ""
-    query_instruction: str = ""
-    document_instruction: str = ""
-
-    def of(self, kind: Kind, instruction: str) -> str:
-        r"""The prompt of one call.
-
-        >>> TEMPLATES["e5-instruct"].of("query", "Find surveys")
-        'Instruct: Find surveys\nQuery: '
-        >>> TEMPLATES["e5-instruct"].of("document", "Find surveys")
-        ''
-        """
-        plain, template = (
-            (self.query, self.query_instruction)
-            if kind == "query"
-            else (self.document, self.document_instruction)
-        )
-        if instruction and template:
-            return template.replace("{instruction}", instruction)
-        return plain
-
-
-# As their model cards spell them. They are asked for by name (``template=``): a model's name says
-# nothing reliable about the prompts it was trained with.
-TEMPLATES = {
-    "e5": Prompts("query: ", "passage: "),
-    "e5-instruct": Prompts(query_instruction="Instruct: {instruction}\nQuery: "),
-    "qwen3": Prompts(query_instruction="Instruct: {instruction}\nQuery:"),
-    "gritlm": Prompts("<|embed|>\n", "<|embed|>\n", query_instruction="<|user|>\n{instruction}\n<|embed|>\n"),
-    "instructor": Prompts(query_instruction="{instruction}", document_instruction="{instruction}"),
-}
-
-
-def _resolve_prompts(options: dict[str, str], declared: dict[str, str], default: str | None) -> Prompts:
-    """Options first, then the named template, then what the model declares."""
-    template = options.get("template")
-    if template is not None and template not in TEMPLATES:
-        raise UsageError(
-            f"there is no prompt template {template!r}", why="known: " + ", ".join(sorted(TEMPLATES))
-        )
-    for name in ("instruction", "document_instruction"):
-        if options.get(name) and "{instruction}" not in options[name]:
-            raise UsageError(f"option {name!r} must hold {{instruction}} where the instruction goes")
-    base = TEMPLATES[template] if template is not None else Prompts()
-    fallback = declared.get(default or "", "")
-    query = base.query or declared.get("query") or fallback
-    document = base.document or next(
-        (declared[name] for name in ("document", "passage", "corpus") if declared.get(name)), fallback
-    )
-    asked = base.query_instruction
-    own = _DECLARED_INSTRUCTION.fullmatch(declared.get("query") or "")
-    if not asked and own is not None:
-        asked = "Instruct: {instruction}\n" + own.group(1)
-    return Prompts(
-        query=options.get("query", query),
-        document=options.get("document", document),
-        query_instruction=options.get("instruction", asked),
-        document_instruction=options.get("document_instruction", base.document_instruction),
-    )
 
 
 class SentenceTransformers:
@@ -143,8 +67,8 @@ class SentenceTransformers:
             self._model.max_seq_length = limit
         self.max_tokens = int(limit) if limit else _NO_LIMIT
         self.dimensions = int(self._model.get_embedding_dimension())
-        self.name = re.sub(r"[^A-Za-z0-9.]+", "-", Path(place).name).strip("-.").lower() or "model"
-        self.prompts = _resolve_prompts(
+        self.name = name_of(place)
+        self.prompts = resolve_prompts(
             options, dict(self._model.prompts or {}), self._model.default_prompt_name
         )
         self.late_pooling = self._can_place_tokens() and self._pools_by_mean()
@@ -191,7 +115,7 @@ class SentenceTransformers:
         truncated = np.zeros(len(texts), dtype=np.bool_)
         pooled: list[Vectors] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
         prompt = self.prompts.of(kind, instruction)
-        clean = [text.translate(_SURROGATES) for text in texts]
+        clean = [encodable(text) for text in texts]
         order = sorted(range(len(clean)), key=lambda index: len(clean[index]))
         for start in range(0, len(order), _CHUNK):
             chunk = order[start : start + _CHUNK]
@@ -366,11 +290,7 @@ make = EncoderFactory(
     "sentence-transformers",
     "any sentence-transformers model, on the hub or in a folder (extra torch)",
     {
-        "query": "prompt put before a query; else the model's own",
-        "document": "prompt put before a document; else the model's own",
-        "instruction": "prompt of a query with a free instruction, with {instruction} where it goes",
-        "document_instruction": "the same for documents",
-        "template": "known prompts: " + ", ".join(TEMPLATES),
+        **PROMPT_OPTIONS,
         "max_tokens": "tokens read of a text",
         "batch": "texts encoded together",
         "device": "such as cpu or cuda",
