@@ -31,7 +31,6 @@ _BLOCK = 1024  # papers whose vectors are widened at a time: some 180 MB at 384 
 # Of the sample that scores are standardised against, so many papers are compared: MaxSim costs as much for
 # each of them as for a candidate.
 _REFERENCE = 128
-_SEED_WORDS = 64  # the rarest words of a seed take part; all of them gave no better order and took longer
 
 
 class LateView(View):
@@ -96,7 +95,6 @@ class LateView(View):
             )
         for number, seed in enumerate(probe.seeds):
             parts.append((*self._seed(seed), number, self._rows(seed)))
-        parts = [(v[kept], w[kept], number, rows[kept]) for v, w, number, rows in parts for kept in [w > 0]]
         return Asked(
             probe,
             vectors=np.concatenate([vectors for vectors, _, _, _ in parts]),
@@ -137,10 +135,7 @@ class LateView(View):
         vectors, text = self._wide(rows), self._text(seed)
         if text is None:  # its words are not known any more, its vectors are
             return vectors, np.ones(len(rows), np.float32)
-        weights = self._weights(text, TokenVectors(vectors, self.spans(rows)))
-        if not self._late and len(weights) > _SEED_WORDS:
-            weights[np.argsort(-weights, kind="stable")[_SEED_WORDS:]] = 0.0
-        return vectors, weights
+        return vectors, self._weights(text, TokenVectors(vectors, self.spans(rows)))
 
     @property
     def _late(self) -> bool:
