@@ -41,6 +41,7 @@ class Quote(_Part, frozen=True):
     aspect: str
     seed: str = ""
     seed_quote: str = ""
+    matched: list[tuple[str, str, float]] = []
 
 
 class ConditionMet(_Part, frozen=True):
