@@ -159,7 +159,8 @@ class Asked:
 
     Attributes:
         probe: the probe.
-        words: of the text and of the seeds, in order, repeats kept; for views of words.
+        words: of the text and of the seeds, in order, repeats kept; for views of words. For views of tokens
+            that of each vector.
         documents: per seed its documents, each as (words, weights); for reverse probes on views of words, and
             for views of terms.
         vectors: (m, dimensions) float32 of the text and of the seeds; for views of vectors.

@@ -1,4 +1,4 @@
-"""Token vectors of late interaction: which there are, how they are stored, and the view that compares them."""
+"""Token vectors of late interaction: which there are, how they are stored, the view that compares them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
-from aspectra.views.late.tokens import TokenVectors, narrow, query_tokens, row_bytes, wide
+from aspectra.views.dense.late.tokens import TokenVectors, narrow, query_tokens, row_bytes, wide
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
@@ -27,11 +27,11 @@ PAPERS = [
 ]
 
 
-def opened(folder, encoder, papers=PAPERS, **settings) -> Searcher:
+def opened(folder, encoder, papers=PAPERS, late="bits") -> Searcher:
     library = Store.create(folder)
     with library.writing("add") as writer:
         writer.add(papers)
-    chosen = IndexSettings(encoders=("token",), chunks=(), lenses=(), late=True, **settings)
+    chosen = IndexSettings(encoders=("token",), chunks=(), lenses=(), late=late)
     build_index(library, chosen, load=lambda _: encoder)
     return Searcher(library, load=lambda _: encoder)
 
@@ -43,7 +43,7 @@ def encoder() -> TokenEncoder:
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory, encoder) -> Searcher:
-    return opened(tmp_path_factory.mktemp("late") / "library", encoder, tokens="int8")
+    return opened(tmp_path_factory.mktemp("late") / "library", encoder, late="int8")
 
 
 class TestTheView(ViewConformance):
@@ -106,7 +106,7 @@ def test_scores_are_the_weighted_mean_of_the_nearest_cosines(searcher, encoder):
     view = searcher.index.view("tokens@token")
     scored = view.score(Probe("tokens@token", text="owls dance"))
     asked, _ = query_tokens(encoder, "owls dance")
-    # Owls stand in three of five papers, dance in one: ln(1 + 5 / 3) and ln(1 + 5), the rarer word weighing 1.
+    # Owls stand in three of five papers, dance in one: ln(1 + 5 / 3) and ln(1 + 5), as shares of their sum.
     weights = np.array([np.log1p(5 / 3), np.log1p(5)])
     weights /= weights.sum()
     for number, paper in enumerate(PAPERS[:4]):
@@ -161,7 +161,7 @@ def test_turned_on_later_it_encodes_again_and_gives_the_same(tmp_path):
     build_index(other.library, plain, load=lambda _: encoder)
     other.refresh()
     assert "tokens@token" not in other.index.view_names
-    build_index(other.library, plain.changed(late=True), load=lambda _: encoder)
+    build_index(other.library, plain.changed(late="bits"), load=lambda _: encoder)
     other.refresh()
     for name in ("codes", "spans", "offsets"):
         np.testing.assert_array_equal(

@@ -33,8 +33,8 @@ from aspectra.views.build.vectors import (
     encode_chunks,
     encode_sentences,
 )
+from aspectra.views.dense.late.tokens import TOKENS_VERSION
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.late.tokens import TOKENS_VERSION
 from aspectra.views.lexical.reverse import REVERSE_VERSION
 from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings

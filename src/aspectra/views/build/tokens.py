@@ -15,9 +15,9 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.vectors import abstract_batches
+from aspectra.views.dense.late.tokens import TokenType, row_bytes
+from aspectra.views.dense.late.values import TokenTaker, token_values
 from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder
-from aspectra.views.late.tokens import row_bytes
-from aspectra.views.late.values import TokenTaker, token_values
 from aspectra.views.protocol import TOKENS
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array, save_array
@@ -29,13 +29,13 @@ def encode_lacking_tokens(
     library: Store, writer: Writer, encoder: Encoder, settings: IndexSettings, progress: Progress
 ) -> int:
     """Encode papers again that have no token vectors; returns how many."""
-    producer = token_values(encoder, settings)
-    if producer is None or not isinstance(encoder, TokenEncoder):
+    producer = token_values(encoder, settings.late)
+    if producer is None or not settings.late or not isinstance(encoder, TokenEncoder):
         return 0
     missing = library.derived.missing(producer)
     label = f"encoding tokens with {encoder.name}"
     for keys, texts, _ in abstract_batches(library, missing, settings.batch, label, progress):
-        take = TokenTaker(encoder, texts, settings)
+        take = TokenTaker(encoder, texts, settings.late)
         encoder.encode_tokens(texts, take)
         writer.derived.put(producer, zip(keys, take.values, strict=True))
     return len(missing)
@@ -44,13 +44,13 @@ def encode_lacking_tokens(
 def write_tokens(draft: Draft) -> None:
     """Write a view of tokens for each encoder, where the settings want any."""
     for spec, encoder in draft.encoders:
-        producer = token_values(encoder, draft.settings)
-        if producer is not None:
-            _write_view(draft, spec, encoder, producer)
+        producer = token_values(encoder, draft.settings.late)
+        if producer is not None and draft.settings.late:
+            _write_view(draft, spec, encoder, producer, draft.settings.late)
 
 
-def _write_view(draft: Draft, spec: str, encoder: Encoder, producer: Producer) -> None:
-    name, kind = f"{TOKENS}@{encoder.name}", draft.settings.tokens
+def _write_view(draft: Draft, spec: str, encoder: Encoder, producer: Producer, kind: TokenType) -> None:
+    name = f"{TOKENS}@{encoder.name}"
     folder = draft.folder / name
     folder.mkdir()
     stored = draft.library.derived

@@ -14,8 +14,8 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
+from aspectra.views.dense.late.values import TokenTaker, token_values
 from aspectra.views.encoders.protocol import Encoder, Vectors
-from aspectra.views.late.values import TokenTaker, token_values
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
 from aspectra.views.terms.values import encode_with_terms, term_values
@@ -124,13 +124,13 @@ def encode_abstracts(
     settings want them.
     """
     whole, units = abstract_vectors(encoder), sentence_vectors(encoder, settings)
-    terms, tokens = term_values(encoder), token_values(encoder, settings)
+    terms, tokens = term_values(encoder), token_values(encoder, settings.late)
     together = not settings.sentences_apart(encoder)
     missing = library.derived.missing(whole, units) if together else library.derived.missing(whole)
     label = f"encoding abstracts with {encoder.name}"
     for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
         late = together and encoder.late_pooling
-        take = None if tokens is None else TokenTaker(encoder, texts, settings)
+        take = TokenTaker(encoder, texts, settings.late) if settings.late else None
         coded, found = encode_with_terms(encoder, texts, spans if late else None, take)
         cut = [np.array(count, "u4") for count in coded.truncated]
         values: list[tuple[Producer, Any]] = [

@@ -33,7 +33,7 @@ class Interaction(Options):
         check_number("candidates of late", self.candidates, 1, MOST_PAPERS)
 
 
-@planner("late", vectors="needed", options=Interaction)
+@planner("late", vectors="needed", tokens=True, options=Interaction)
 def late(query: Query, views: ViewNames, options: Interaction = Interaction()) -> Search:
     """The hybrid's first papers, each word of the query compared with each of theirs (MaxSim).
 

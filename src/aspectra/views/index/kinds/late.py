@@ -1,4 +1,4 @@
-"""The view of tokens for late interaction, see :mod:`aspectra.views.late.view`."""
+"""The view of tokens for late interaction, see :mod:`aspectra.views.dense.late.view`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from aspectra.views.dense.late.view import LateView, Rarity
 from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
-from aspectra.views.late.view import LateView, Rarity
 from aspectra.views.lexical.collection import Statistics
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.storage.units import EncodedText

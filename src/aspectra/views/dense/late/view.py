@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, ViewMismatch
+from aspectra.views.dense.late.tokens import TokenVectors, query_tokens, wide
 from aspectra.views.dense.matching import max_sim, similarities
 from aspectra.views.encoders.protocol import Encoder, TokenEncoder
-from aspectra.views.late.tokens import TokenVectors, query_tokens, wide
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.units import Units
@@ -31,7 +32,16 @@ _BLOCK = 1024  # papers whose vectors are widened at a time: some 180 MB at 384 
 # Of the sample that scores are standardised against, so many papers are compared: MaxSim costs as much for
 # each of them as for a candidate.
 _REFERENCE = 128
-_SEED_WORDS = 64  # the rarest words of a seed take part; all of them gave no better order and took longer
+
+
+class _Part(NamedTuple):
+    """What a text (owner -1) or a seed brings: per vector its weight, its word and its row in the view."""
+
+    owner: int
+    vectors: Floats
+    weights: Floats
+    words: list[str]
+    rows: Positions
 
 
 class LateView(View):
@@ -81,7 +91,7 @@ class LateView(View):
             ViewMismatch: the probe has fields that MaxSim of tokens has no meaning for.
         """
         self._check(probe)
-        parts: list[tuple[Floats, Floats, int, Positions]] = []
+        parts: list[_Part] = []
         truncated = ""
         if probe.text.strip():
             encoder = self._encoder()
@@ -91,21 +101,30 @@ class LateView(View):
                 )
             tokens, cut = query_tokens(encoder, probe.text)
             truncated = encoder.name if cut else ""
-            parts.append(
-                (tokens.vectors, self._weights(probe.text, tokens), -1, np.full(len(tokens.spans), -1))
-            )
+            parts.append(self._part(-1, probe.text, tokens, np.full(len(tokens.spans), -1)))
         for number, seed in enumerate(probe.seeds):
-            parts.append((*self._seed(seed), number, self._rows(seed)))
-        parts = [(v[kept], w[kept], number, rows[kept]) for v, w, number, rows in parts for kept in [w > 0]]
+            rows = self._rows(seed)
+            held = TokenVectors(self._wide(rows), self.spans(rows))
+            parts.append(self._part(number, self._text(seed), held, rows))
         return Asked(
             probe,
-            vectors=np.concatenate([vectors for vectors, _, _, _ in parts]),
+            words=tuple(word for part in parts for word in part.words),
+            vectors=np.concatenate([part.vectors for part in parts]),
             # Text and seeds count alike, however many words they have.
-            weights=np.concatenate([weights / max(weights.sum(), 1.0) for _, weights, _, _ in parts]),
-            owners=np.repeat([number for _, _, number, _ in parts], [len(rows) for _, _, _, rows in parts]),
-            units=np.concatenate([rows for _, _, _, rows in parts]),
+            weights=np.concatenate([part.weights / max(part.weights.sum(), 1.0) for part in parts]),
+            owners=np.repeat([part.owner for part in parts], [len(part.rows) for part in parts]),
+            units=np.concatenate([part.rows for part in parts]),
             truncated=truncated,
         )
+
+    def _part(self, owner: int, text: str | None, tokens: TokenVectors, rows: Positions) -> _Part:
+        """What a text or a seed brings; without its text its words are not known, and weigh alike."""
+        words = [""] * len(rows) if text is None else [text[a:b] for a, b in tokens.spans.tolist()]
+        weights = np.ones(len(rows), np.float32)
+        if text is not None and len(rows) and not self.facts.stored.get("trained"):
+            rare = self._rarity(words)
+            weights = rare / rare.max()
+        return _Part(owner, tokens.vectors, weights, words, rows)
 
     def _check(self, probe: Probe) -> None:
         wrong = {
@@ -130,29 +149,6 @@ class LateView(View):
         if at is None:
             raise NoSuchPaper(f"{seed!r} is not in the index", hint="aspectra index")
         return np.arange(self._held.offsets[at], self._held.offsets[at + 1])
-
-    def _seed(self, seed: str) -> tuple[Floats, Floats]:
-        """Vectors of a seed and their weights."""
-        rows = self._rows(seed)
-        vectors, text = self._wide(rows), self._text(seed)
-        if text is None:  # its words are not known any more, its vectors are
-            return vectors, np.ones(len(rows), np.float32)
-        weights = self._weights(text, TokenVectors(vectors, self.spans(rows)))
-        if not self._late and len(weights) > _SEED_WORDS:
-            weights[np.argsort(-weights, kind="stable")[_SEED_WORDS:]] = 0.0
-        return vectors, weights
-
-    @property
-    def _late(self) -> bool:
-        return bool(self.facts.stored.get("trained"))
-
-    def _weights(self, text: str, tokens: TokenVectors) -> Floats:
-        """(n,) how much each vector takes part, at most 1."""
-        if self._late or not len(tokens.spans):
-            return np.ones(len(tokens.spans), np.float32)
-        rare = self._rarity([text[a:b] for a, b in tokens.spans.tolist()])
-        weights: Floats = rare / rare.max()
-        return weights
 
     def spans(self, rows: Positions) -> NDArray[np.int64]:
         """(n, 2) start and end of stored vectors in the text that was encoded."""

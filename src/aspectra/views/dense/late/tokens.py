@@ -25,7 +25,16 @@ from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
 from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder, Vectors
 from aspectra.views.text.tokens import Tokeniser, TokenSettings, word_spans
 
-__all__ = ["TOKENS_VERSION", "TokenType", "TokenVectors", "narrow", "query_tokens", "row_bytes", "wide"]
+__all__ = [
+    "TOKENS_VERSION",
+    "TokenType",
+    "TokenVectors",
+    "narrow",
+    "query_tokens",
+    "row_bytes",
+    "wide",
+    "word_units",
+]
 
 TokenType = Literal["bits", "int8"]
 TOKENS_VERSION = 1  # of stored tokens: raise it when words, vectors or their form change
@@ -54,7 +63,7 @@ class TokenVectors:
         offsets = np.minimum(offsets, _MOST_CHARACTERS)
         if isinstance(encoder, LateEncoder):
             return cls(np.array(states, np.float32), offsets)
-        words = _words(text)
+        words = word_units(text)
         vectors = mean_of_spans(states, offsets, words)
         kept = vectors.any(axis=1)  # others were cut off
         return cls(unit_rows(vectors[kept]), words[kept])
@@ -65,7 +74,7 @@ def _tokeniser() -> Tokeniser:
     return Tokeniser(TokenSettings(stemmer=""))
 
 
-def _words(text: str) -> NDArray[np.int64]:
+def word_units(text: str) -> NDArray[np.int64]:
     """(n, 2) start and end of each word that gets a vector: those but stop words, if there are any."""
     spans: list[tuple[int, int]] = []
     for start, end in word_spans(text[:_MOST_CHARACTERS]):
