@@ -10,7 +10,7 @@ import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import run_study, score_study
-from aspectra.lab.experiments.pooling import Pooling, first_documents
+from aspectra.lab.experiments.gap.pooling import Pooling, first_documents
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.runs.run import Run

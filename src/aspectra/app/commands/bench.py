@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
+from aspectra.app.commands.experiments.gap import gap
 from aspectra.app.options.lab import (
     Baseline,
     By,
@@ -370,3 +371,6 @@ def export_run(
     wanted = {"recipe": recipe, "benchmark": benchmark, "protocol": protocol}
     made = recorded_run(opened, cell_of(opened, wanted), mode=mode, repeat=repeat)
     write_run(session, made, format, output)
+
+
+app.command()(gap)

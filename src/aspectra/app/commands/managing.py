@@ -39,7 +39,7 @@ def init(
         if not session.screen.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
-            from aspectra.app.commands._demo import fill
+            from aspectra.app.upkeep.demo import fill
 
             fill(library.store, session)
         empty = len(library) == 0

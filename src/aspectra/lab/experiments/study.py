@@ -16,7 +16,7 @@ from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.presets import get_preset
 from aspectra.lab.experiments.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
-from aspectra.lab.experiments.pooling import Pooling, pooled
+from aspectra.lab.experiments.gap.pooling import Pooling, pooled
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model

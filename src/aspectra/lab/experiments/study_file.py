@@ -79,7 +79,7 @@ class TableSpec(Value, frozen=True):
         notes: below it.
         figure: file name of a figure below it.
         gap: measures, the first of which gives the gap between retrieval and verification and the others the
-            growth of the pool, see :mod:`aspectra.lab.experiments.verification`; empty for other tables.
+            growth of the pool, see :mod:`aspectra.lab.experiments.gap.verification`; empty for other tables.
     """
 
     title: str

@@ -1,0 +1,1 @@
+"""Commands of ``bench`` with a module of their own."""
