@@ -39,7 +39,7 @@ def gap(
     recipe: Annotated[
         list[str] | None,
         choice(
-            "A retriever of NAME=FOLDER{; retrievers} [bm25, dense, hybrid].",
+            "A retriever; again for more [bm25, dense, hybrid].",
             "--recipe",
             "-r",
             metavar="SPEC",

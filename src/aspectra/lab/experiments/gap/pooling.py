@@ -23,7 +23,7 @@ from aspectra.lab.runs.run import Run
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
 
-__all__ = ["PooledBenchmark", "Pooling", "System", "first_documents", "pooled"]
+__all__ = ["PooledBenchmark", "Pooling", "System", "first_documents", "pooled", "with_pools"]
 
 
 class Pooling(Value, frozen=True):
@@ -127,7 +127,11 @@ def pooled(benchmark: Benchmark, pooling: Pooling) -> PooledBenchmark:
         BadInput: a directory or file cannot be read. UsageError: nothing is recorded of the benchmark, two
             systems have one name, or no system or judgement set is called like one that is named.
     """
-    systems = _systems(benchmark, pooling)
+    return with_pools(benchmark, pooling, _systems(benchmark, pooling))
+
+
+def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[System]) -> PooledBenchmark:
+    """The benchmark with pools made from the rankings of systems, see :func:`pooled`."""
     names = [system.name for system in systems]
     for name in (*pooling.without, *pooling.agents):
         if name not in names:
@@ -149,7 +153,7 @@ def pooled(benchmark: Benchmark, pooling: Pooling) -> PooledBenchmark:
         found[topic.id] = tuple(docs)
         pools[topic.id] = tuple(sorted([*docs, *missing]))  # no order that tells where one came from
     given = {field.name: getattr(benchmark, field.name) for field in fields(benchmark)}
-    made = {"pools": pools, "systems": systems, "pooling": pooling, "found": found, "depths": depths}
+    made = {"pools": pools, "systems": tuple(systems), "pooling": pooling, "found": found, "depths": depths}
     return PooledBenchmark(**{**given, **made})
 
 
