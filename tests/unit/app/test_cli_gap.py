@@ -37,6 +37,7 @@ def test_of_a_benchmark_with_a_simulated_verifier(run, riddles):
         assert row["gap, upper"]["value"] == pytest.approx(row["upper"]["value"] - row["nDCG@10"]["value"])
     assert gaps["rows"][0]["upper"]["value"] == 100.0
     assert any("*simulated*" in note for note in gaps["notes"])
+    assert any("pooled holds all relevant documents of gold" in note for note in gaps["notes"])
     assert {row["holds"] for row in oblique["rows"] if "upper" in row["condition"]} <= {
         "yes, assumed",
         "undecided, assumed",
@@ -46,6 +47,33 @@ def test_of_a_benchmark_with_a_simulated_verifier(run, riddles):
     code, _, err = run("bench", "gap", *words, "--libraries", "libs")
     assert code == 0
     assert "Made 0 rankings, 10 were there already" in err
+
+
+def test_pooled_judgements_that_lack_a_gold_document_are_reported(run, riddles):
+    made_up.qrels(riddles / "queries+qrels" / "qrels_pool.tsv", [("q0", "t3", 1), ("q1", "t2", 1)])
+    words = (f"obliq={riddles}", "--no-encoder", "-k", 2, "--oracle", "error=0")
+    assert any("1 relevant documents of gold are not in pooled" in n for n in tables(run, *words)[0]["notes"])
+
+
+def test_of_a_folder_in_beir_layout(run, home):
+    words = (f"beir={made_up.beir(home / 'owls')}", "--no-encoder", "-k", 2, "--oracle", "error=0")
+    gaps, oblique, _ = tables(run, *words)
+    assert [row["judgements"] for row in gaps["rows"]] == ["gold"]
+    assert any(note.startswith("beir/owls (gold): ") for note in oblique["notes"])
+
+
+def test_queries_with_instructions_have_no_gap(run, home):
+    words = (
+        f"infosearch={made_up.infosearch(home / 'modes')}",
+        "--no-encoder",
+        "-k",
+        "2",
+        "--oracle",
+        "error=0",
+    )
+    code, _, err = run("bench", "gap", *words, "--libraries", "libs")
+    assert code == 2
+    assert "several modes" in err
 
 
 def test_of_experiments_and_run_files(run, riddles, home):

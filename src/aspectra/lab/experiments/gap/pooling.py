@@ -124,14 +124,20 @@ def pooled(benchmark: Benchmark, pooling: Pooling) -> PooledBenchmark:
     """The benchmark with pools made from rankings; what is excluded for a topic is in none of its pools.
 
     Raises:
-        BadInput: a directory or file cannot be read. UsageError: nothing is recorded of the benchmark, two
-            systems have one name, or no system or judgement set is called like one that is named.
+        BadInput: a directory or file cannot be read. UsageError: nothing is recorded of the benchmark, it has
+            several modes, two systems have one name, or no system or judgement set is called like one that is
+            named.
     """
     return with_pools(benchmark, pooling, _systems(benchmark, pooling))
 
 
 def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[System]) -> PooledBenchmark:
     """The benchmark with pools made from the rankings of systems, see :func:`pooled`."""
+    if len(benchmark.modes) > 1:
+        raise UsageError(
+            f"{benchmark.name} has several modes",
+            why="a pool is of one ranking by each system and one set of judgements",
+        )
     names = [system.name for system in systems]
     for name in (*pooling.without, *pooling.agents):
         if name not in names:
