@@ -58,6 +58,10 @@ def test_no_ranking_gives_no_document():
     assert first_documents([[], []], 5) == ([], 0)
 
 
+def test_the_depth_is_the_place_where_a_document_came_in_first():
+    assert first_documents(["ab", "ba"], 5) == (["a", "b"], 1)
+
+
 def test_a_pool_as_found_holds_what_is_not_excluded(task):
     benchmark = opened(task, size=3)
     assert benchmark.pools == {"q0": ("t2", "t3", "t4"), "q1": ("t1", "t3", "t4")}

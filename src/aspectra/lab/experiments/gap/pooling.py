@@ -70,7 +70,7 @@ class System:
     simulated: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PooledBenchmark(Benchmark):
     """A benchmark whose pools were made from rankings.
 
@@ -81,14 +81,14 @@ class PooledBenchmark(Benchmark):
         depths: topic -> the lowest place that a document of its pool was taken from.
     """
 
-    systems: tuple[System, ...] = ()
-    pooling: Pooling = Pooling(("",))
-    found: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]  # always given
-    depths: Mapping[str, int] = None  # type: ignore[assignment]
+    systems: tuple[System, ...]
+    pooling: Pooling
+    found: Mapping[str, tuple[str, ...]]
+    depths: Mapping[str, int]
 
     def facts(self) -> dict[str, Any]:
         """Those of a benchmark, and how its pools were made."""
-        depths, pooling = sorted(self.depths.values()), self.pooling
+        depths, pooling = sorted(self.depths.values()) or [0], self.pooling
         pools = self.pools or {}
         return {
             **super().facts(),
