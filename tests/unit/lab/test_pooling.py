@@ -10,7 +10,7 @@ import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import run_study, score_study
-from aspectra.lab.experiments.pooling import Pooling, first_documents
+from aspectra.lab.experiments.gap.pooling import Pooling, first_documents
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.runs.run import Run
@@ -56,6 +56,10 @@ def test_systems_give_one_document_each_in_turn(size, documents, depth):
 
 def test_no_ranking_gives_no_document():
     assert first_documents([[], []], 5) == ([], 0)
+
+
+def test_the_depth_is_the_place_where_a_document_came_in_first():
+    assert first_documents(["ab", "ba"], 5) == (["a", "b"], 1)
 
 
 def test_a_pool_as_found_holds_what_is_not_excluded(task):

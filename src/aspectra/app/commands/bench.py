@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from aspectra.app.commands.experiments.figures import figure, report
+from aspectra.app.commands.experiments.gap import gap
 from aspectra.app.options.lab import (
     Baseline,
     By,
@@ -383,3 +384,4 @@ def export_run(
 
 app.command()(figure)
 app.command()(report)
+app.command()(gap)

@@ -23,7 +23,7 @@ from aspectra.lab.experiments.experiment import (
     needs_tokens,
     needs_vectors,
 )
-from aspectra.lab.experiments.pooling import Pooling, pooled
+from aspectra.lab.experiments.gap.pooling import Pooling, pooled
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model

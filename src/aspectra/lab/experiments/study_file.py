@@ -89,7 +89,7 @@ class TableSpec(Value, frozen=True):
         published: number of a table of the paper: its rows, each with what was measured here, or what that
             needs.
         gap: measures, the first of which gives the gap between retrieval and verification and the others the
-            growth of the pool, see :mod:`aspectra.lab.experiments.verification`; empty for other tables.
+            growth of the pool, see :mod:`aspectra.lab.experiments.gap.verification`; empty for other tables.
     """
 
     title: str

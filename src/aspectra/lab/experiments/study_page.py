@@ -17,13 +17,13 @@ from aspectra.base.progress import Progress, quiet
 from aspectra.base.spelling import file_name
 from aspectra.lab.evaluation.means import Labels, Score
 from aspectra.lab.experiments.execute import results, run_study
+from aspectra.lab.experiments.gap.verification import gap_tables
 from aspectra.lab.experiments.manifest import write_json
 from aspectra.lab.experiments.needs import Need, lacking
 from aspectra.lab.experiments.paper_tables import Ran, check_paper_table, paper_tables
 from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_table, main_table, plain_interval
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.experiments.study_file import Column, StudyFile, TableSpec
-from aspectra.lab.experiments.verification import gap_tables
 from aspectra.lab.reports.comparison import System, comparison_tables, systems_of
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
 from aspectra.lab.statistics.bootstrap import BOOTSTRAP_NOTE, bootstrap_interval

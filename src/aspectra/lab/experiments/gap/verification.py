@@ -8,7 +8,7 @@ from typing import cast
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.evaluation.presets import get_preset
-from aspectra.lab.experiments.pooling import PooledBenchmark, System
+from aspectra.lab.experiments.gap.pooling import PooledBenchmark, System
 from aspectra.lab.experiments.scoring import Outcome, labels_of
 from aspectra.lab.reports.gap import GapTask, PoolScore, gap_table, growth_table
 from aspectra.lab.reports.obliqueness import RANKING, RECALL, obliqueness_table

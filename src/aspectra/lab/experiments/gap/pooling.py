@@ -23,7 +23,7 @@ from aspectra.lab.runs.run import Run
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
 
-__all__ = ["PooledBenchmark", "Pooling", "System", "first_documents", "pooled"]
+__all__ = ["PooledBenchmark", "Pooling", "System", "first_documents", "pooled", "with_pools"]
 
 
 class Pooling(Value, frozen=True):
@@ -70,7 +70,7 @@ class System:
     simulated: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PooledBenchmark(Benchmark):
     """A benchmark whose pools were made from rankings.
 
@@ -81,14 +81,14 @@ class PooledBenchmark(Benchmark):
         depths: topic -> the lowest place that a document of its pool was taken from.
     """
 
-    systems: tuple[System, ...] = ()
-    pooling: Pooling = Pooling(("",))
-    found: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]  # always given
-    depths: Mapping[str, int] = None  # type: ignore[assignment]
+    systems: tuple[System, ...]
+    pooling: Pooling
+    found: Mapping[str, tuple[str, ...]]
+    depths: Mapping[str, int]
 
     def facts(self) -> dict[str, Any]:
         """Those of a benchmark, and how its pools were made."""
-        depths, pooling = sorted(self.depths.values()), self.pooling
+        depths, pooling = sorted(self.depths.values()) or [0], self.pooling
         pools = self.pools or {}
         return {
             **super().facts(),
@@ -124,10 +124,20 @@ def pooled(benchmark: Benchmark, pooling: Pooling) -> PooledBenchmark:
     """The benchmark with pools made from rankings; what is excluded for a topic is in none of its pools.
 
     Raises:
-        BadInput: a directory or file cannot be read. UsageError: nothing is recorded of the benchmark, two
-            systems have one name, or no system or judgement set is called like one that is named.
+        BadInput: a directory or file cannot be read. UsageError: nothing is recorded of the benchmark, it has
+            several modes, two systems have one name, or no system or judgement set is called like one that is
+            named.
     """
-    systems = _systems(benchmark, pooling)
+    return with_pools(benchmark, pooling, _systems(benchmark, pooling))
+
+
+def with_pools(benchmark: Benchmark, pooling: Pooling, systems: Sequence[System]) -> PooledBenchmark:
+    """The benchmark with pools made from the rankings of systems, see :func:`pooled`."""
+    if len(benchmark.modes) > 1:
+        raise UsageError(
+            f"{benchmark.name} has several modes",
+            why="a pool is of one ranking by each system and one set of judgements",
+        )
     names = [system.name for system in systems]
     for name in (*pooling.without, *pooling.agents):
         if name not in names:
@@ -149,7 +159,7 @@ def pooled(benchmark: Benchmark, pooling: Pooling) -> PooledBenchmark:
         found[topic.id] = tuple(docs)
         pools[topic.id] = tuple(sorted([*docs, *missing]))  # no order that tells where one came from
     given = {field.name: getattr(benchmark, field.name) for field in fields(benchmark)}
-    made = {"pools": pools, "systems": systems, "pooling": pooling, "found": found, "depths": depths}
+    made = {"pools": pools, "systems": tuple(systems), "pooling": pooling, "found": found, "depths": depths}
     return PooledBenchmark(**{**given, **made})
 
 

@@ -1,0 +1,262 @@
+"""``bench gap``: how much better documents are recognised than found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+from aspectra.app.options.lab import Format, LoaderOption, argument, choice
+from aspectra.app.options.model import OracleRates, language_model
+from aspectra.app.output.experiments import library_home, sources_of, write_tables
+from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import option
+from aspectra.app.terminal.screen import count
+from aspectra.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from aspectra.base.progress import Progress
+    from aspectra.lab.experiments.study import Source, Study
+    from aspectra.lab.reports.tables import Table
+    from aspectra.search.recipe import Recipe
+
+__all__ = ["gap"]
+
+_RETRIEVERS = ("bm25", "dense", "hybrid")
+_SIZES = (10, 20, 50, 100, 200)
+_ALL = 10_000  # more documents than a pool has
+
+
+@common
+def gap(
+    session: Session,
+    given: Annotated[
+        list[str], argument("Directories of experiments; or a benchmark and its files.", "DIR|NAME=FOLDER")
+    ],
+    recipe: Annotated[
+        list[str] | None,
+        choice(
+            "A retriever; again for more [bm25, dense, hybrid].",
+            "--recipe",
+            "-r",
+            metavar="SPEC",
+        ),
+    ] = None,
+    run: Annotated[list[Path] | None, choice("A run file of another system.", metavar="FILE")] = None,
+    agent: Annotated[list[str] | None, choice("A system that searches in several steps.")] = None,
+    without: Annotated[list[str] | None, choice("A system that gives no document to the pools.")] = None,
+    verifier: Annotated[
+        list[str] | None, choice("Judge and sorter, or a recipe [listwise+tournament].", metavar="SPEC")
+    ] = None,
+    size: Annotated[
+        list[int] | None, choice("Documents of a pool [10, 20, 50, 100, 200].", "--size", "-k", metavar="K")
+    ] = None,
+    inject: Annotated[str, choice("Judgements whose documents are put in [gold].")] = "gold",
+    leave_one_out: Annotated[
+        bool, option("--leave-one-out", about="Retrievers too rank the pools of the others.")
+    ] = False,
+    measure: Annotated[str, choice("Of both sides [nDCG@10].", "--measure", "-m")] = "nDCG@10",
+    oracle: OracleRates = None,
+    option: LoaderOption = None,
+    no_encoder: Annotated[bool, option("--no-encoder", about="Words only: no vectors.")] = False,
+    out: Annotated[
+        Path | None, choice("The directory of everything [experiments/gap].", "--output", "-o", metavar="DIR")
+    ] = None,
+    libraries: Annotated[Path | None, choice("Where indexed corpora are kept.", metavar="DIR")] = None,
+    estimate: Annotated[bool, option("--estimate", about="Only count the calls and tokens.")] = False,
+    format: Format = "markdown",  # noqa: A002
+) -> None:
+    """The gap between retrieval and verification.
+
+    Pools are the first documents of all systems. A verifier ranks each pool as it was found (lower bound) and
+    with the missing relevant documents put in (upper bound). The verdict says whether the task is oblique:
+    relevance easy to recognise, and hard to find.
+
+    Example:  aspectra bench gap exp/1 --run other.run --estimate
+
+    Your task:  aspectra bench gap beir=~/data/mine --oracle error=0.1
+    """
+    from aspectra.lab.experiments.study_file import StudyFile, TableSpec
+    from aspectra.lab.experiments.study_page import run_study_file
+
+    folder, place = out or Path("experiments") / "gap", libraries or library_home()
+    tasks = _tasks(given, option, recipe, run or [], folder, no_encoder=no_encoder)
+    first = {task.name: task.retrieval(measure) for task in tasks if task.to_be_run}
+    verified: dict[str, Study] = {}
+    for task in tasks:
+        for k in size or _SIZES:
+            for bound, put_in in (("lower", ""), ("upper", inject)):
+                pools = {"size": k, "inject": put_in, "agents": tuple(agent or ())}
+                left_out, label = tuple(without or ()), f"{task.name}, K {k}, {bound}"
+                verified[label] = task.over(_verifiers(verifier), measure, oracle, without=left_out, **pools)
+                for one in task.retrievers if leave_one_out else ():
+                    less = tuple(dict.fromkeys((*left_out, one.name)))
+                    verified[f"{label}, {one.name}"] = task.over((one,), measure, None, without=less, **pools)
+    needs = [study for study in verified.values() if study.needs_model]
+    title = "The gap between retrieval and verification" + (" [simulated]" if oracle and needs else "")
+    if estimate:
+        with session.progress() as shown:
+            run_study_file(StudyFile(title, first, ()), folder, place, progress=shown)
+            found = _estimate(verified, place, shown)
+        write_tables(session, [found], format)
+        session.screen.next("the same command without --estimate")
+        return
+    shown_by = tuple(dict.fromkeys((measure, "R@10")))
+    table = TableSpec(title, parts=tuple(verified), gap=shown_by)
+    calls = bool(needs) and oracle is None
+    with language_model(session) if calls else nullcontext() as answering, session.progress() as shown:
+        file = StudyFile(title, {**first, **verified}, (table,))
+        page = run_study_file(file, folder, place, progress=shown, model=answering)
+    write_tables(session, list(page.tables), format)
+    kept = f", {page.kept:,} were there already" if page.kept else ""
+    session.screen.note(f"Made {count(page.made, 'ranking')}{kept}; everything is in {folder}.")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A benchmark, and where its rankings are.
+
+    Attributes:
+        name: of its parts.
+        source: the benchmark.
+        runs: directories of experiments and run files.
+        retrievers: recipes that call no model.
+        to_be_run: whether they are to be run, into the first of ``runs``.
+        index: fields of the study that say how the library is indexed.
+    """
+
+    name: str
+    source: Source
+    runs: tuple[str, ...]
+    retrievers: tuple[Recipe, ...]
+    to_be_run: bool
+    index: Mapping[str, Any]
+
+    def retrieval(self, measure: str) -> Study:
+        """The study that records the retrievers' rankings."""
+        from aspectra.lab.experiments.study import Study
+
+        return Study((self.source,), self.retrievers, measures=(measure,), **self.index)
+
+    def over(self, recipes: Sequence[Recipe], measure: str, oracle: str | None, **pools: Any) -> Study:
+        """The study in which recipes rank pools."""
+        from aspectra.base.values import replace as changed
+        from aspectra.lab.experiments.gap.pooling import Pooling
+        from aspectra.lab.experiments.study import Study
+
+        source = changed(self.source, pooling=Pooling(self.runs, **pools))
+        scored = tuple(dict.fromkeys((measure, "R@10")))
+        return Study((source,), tuple(recipes), measures=scored, oracle=oracle, **self.index)
+
+
+def _tasks(
+    given: Sequence[str],
+    options: Sequence[str] | None,
+    recipes: Sequence[str] | None,
+    runs: Sequence[Path],
+    folder: Path,
+    *,
+    no_encoder: bool,
+) -> list[_Task]:
+    """The tasks that directories of experiments, or benchmarks and their files, name."""
+    from aspectra.base.spelling import file_name
+    from aspectra.search.recipe import Recipe
+    from aspectra.search.stages.protocol import needs_model
+
+    files = tuple(str(path.absolute()) for path in runs)
+    named = [word for word in given if "=" in word]
+    if len(named) < len(given):
+        if named or recipes or options or no_encoder:
+            raise UsageError(
+                "an experiment's directory names its benchmark and its retrievers",
+                hint="aspectra bench gap DIR, or aspectra bench gap NAME=FOLDER --recipe SPEC",
+            )
+        return _recorded([Path(word) for word in given], files)
+    made = []
+    sources = sources_of(named, options)
+    chosen = recipes or ([] if files else ["bm25"] if no_encoder else _RETRIEVERS)
+    retrievers = tuple(map(Recipe.parse, chosen))
+    if calling := [recipe.name for recipe in retrievers if needs_model(recipe.stages)]:
+        raise UsageError(
+            f"the recipe {calling[0]} calls a language model",
+            why="what it costs should be seen apart from what a verifier does",
+            hint=f"aspectra bench run {named[0]} --recipe {calling[0]!r} --output DIR, then bench gap DIR",
+        )
+    for number, source in enumerate(sources, 1):
+        name = source.benchmark if len(sources) == 1 else f"{source.benchmark} {number}"
+        own = (str((folder / file_name(name)).absolute()),) if retrievers else ()
+        index = {"encoders": ()} if no_encoder else {}
+        made.append(_Task(name, source, (*own, *files), retrievers, bool(retrievers), index))
+    return _with_one_task(made, files)
+
+
+def _recorded(folders: Sequence[Path], files: tuple[str, ...]) -> list[_Task]:
+    """The tasks of experiments; directories of the same benchmark belong to one task."""
+    from aspectra.base.values import replace as changed
+    from aspectra.lab.experiments.directory import open_study
+    from aspectra.search.stages.protocol import needs_model
+
+    made: dict[str, _Task] = {}
+    for folder in folders:
+        study = open_study(folder).study
+        free = tuple(recipe for recipe in study.recipes if not needs_model(recipe.stages))
+        index = {"encoders": study.encoders, "index": study.index, "among": study.among}
+        for source in study.sources:
+            key = changed(source, pooling=None).to_json()
+            known = made.get(key) or _Task(
+                f"{source.benchmark} {len(made) + 1}", source, (), (), False, index
+            )
+            runs, retrievers = (*known.runs, str(folder.absolute())), (*known.retrievers, *free)
+            made[key] = _Task(known.name, known.source, runs, retrievers, False, known.index)
+    tasks = [replace(task, runs=(*task.runs, *files)) for task in made.values()]
+    return _with_one_task(tasks, files)
+
+
+def _with_one_task(tasks: list[_Task], files: Sequence[str]) -> list[_Task]:
+    if len(tasks) > 1 and files:
+        raise UsageError("--run is for one benchmark", why=f"there are {len(tasks)}")
+    return tasks
+
+
+def _verifiers(given: Sequence[str] | None) -> list[Recipe]:
+    """Recipes that rank a pool: of a judge and a sorter, all of the shuffled pool."""
+    from aspectra.base.spelling import spell
+    from aspectra.search.recipe import Recipe
+    from aspectra.search.stages.rerank import Reranking
+
+    out = []
+    for text in given or ("listwise+tournament",):
+        steps = ("bm25", "shuffle", spell(Reranking(method=text, depth=_ALL))) if "|" not in text else ()
+        out.append(Recipe(text, steps) if steps else Recipe.parse(text))
+    return out
+
+
+def _estimate(verified: Mapping[str, Study], libraries: Path, progress: Progress) -> Table:
+    """What the verifiers would ask: every question is put to a simulated model, and nothing is kept."""
+    from aspectra.base.values import replace as changed
+    from aspectra.lab.experiments.execute import run_study
+    from aspectra.lab.reports.tables import Table
+
+    rows: list[tuple[Any, ...]] = []
+    with TemporaryDirectory() as folder:
+        for name, study in verified.items():
+            if not study.needs_model:
+                continue
+            asked = changed(study, oracle="error=0")
+            done = run_study(asked, Path(folder) / str(len(rows)), libraries, progress=progress)
+            for outcome in done.outcomes:
+                cost = outcome.cost
+                ranked = f"{name}: {outcome.cell.recipe.name}"
+                rows.append((ranked, outcome.ranked, round(cost["calls"]), round(cost["tokens"])))
+    total = [sum(row[column] for row in rows) for column in (1, 2, 3)]
+    notes = (
+        "every question was put to a simulated model; answers of a language model are longer where it gives "
+        "reasons, and a malformed answer is asked for again",
+        "rankings and answers that are recorded already cost nothing",
+    )
+    return Table(
+        "What verification takes", ("part", "rankings", "calls", "tokens"), (*rows, ("in all", *total)), notes
+    )
