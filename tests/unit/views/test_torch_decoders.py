@@ -1,4 +1,4 @@
-"""Instructed models of the extra torch: decoders, mixtures of experts and T5, against computations by hand."""
+"""Instructed models of the extra torch: decoders, mixtures of experts, T5; against computations by hand."""
 
 from __future__ import annotations
 
@@ -84,9 +84,8 @@ def test_a_mean_without_the_prompt_under_attention_both_ways(
     for other in (GRITLM.replace("=no", "=yes"), GRITLM.replace("bidirectional", "causal")):
         changed = encoder(folder, other)
         assert changed.fingerprint != made.fingerprint
-        assert (
-            np.abs(changed.encode(TEXTS, kind=kind, instruction="find surveys").vectors - found).max() > 0.01
-        )
+        rows = changed.encode(TEXTS, kind=kind, instruction="find surveys").vectors
+        assert np.abs(rows - found).max() > 0.01
 
 
 @needs_torch
@@ -94,8 +93,12 @@ def test_a_mean_without_the_prompt_under_attention_both_ways(
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("options", ["", "&pooling=lasttoken", "&pooling=lasttoken&attention=causal"])
 def test_the_last_token_of_a_causal_decoder(tmp_path: Path, family: str, side: str, options: str) -> None:
-    """As e5-mistral and Qwen3-Embedding; plain decoders are pooled so by default."""
+    """As e5-mistral and Qwen3-Embedding; models that were made to write are pooled so by default."""
     folder = decoder(tmp_path / "model", family, side=side)
+    if not options:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        config["architectures"] = [f"{family}ForCausalLM"]
+        (folder / "config.json").write_text(json.dumps(config), "utf-8")
     made = encoder(folder, f"template=e5-instruct{options}")
     asked = [f"Instruct: find surveys\nQuery: {text}" for text in TEXTS]
     for kind, texts in (("query", asked), ("document", TEXTS)):
@@ -124,10 +127,24 @@ def test_spans_of_a_decoder_leave_the_instruction_out(tmp_path: Path) -> None:
 
 
 @needs_torch
-def test_what_a_model_cannot_do_is_refused(tmp_path: Path) -> None:
-    folder = tiny_models.bert(tmp_path / "model")
-    with pytest.raises(UsageError, match="cannot be causal"):
-        encoder(folder, "attention=causal")
+def test_an_attention_that_a_model_does_not_follow_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import LlamaConfig
+
+    plain = LlamaConfig.__setattr__
+
+    def deaf(self: Any, name: str, value: Any) -> None:  # as before transformers read is_causal
+        if name != "is_causal":
+            plain(self, name, value)
+
+    decoder(tmp_path / "model", "Llama")
+    with monkeypatch.context() as patch:
+        patch.setattr(LlamaConfig, "__setattr__", deaf)
+        with pytest.raises(UsageError, match="cannot be bidirectional"):
+            encoder(tmp_path / "model", "attention=bidirectional")
+    encoder(tmp_path / "model", "attention=bidirectional")
+    folder = tiny_models.bert(tmp_path / "bert")
     np.testing.assert_allclose(
         encoder(folder, "attention=bidirectional").encode(TEXTS).vectors,
         encoder(folder).encode(TEXTS).vectors,
@@ -185,21 +202,29 @@ def test_a_mixture_of_experts_is_routed_token_by_token(tmp_path: Path) -> None:
 # T5 encoders.
 
 
+def t5(folder: Path) -> Path:
+    import torch
+    from transformers import T5Config, T5EncoderModel
+
+    torch.manual_seed(0)
+    config = T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4)
+    return tiny_models.save(folder, T5EncoderModel(config), tiny_models.tokenizer())
+
+
 @needs_torch
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_t5_encoder_pools_what_follows_its_instruction(tmp_path: Path, dense: bool) -> None:
     """As Instructor (its folder has a dense layer) and GTR."""
     import torch
-    from sentence_transformers import SentenceTransformer, models
-    from transformers import T5Config, T5EncoderModel
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+    from transformers import T5EncoderModel
 
-    torch.manual_seed(0)
-    config = T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4)
-    plain = tiny_models.save(tmp_path / "plain", T5EncoderModel(config), tiny_models.tokenizer())
+    plain = t5(tmp_path / "plain")
     folder, weight = plain, torch.eye(32)
     if dense:
-        parts = [models.Transformer(str(plain)), models.Pooling(32)]
-        layer = models.Dense(32, 16, bias=False, activation_function=torch.nn.Identity())
+        parts = [Transformer(str(plain)), Pooling(32)]
+        layer = Dense(32, 16, bias=False, activation_function=torch.nn.Identity())
         SentenceTransformer(modules=[*parts, layer], device="cpu").save(str(tmp_path / "saved"))
         folder, weight = tmp_path / "saved", layer.linear.weight.detach()
     made = encoder(folder, "template=instructor&include_prompt=no")

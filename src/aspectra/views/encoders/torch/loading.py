@@ -55,7 +55,6 @@ def load_model(place: str, options: dict[str, str]) -> tuple[Any, dict[str, str]
             revision=options.get("revision"),
             trust_remote_code=trust,
             local_files_only=offline(),
-            **({} if attention is None else {"config_kwargs": {"is_causal": attention == "causal"}}),
         )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise UsageError(
@@ -68,12 +67,8 @@ def load_model(place: str, options: dict[str, str]) -> tuple[Any, dict[str, str]
         tokenizer.pad_token = tokenizer.eos_token
     if pooling is not None or "include_prompt" in options:
         _set_pooling(model, pooling, include if "include_prompt" in options else None)
-    if attention is not None and _attention_of(model) != attention:
-        raise UsageError(
-            f"the attention of {place!r} cannot be {attention}",
-            why="the model does not follow the setting is_causal of transformers",
-            hint="leave the option attention out",
-        )
+    if attention is not None:
+        _set_attention(model, place, attention)
     settings = {name: options[name] for name in _SETTINGS if name in options}
     if own_code and not trust:
         settings["own code"] = "no"
@@ -92,6 +87,19 @@ def _set_pooling(model: Any, pooling: str | None, include_prompt: bool | None) -
         modules[0].pooling_mode = pooling
     if include_prompt is not None:
         modules[0].include_prompt = include_prompt
+
+
+def _set_attention(model: Any, place: str, attention: str) -> None:
+    # The masks of each call are made after the configuration; as an argument of loading it would be dropped.
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    if config is not None:
+        config.is_causal = attention == "causal"
+    if config is None or _attention_of(model) != attention:
+        raise UsageError(
+            f"the attention of {place!r} cannot be {attention}",
+            why="the model does not follow the setting is_causal of transformers",
+            hint="leave the option attention out",
+        )
 
 
 def _attention_of(model: Any) -> str:
