@@ -260,3 +260,20 @@ def test_code_that_a_configuration_names_is_neither_run_nor_passed_over_unasked(
     made = encoder(folder, "trust_remote_code=no")
     np.testing.assert_allclose(made.encode(TEXTS).vectors, encoder(plain).encode(TEXTS).vectors, atol=1e-6)
     assert not (tmp_path / "run").exists()
+
+
+@needs_torch
+def test_a_model_that_needs_its_code_is_not_run_with_weights_left_at_random(tmp_path: Path) -> None:
+    """As nomic-embed-text-v2-moe and Jina v2: the class of transformers has other weights."""
+    from safetensors.torch import load_file, save_file
+
+    folder = decoder(tmp_path / "model", "Mistral")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["auto_map"] = {"AutoModel": "modeling_own.OwnModel"}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    weights = load_file(folder / "model.safetensors")
+    renamed = {name.replace("mlp.up_proj", "mlp.expert.up_proj"): one for name, one in weights.items()}
+    save_file(renamed, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UsageError, match="weights left at random") as caught:
+        encoder(folder, "trust_remote_code=no")
+    assert "mlp.up_proj" in (caught.value.why or "")

@@ -2,8 +2,8 @@
 
 With d the output of a layer's feed-forward part, x the residual and N the layer's norm, the layer returns
 N(x + d + up(f(down(N(x + d))))) in place of N(x + d). Source: Pfeiffer et al. 2021, "AdapterFusion"
-(arXiv:2005.00247), and the library's configuration ``seq_bn``. That library needs an older transformers than
-sentence-transformers does, and PEFT has no adapter of this kind; its other kinds are refused.
+(arXiv:2005.00247), and the library's configuration ``seq_bn``. That library requires one release line of
+transformers 4, and PEFT has no adapter of this kind; its other kinds are refused.
 """
 
 from __future__ import annotations

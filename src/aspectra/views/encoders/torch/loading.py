@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -49,19 +50,26 @@ def load_model(place: str, options: dict[str, str]) -> tuple[Any, dict[str, str]
     if not Path(place).is_dir():
         own_code = refuse_surprises(place, options)
     try:
-        model = SentenceTransformer(
-            place,
-            device=options.get("device"),
-            revision=options.get("revision"),
-            trust_remote_code=trust,
-            local_files_only=offline(),
-        )
+        with _LoadReport() as missing:
+            model = SentenceTransformer(
+                place,
+                device=options.get("device"),
+                revision=options.get("revision"),
+                trust_remote_code=trust,
+                local_files_only=offline(),
+            )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise UsageError(
             f"cannot load the sentence-transformers model {place!r}",
             why=str(error).split("\n", 1)[0],
             hint="give a folder that holds the model, or check the name and the network",
         ) from error
+    if missing:
+        raise UsageError(
+            f"the model {place!r} would be run with weights left at random",
+            why=f"its files have no {missing[0]}",
+            hint="the files are damaged, or the model needs code of its own (trust_remote_code=yes)",
+        )
     tokenizer: Any = getattr(model, "tokenizer", None)
     if getattr(tokenizer, "pad_token", "") is None:  # texts of a batch are padded; padding is masked
         tokenizer.pad_token = tokenizer.eos_token
@@ -73,6 +81,28 @@ def load_model(place: str, options: dict[str, str]) -> tuple[Any, dict[str, str]
     if own_code and not trust:
         settings["own code"] = "no"
     return model, settings
+
+
+class _LoadReport(logging.Handler):
+    """What transformers reports as missing while it loads: it leaves such weights at random."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._missing: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for line in record.getMessage().splitlines():
+            name, _, rest = line.partition("|")
+            # A pooler is a part for other tasks, which many encoders are published without.
+            if rest.strip().startswith("MISSING") and "pooler" not in name:
+                self._missing.append(name.strip())
+
+    def __enter__(self) -> list[str]:
+        logging.getLogger("transformers").addHandler(self)
+        return self._missing
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("transformers").removeHandler(self)
 
 
 def _set_pooling(model: Any, pooling: str | None, include_prompt: bool | None) -> None:
