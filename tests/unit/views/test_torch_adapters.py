@@ -16,6 +16,7 @@ import tiny_models
 from aspectra.base.errors import NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
 from aspectra.views.encoders.protocol import ENCODERS, Encoder, Kind, load_encoder, needs_of
+from aspectra.views.encoders.torch.model_files import adapter_folder
 from tiny_models import needs_torch
 
 TEXTS = ["dense retrieval", "owls hunt at night, and sleep by day.", "a"]
@@ -196,6 +197,35 @@ def test_adapters_outside_the_models_folder_need_permissions_of_their_own(tmp_pa
     allow(Permission("model", "some/model"))
     with pytest.raises(NotTrusted, match=r"the model .*adapter would be loaded"):
         load_encoder(spec)
+
+
+def test_adapters_on_a_hub_come_with_their_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, str | None, bool]] = []
+    snapshot = tmp_path / "abc123"
+    for folder in (snapshot, snapshot / "inside"):
+        folder.mkdir()
+        (folder / "adapter_config.json").write_text("{}", "utf-8")
+
+    def fetch(name: str, *, revision: str | None, allow_patterns: list[str], local_files_only: bool) -> str:
+        calls.append((name, revision, local_files_only))
+        assert all("adapter" in pattern for pattern in allow_patterns)
+        if name == "owner/missing":
+            raise OSError("not found")
+        return str(snapshot)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    monkeypatch.setenv("ASPECTRA_OFFLINE", "1")
+    found = adapter_folder("some/model", "v1", "owner/name@v2")
+    assert found == (snapshot, {"hub": "owner/name", "commit": "abc123"})
+    assert adapter_folder("some/model", "v1", "inside") == (
+        snapshot / "inside",
+        {"inside the model": "inside"},
+    )
+    monkeypatch.delenv("ASPECTRA_OFFLINE")
+    adapter_folder("some/model", None, "owner/name")
+    assert calls == [("owner/name", "v2", True), ("some/model", "v1", True), ("owner/name", None, False)]
+    with pytest.raises(UsageError, match="cannot find 'owner/missing'"):
+        adapter_folder("some/model", None, "owner/missing")
 
 
 # Bottleneck adapters of the `adapters` library.
