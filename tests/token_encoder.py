@@ -27,8 +27,8 @@ class TokenEncoder(FakeEncoder):
     def __init__(self, name: str = "token", max_tokens: int = 200) -> None:
         super().__init__(name, 256, max_tokens=max_tokens)
 
-    def encode_tokens(self, texts, each, *, spans=None):
-        coded = self.encode(texts, spans=spans)
+    def encode_tokens(self, texts, each, *, kind="document", spans=None):
+        coded = self.encode(texts, kind=kind, spans=spans)
         for number, text in enumerate(texts):
             found = list(_WORD.finditer(text))[: self.max_tokens]
             offsets = np.array([(0, 0), *(m.span() for m in found), (0, 0)], np.int64)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.protocol import Encoder, TokenEncoder, Vectors
+from aspectra.views.encoders.protocol import Encoder, Kind, TokenEncoder, Vectors
 
 __all__ = ["TEXTS", "EncoderConformance"]
 
@@ -88,7 +88,8 @@ class EncoderConformance:
         with pytest.raises(UsageError):
             encoder.encode([text], spans=asked)
 
-    def test_token_states_come_with_the_same_vectors(self, encoder: Encoder) -> None:
+    @pytest.mark.parametrize("kind", ["query", "document"])
+    def test_token_states_come_with_the_same_vectors(self, encoder: Encoder, kind: Kind) -> None:
         if not isinstance(encoder, TokenEncoder):
             return
         asked = [[(0, min(4, len(text)))] for text in TEXTS]
@@ -99,8 +100,8 @@ class EncoderConformance:
             assert states.shape == (len(offsets), encoder.dimensions)
             seen[index] = len(states), [(int(a), int(b)) for a, b in offsets]
 
-        result = encoder.encode_tokens(TEXTS, each, spans=asked)
-        plain = encoder.encode(TEXTS, spans=asked)
+        result = encoder.encode_tokens(TEXTS, each, kind=kind, spans=asked)
+        plain = encoder.encode(TEXTS, kind=kind, spans=asked)
         np.testing.assert_array_equal(result.vectors, plain.vectors)
         np.testing.assert_array_equal(np.concatenate(result.spans), np.concatenate(plain.spans))
         assert sorted(seen) == list(range(len(TEXTS)))

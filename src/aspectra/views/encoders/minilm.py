@@ -160,10 +160,15 @@ class MiniLM:
         return self._encode(texts, spans, None, apart=kind == "query")
 
     def encode_tokens(
-        self, texts: Sequence[str], each: EachText, *, spans: Sequence[Sequence[Span]] | None = None
+        self,
+        texts: Sequence[str],
+        each: EachText,
+        *,
+        kind: Kind = "document",
+        spans: Sequence[Sequence[Span]] | None = None,
     ) -> Encoding:
         """See :class:`aspectra.views.encoders.protocol.TokenEncoder`."""
-        return self._encode(texts, spans, each, apart=False)
+        return self._encode(texts, spans, each, apart=kind == "query")
 
     def _encode(
         self,

@@ -28,6 +28,7 @@ __all__ = [
     "EncoderFactory",
     "Encoding",
     "Kind",
+    "LateEncoder",
     "Span",
     "TokenEncoder",
     "Vectors",
@@ -108,17 +109,38 @@ class TokenEncoder(Encoder, Protocol):
     """An encoder that hands out the states of its tokens."""
 
     def encode_tokens(
-        self, texts: Sequence[str], each: EachText, *, spans: Sequence[Sequence[Span]] | None = None
+        self,
+        texts: Sequence[str],
+        each: EachText,
+        *,
+        kind: Kind = "document",
+        spans: Sequence[Sequence[Span]] | None = None,
     ) -> Encoding:
-        """Encode texts as documents, in order, and pass each one's token states to ``each``.
+        """Encode texts, in order, and pass each one's token states to ``each``.
 
         Args:
             texts: as in :meth:`encode`, which gives the same vectors for them.
             each: called once for a text, in no particular order. The states are only valid during the call.
-                Special tokens have an empty range of characters.
+                Special tokens, and those that are not of the text (a prompt's), have an empty range of
+                characters.
+            kind: as in :meth:`encode`.
             spans: as in :meth:`encode`.
         """
         ...
+
+
+@runtime_checkable
+class LateEncoder(TokenEncoder, Protocol):
+    """An encoder trained for late interaction: every state that it passes on takes part in MaxSim.
+
+    Of other encoders only the states of the text's own tokens do. Source: Khattab & Zaharia 2020, "ColBERT",
+    arXiv:2004.12832.
+
+    Attributes:
+        query_tokens: tokens that a query is filled up to with mask tokens (query expansion); 0: it is not.
+    """
+
+    query_tokens: int
 
 
 @dataclass(frozen=True)
