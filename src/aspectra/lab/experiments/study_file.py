@@ -132,22 +132,22 @@ class StudyFile:
 
     Attributes:
         title, about: of the page.
-        data: folder of the data sets.
         parts: name -> study.
         tables: what is shown of them.
         absent: parts left out because no library of other papers was named.
         paper: whose tables it reproduces, or None.
         needs: specification of an encoder -> what must be downloaded for it.
+        data: folder of the data sets, or None.
     """
 
     title: str
-    data: Path
     parts: dict[str, Study]
     tables: tuple[TableSpec, ...]
     about: str = ""
     absent: tuple[str, ...] = ()
     paper: Paper | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
 
 
 def read_study_file(
@@ -194,9 +194,8 @@ def read_study_file(
     refuse_unknown(given, ("title", "about"), "field of a study")
     title = str(given.get("title", path.stem))
     needs = {one["spec"]: one["needs"] for one in encoders.values()}
-    return StudyFile(
-        title, data.absolute(), parts, tables, given.get("about", ""), tuple(absent), paper, needs
-    )
+    about = str(given.get("about", ""))
+    return StudyFile(title, parts, tables, about, tuple(absent), paper, needs, data.absolute())
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.options.lab import Format, LoaderOption, argument, choice
-from aspectra.app.options.model import OracleRates, language_model
+from aspectra.app.options.model import OracleRates, language_models
 from aspectra.app.output.experiments import library_home, sources_of, write_tables
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import option
@@ -107,9 +106,11 @@ def gap(
     shown_by = tuple(dict.fromkeys((measure, "R@10")))
     table = TableSpec(title, parts=tuple(verified), gap=shown_by)
     calls = bool(needs) and oracle is None
-    with language_model(session) if calls else nullcontext() as answering, session.progress() as shown:
+    with language_models(session) as answering, session.progress() as shown:
+        if calls:
+            answering("")  # an error now, not after the retrievers were run
         file = StudyFile(title, {**first, **verified}, (table,))
-        page = run_study_file(file, folder, place, progress=shown, model=answering)
+        page = run_study_file(file, folder, place, progress=shown, answering=answering)
     write_tables(session, list(page.tables), format)
     kept = f", {page.kept:,} were there already" if page.kept else ""
     session.screen.note(f"Made {count(page.made, 'ranking')}{kept}; everything is in {folder}.")
