@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,6 @@ from aspectra.lab.experiments.directory import FILES
 from aspectra.lab.experiments.execute import run_study
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
-from aspectra.lab.experiments.study_file import _expanded
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
 from aspectra.search.planning.planners.protocol import PLANNERS, ViewNames
@@ -135,11 +132,3 @@ def test_units_of_words():
 def test_units_that_are_none_are_refused(wrong):
     with pytest.raises(UsageError):
         Recipe.parse(wrong)
-
-
-def test_the_recipes_of_the_published_tables_can_be_made():
-    file = Path(__file__).parents[3] / "studies" / "recipes-003.toml"
-    rows = tomllib.loads(file.read_text("utf-8"))["rows"]
-    made = [Recipe.from_dict(recipe) for row in rows for recipe in _expanded([row["recipe"]])]
-    assert {name for row in rows for name in row["tables"]} >= {"1", "2", "5", "6", "7", "8", "9", "10"}
-    assert sum("write" in " ".join(recipe.stages) for recipe in made) > 8

@@ -59,7 +59,7 @@ def lacking(
             if not Path(run).exists():
                 return Need("model", f"the rankings of {Path(run).name}, which were not made")
     tried: list[tuple[str, Callable[[], object]]] = [
-        (known.get(spec, f"encoder {spec}"), partial(load, spec)) for spec in study.settings().encoders
+        (_needed(spec, known), partial(load, spec)) for spec in study.settings().encoders
     ]
     tried += [
         (recipe.stages[-1], partial(load_stages, recipe.stages)) for recipe in study.recipes if recipe.stages
@@ -75,6 +75,12 @@ def lacking(
         except AspectraError as error:
             found.append(f"{what} ({error.hint or error.what})")
     return Need("model", "; ".join(dict.fromkeys(found))) if found else None
+
+
+def _needed(spec: str, known: Mapping[str, str]) -> str:
+    """What must be downloaded for an encoder; a specification may have further options."""
+    longest = max((one for one in known if one and spec.startswith(one)), key=len, default="")
+    return known.get(longest, f"encoder {spec}")
 
 
 def _no_endpoint(name: str) -> None:
