@@ -1,4 +1,4 @@
-"""Writes local.json: vectors of sentence-transformers for the models of ``tests/tiny_models.py``.
+"""Writes local.json: vectors of sentence-transformers for the models of ``tests/folder_models.py``.
 
 Run from the repository with an interpreter that has the extra ``torch``:
 
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tiny_models import MODELS, TEXTS, write_model
+from folder_models import MODELS, TEXTS, write_model
 
 PLACE = Path(__file__).parent / "local.json"
 KINDS = ("query", "document")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from aspectra.views.encoders.local import load_folder
+from folder_models import MODELS, TEXTS, write_model
 from golden.make_local import KINDS, PLACE, reference
-from tiny_models import MODELS, TEXTS, write_model
 
 GOLDEN: dict[str, Any] = json.loads(PLACE.read_text(encoding="utf-8"))
 

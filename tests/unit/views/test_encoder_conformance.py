@@ -24,9 +24,9 @@ from aspectra.views.encoders.protocol import (
     load_encoder,
     permit_encoder,
 )
+from folder_models import MODELS, write_model
+from folder_onnx import write_onnx
 from late_models import write_late_model
-from tiny_models import MODELS, write_model
-from tiny_onnx import write_onnx
 
 OURS = frozenset(ENCODERS.names()) - {"fake"}  # which the kill tests register, in this process or not
 

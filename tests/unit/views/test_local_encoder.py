@@ -20,9 +20,13 @@ from aspectra.views.encoders.local import load_folder, make
 from aspectra.views.encoders.minilm import MiniLM
 from aspectra.views.encoders.protocol import TokenEncoder, needs_of
 from aspectra.views.encoders.transformer.graph import relative_buckets
+from aspectra.views.encoders.transformer.head import POOLINGS
+from aspectra.views.encoders.transformer.network import SafetensorsNetwork
+from aspectra.views.encoders.transformer.runtime import Runtime
+from aspectra.views.encoders.transformer.shape import FAMILIES
 from aspectra.views.encoders.transformer.weights import as_float32, read_weights
-from tiny_models import MODELS, TEXTS, TOKENS, WIDTH, write_model, write_safetensors
-from tiny_onnx import write_onnx
+from folder_models import MODELS, TEXTS, TOKENS, WIDTH, write_model, write_safetensors
+from folder_onnx import write_onnx
 
 PLAIN = {"dtype": "f32", "threads": "2"}
 
@@ -150,6 +154,9 @@ def test_options_and_configuration_are_part_of_the_fingerprint(folder: Path, tmp
         change()
         seen.add(fingerprint())
     assert len(seen) == 1 + 6 + len(changes)
+    plain = write_model(tmp_path / "plain", MODELS["last"])
+    kept = load_folder(str(plain), {**PLAIN, "normalize": "no"})
+    assert kept.fingerprint != load_folder(str(plain), PLAIN).fingerprint
 
 
 def test_weights_of_the_layers_behind_the_pooling_are_part_of_it(tmp_path: Path) -> None:
@@ -205,6 +212,8 @@ def test_the_longest_texts_have_the_places_that_the_model_knows(tmp_path: Path) 
         _edit(place / "tokenizer_config.json", model_max_length=10**30)
         encoder = load_folder(str(place), PLAIN)
         assert encoder.max_tokens == expected
+        _edit(place / "tokenizer_config.json", model_max_length=512)
+        assert load_folder(str(place), PLAIN).max_tokens == expected
         text = "papers " * 300
         assert encoder.encode([text]).truncated.tolist() == [True]
         for wrong in ("2", str(encoder.max_tokens + 1)):
@@ -230,6 +239,8 @@ def test_a_plain_transformer_is_pooled_by_the_mean_or_as_the_option_says(folder:
     first = _vectors(folder, pooling="cls")
     _edit(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=True)
     np.testing.assert_array_equal(_vectors(folder), first)
+    _edit(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=False)
+    np.testing.assert_array_equal(_vectors(folder), expected)
     with pytest.raises(UsageError, match="no pooling 'middle'"):
         _vectors(folder, pooling="middle")
 
@@ -257,6 +268,26 @@ def test_another_similarity_than_the_cosine_is_said(folder: Path, caplog: pytest
     caplog.clear()
     load_folder(str(folder), {**PLAIN, "normalize": "no"})
     assert not caplog.text
+
+
+def test_number_types_are_compared_by_the_pooling_of_the_model(folder: Path) -> None:
+    seen = []
+
+    def pool(states: Any) -> Any:
+        seen.append(states.shape)
+        return states[0]
+
+    runtime = Runtime(SafetensorsNetwork(folder), pool, "identity", dtype="f32", threads=1)
+    _, vectors = runtime._trial("f32")
+    assert seen == [(128, WIDTH)] * 4
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_the_page_names_what_runs_without_torch() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "encoders.md").read_text("utf-8")
+    for name in (*FAMILIES, *POOLINGS):
+        assert f"`{name}`" in page
+    assert f"{len(MODELS)} tiny models" in page
 
 
 # Tokens and spans

@@ -109,7 +109,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
             place,
             folder.similarity,
         )
-    tokens = Tokens(folder.network, limit, lower_case=folder.lower_case, left=folder.left)
+    tokens = Tokens(folder.network, limit, folder.spelling)
     prompts = resolve_prompts(options, folder.prompts, folder.default_prompt)
     identity = digest({path.relative_to(folder.network).as_posix(): content_hash(path) for path in files})
     fingerprint = digest(

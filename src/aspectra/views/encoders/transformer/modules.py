@@ -15,6 +15,7 @@ from typing import Any
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.transformer.head import POOLINGS, Dense, Head, Norm, Pooling, Step, Unit
 from aspectra.views.encoders.transformer.refusal import needs_torch, read_config, read_list
+from aspectra.views.encoders.transformer.tokens import Spelling
 from aspectra.views.encoders.transformer.weights import as_float32, read_weights
 
 __all__ = ["ModelFolder", "named_pooling", "read_module"]
@@ -48,6 +49,8 @@ _EXPECTED = {
     "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
 }
 _NO_LIMIT = 10**6  # tokenizers without a limit write 10^30
+# Tokenizers for which ``transformers`` takes the spelling of words from tokenizer_config.json.
+_WORD_PIECES = {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer"}
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,7 @@ class ModelFolder:
         network: where the network and the tokenizer are, mostly the folder itself.
         head: token states to the vector of a text.
         max_tokens: tokens read of a text; None where nothing but the network limits it.
-        lower_case: whether texts are put into lower case before the tokenizer.
-        left: whether texts are cut at the beginning.
+        spelling: what is done to texts before the tokenizer, and which end is cut.
         prompts: declared prompts by name.
         default_prompt: name of the one that is used where no other fits.
         similarity: what the vectors were trained for, such as ``cosine`` or ``dot``; "" if it is not said.
@@ -70,8 +72,7 @@ class ModelFolder:
     network: Path
     head: Head
     max_tokens: int | None = None
-    lower_case: bool = False
-    left: bool = False
+    spelling: Spelling = Spelling()
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
     similarity: str = ""
@@ -101,12 +102,23 @@ class ModelFolder:
             network,
             head,
             max_tokens=found[0] if found else None,
-            lower_case=bool(settings.get("do_lower_case")),
-            left=tokenizer.get("truncation_side") == "left",
+            spelling=_spelling(settings, tokenizer),
             prompts={str(name): str(text) for name, text in prompts.items() if text is not None},
             default_prompt=declared.get("default_prompt_name"),
             similarity=str(declared.get("similarity_fn_name") or ""),
         )
+
+
+def _spelling(settings: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> Spelling:
+    words = str(tokenizer.get("tokenizer_class") or "").removesuffix("Fast") in _WORD_PIECES
+    accents = tokenizer.get("strip_accents")
+    return Spelling(
+        lower_first=bool(settings.get("do_lower_case")),
+        left=tokenizer.get("truncation_side") == "left",
+        lower_case=bool(tokenizer.get("do_lower_case", True)) if words else None,
+        strip_accents=None if accents is None else bool(accents),
+        apart=bool(tokenizer.get("tokenize_chinese_chars", True)),
+    )
 
 
 def _modules(place: Path) -> tuple[Path, Head]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,27 @@ from aspectra.views.encoders.prompts import encodable
 from aspectra.views.encoders.remembering import content_hash
 from aspectra.views.encoders.transformer.refusal import needs_torch
 
-__all__ = ["Tokens"]
+__all__ = ["Spelling", "Tokens"]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How texts are prepared, where configuration files say more than ``tokenizer.json``.
+
+    Attributes:
+        lower_first: put texts into lower case before everything else.
+        left: cut texts at the beginning, not at the end.
+        lower_case: put words into lower case, or do not; None: as ``tokenizer.json`` has it, and so the
+            next two.
+        strip_accents: take accents off, or do not; None: with lower case only.
+        apart: make each Chinese character a word.
+    """
+
+    lower_first: bool = False
+    left: bool = False
+    lower_case: bool | None = None
+    strip_accents: bool | None = None
+    apart: bool = True
 
 
 class Tokens:
@@ -25,26 +46,24 @@ class Tokens:
     Args:
         folder: of the model.
         limit: tokens of a text, special ones included; the rest is cut.
-        lower_case: whether texts are put into lower case first.
-        left: whether texts are cut at the beginning, not at the end.
+        spelling: how texts are prepared.
 
     Raises:
         UsageError: there is no ``tokenizer.json``.
     """
 
-    def __init__(self, folder: Path, limit: int, *, lower_case: bool = False, left: bool = False) -> None:
+    def __init__(self, folder: Path, limit: int, spelling: Spelling | None = None) -> None:
         self._path = folder / "tokenizer.json"
         if not self._path.is_file():
             raise needs_torch(folder, "there is no tokenizer.json")
         self.limit = limit
-        self._lower_case = lower_case
-        self._left = left
+        self._spelling = spelling or Spelling()
         self._lock = threading.Lock()
 
     @property
     def key(self) -> Any:
         """What decides the tokens; part of an encoder's fingerprint."""
-        return [content_hash(self._path), self.limit, self._lower_case, self._left]
+        return [content_hash(self._path), self.limit, list(astuple(self._spelling))]
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> list[Any]:
         """The ``Encoding`` (of the library ``tokenizers``) of each text, the prompt before it.
@@ -82,9 +101,17 @@ class Tokens:
             raise UsageError(
                 f"cannot read {self._path}", why=str(error), hint="download the model again"
             ) from error
-        if self._lower_case:
+        how = self._spelling
+        if how.lower_case is not None and isinstance(tokenizer.normalizer, normalizers.BertNormalizer):
+            tokenizer.normalizer = normalizers.BertNormalizer(
+                clean_text=tokenizer.normalizer.clean_text,
+                handle_chinese_chars=how.apart,
+                strip_accents=how.strip_accents,
+                lowercase=how.lower_case,
+            )
+        if how.lower_first:
             steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
             tokenizer.normalizer = normalizers.Sequence(steps)
         tokenizer.no_padding()
-        tokenizer.enable_truncation(self.limit, direction="left" if self._left else "right")
+        tokenizer.enable_truncation(self.limit, direction="left" if how.left else "right")
         return tokenizer

@@ -1,4 +1,4 @@
-"""A tiny BERT of :mod:`tiny_models` as an ONNX file, written without the package ``onnx``.
+"""A tiny BERT of :mod:`folder_models` as an ONNX file, written without the package ``onnx``.
 
 An ONNX file is one message of protocol buffers; the few fields needed are written here by their numbers
 (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from aspectra.views.encoders.transformer.weights import read_weights
-from tiny_models import HEADS, LAYERS, WIDTH
+from folder_models import HEADS, LAYERS, WIDTH
 
 _FLOAT, _INT64, _INT32 = 1, 7, 6
 _TYPES = {np.dtype(np.float32): _FLOAT, np.dtype(np.int64): _INT64}
@@ -85,7 +85,7 @@ def write_onnx(
     kind: int = _INT64,
     only_pooled: bool = False,
 ) -> Path:
-    """Write the network of ``folder/model.safetensors``, a BERT of :mod:`tiny_models`, as ONNX.
+    """Write the network of ``folder/model.safetensors``, a BERT of :mod:`folder_models`, as ONNX.
 
     Args:
         folder: a model's folder.

@@ -25,7 +25,7 @@ TEXTS = (
     "a graph of [PAD] papers § and others",
     "we search the papers of an engine, and the engine searches us: " * 12,
     "Graph search. " * 9,
-    "xyz",
+    "xyz Graph é 漢字",
 )
 
 
@@ -44,6 +44,7 @@ class Tiny:
         prompts: declared in ``config_sentence_transformers.json``.
         default_prompt: likewise.
         biased: ModernBERT: whether it has biases.
+        tokenizer: what ``tokenizer_config.json`` holds besides the special tokens.
     """
 
     family: str = "bert"
@@ -56,6 +57,7 @@ class Tiny:
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "search: "})
     default_prompt: str | None = None
     biased: bool = False
+    tokenizer: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _pooled(mode: Any, **more: Any) -> dict[str, Any]:
@@ -100,6 +102,8 @@ MODELS: dict[str, Tiny] = {
     "residual": Tiny(after=("residual", "layernorm")),
     "default-prompt": Tiny(prompts={"topic": "the: "}, default_prompt="topic"),
     "lower-case": Tiny("roberta", settings={"max_seq_length": 40, "do_lower_case": True}),
+    "lower-words": Tiny(tokenizer={"tokenizer_class": "BertTokenizer"}),
+    "kept-words": Tiny(tokenizer={"tokenizer_class": "BertTokenizerFast", "do_lower_case": False}),
     "f16": Tiny(dtype="F16"),
     "bf16": Tiny("modernbert", dtype="BF16"),
     "shards": Tiny("mpnet", shards=3),
@@ -242,7 +246,12 @@ def write_model(place: Path, model: Tiny, seed: int = 1) -> Path:
     special = {"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": pad}
     _write(
         place / "tokenizer_config.json",
-        {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": PLACES - 4, **special},
+        {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "model_max_length": PLACES - 4,
+            **special,
+            **model.tokenizer,
+        },
     )
     _write(place / "sentence_bert_config.json", model.settings)
     declared = {"prompts": model.prompts, "default_prompt_name": model.default_prompt}
