@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from aspectra.views.encoders.transformer.weights import read_weights
-from tiny_models import MODELS, WIDTH, write_model, write_safetensors
+from folder_models import MODELS, WIDTH, write_model, write_safetensors
 
 DIMENSIONS, QUERY_LENGTH, DOCUMENT_LENGTH = 8, 12, 24
 QUERY_MARKER, DOCUMENT_MARKER = "Graph", "engine"

@@ -9,6 +9,7 @@ from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
+from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
@@ -209,3 +210,54 @@ def test_the_sample_is_scored_in_part_and_candidates_as_among_all(tmp_path, enco
     known = ~np.isnan(part)
     assert 100 <= known.sum() <= 200 < len(sample)
     np.testing.assert_allclose(part[known], whole[sample[known]], rtol=1e-5)
+
+
+def test_quotes_name_the_words_that_matched(searcher):
+    from_hybrid = searcher.search(Query("owls at night"), "late").hits[0].evidence[0]
+    assert from_hybrid.field == "abstract"
+    alone = Recipe(
+        "maxsim", ("hybrid", "top(5)", SearchRecipe((ProbeRecipe("tokens@{encoder}"),))), instruction="ignore"
+    )
+    ranking = searcher.search(Query("mice dance", evidence=1), alone)
+    quotes = {hit.id: hit.evidence[0] for hit in ranking.hits if hit.evidence}
+    assert quotes["a"].quote == "Owls find mice by ear."
+    assert ("mice", "mice") in [pair[:2] for pair in quotes["a"].matched]
+    assert quotes["a"].matched[0][2] == pytest.approx(1.0, abs=1e-2)
+    assert quotes["b"].quote == "The dance of bees tells where flowers are."
+    assert ("dance", "dance") in [pair[:2] for pair in quotes["b"].matched]
+    for paper in PAPERS:
+        if paper.id in quotes:
+            found = quotes[paper.id]
+            assert paper.abstract[found.start : found.end] == found.quote
+
+
+def test_a_paper_changed_since_it_was_indexed_is_not_quoted_and_is_still_a_seed(tmp_path, encoder):
+    searcher = opened(tmp_path / "library", encoder)
+    with searcher.library.writing("add") as writer:
+        writer.add([Paper("a", "Owls hunt at night", "Other words altogether.")])
+    ranking = searcher.search(Query("owls hunt"), "late")
+    assert {hit.id: hit.evidence for hit in ranking.hits}["a"] in ((), None)
+    asked = searcher.index.view("tokens@token").look_up(Probe("tokens@token", seeds=("a",)))
+    assert set(asked.words) == {""}
+    assert len(set(asked.weights.tolist())) == 1
+
+
+def test_one_costly_probe_scores_the_papers_before_it_alone(searcher, monkeypatch):
+    view = searcher.index.view("tokens@token")
+    scored = []
+    whole = type(view).score_many
+    monkeypatch.setattr(
+        type(view),
+        "score_many",
+        lambda self, asked, papers=None: scored.append(papers) or whole(self, asked, papers),
+    )
+    alone = Recipe("maxsim", ("bm25", "top(2)", SearchRecipe((ProbeRecipe("tokens@{encoder}"),))))
+    assert len(searcher.search(Query("owls", evidence=0), alone).hits) == 2
+    assert [len(papers) for papers in scored] == [2]
+
+
+def test_settings_are_those_of_before_where_no_tokens_are_kept():
+    assert "late" not in IndexSettings().to_dict()
+    assert IndexSettings.loads(IndexSettings(late="int8").dumps()).late == "int8"
+    with pytest.raises(UsageError, match=r"index\.late"):
+        IndexSettings(late="float")

@@ -14,7 +14,7 @@ from aspectra.views.dense.late.view import LateView
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
 from aspectra.views.storage.units import EncodedText
-from aspectra.views.view import Floats, Positions
+from aspectra.views.view import Positions
 
 __all__ = ["with_matches"]
 
@@ -46,14 +46,13 @@ def with_matches(
     if not isinstance(held, LateView):
         raise TypeError(f"{probe.view} compares no token vectors")
     (asked,) = index.look_up([probe])
-    nearest = held.nearest(asked, positions)
     out: list[tuple[Evidence, ...] | None] = []
-    for position, paper, (rows, cosines), found in zip(positions, papers, nearest, quotes, strict=True):
-        if found is None or not len(rows):
+    for position, paper, found in zip(positions.tolist(), papers, quotes, strict=True):
+        if found is None:
             out.append(found)
             continue
-        matches = _Matches(asked, held, rows, cosines, paper)
-        best = None if found else matches.best_sentence(index, int(position), paper)
+        matches = _Matches(asked, held, position, paper)
+        best = None if found else matches.best_sentence(index, position, paper)
         shown = found if best is None else (best,)
         out.append(tuple(matches.beside(quote) for quote in shown))
     return out
@@ -65,20 +64,19 @@ class _Matches:
     Args:
         asked: the query.
         view: that was searched.
-        rows: (m,) the hit's nearest row for each vector of the query.
-        cosines: (m,) theirs.
+        position: of the hit.
         paper: the hit.
     """
 
-    def __init__(self, asked: Asked, view: LateView, rows: Positions, cosines: Floats, paper: Paper) -> None:
+    def __init__(self, asked: Asked, view: LateView, position: int, paper: Paper) -> None:
         self._text = EncodedText.of(paper)
+        rows, self._cosines = view.nearest(asked, position, self._text.shift)  # its title is shown anyway
         self._spans = view.spans(rows)
-        self._cosines = cosines
-        self._worth = asked.weights * cosines
-        self._words = asked.words or ("",) * len(rows)
+        self._worth = asked.weights[: len(rows)] * self._cosines
+        self._words = asked.words
 
     def best_sentence(self, index: Index, position: int, paper: Paper) -> Evidence | None:
-        """The sentence that most of MaxSim comes from; the title is shown anyway."""
+        """The sentence that most of MaxSim comes from."""
         table = index.units("sentences")
         units = [table.unit(paper.id, int(row)) for row in table.sentence_rows(position)]
         sums = [float(self._worth[self._inside(unit.start, unit.end)].sum()) for unit in units]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -192,19 +191,21 @@ class LateView(View):
         """See :class:`~aspectra.views.protocol.View`."""
         return scored.best(k, self._id_order, allowed, drop_unknown=True)
 
-    def nearest(self, asked: Asked, papers: Positions) -> list[tuple[Positions, Floats]]:
-        """For each paper: per vector of ``asked`` the paper's nearest row, and its cosine.
+    def nearest(self, asked: Asked, paper: int, first: int = 0) -> tuple[Positions, Floats]:
+        """Per vector of ``asked`` a paper's nearest row, and its cosine; both empty where it has no rows.
 
-        Both are empty for a paper without tokens.
+        Args:
+            asked: the query.
+            paper: position.
+            first: character from which on rows count: what stands before it is shown anyway.
         """
-        rows, offsets = self._held.rows(papers)
+        rows = np.arange(self._held.offsets[paper], self._held.offsets[paper + 1])
+        rows = rows[self.spans(rows)[:, 0] >= first] if len(rows) else rows
+        if not len(rows):
+            return rows, np.zeros(0, np.float32)
         cells = similarities(asked.vectors, self._wide(rows))
-        out = []
-        for low, high in pairwise(offsets.tolist()):
-            part = cells[:, low:high]
-            best = part.argmax(axis=1) if low < high else np.zeros(0, np.int64)
-            out.append((rows[low:high][best], part[np.arange(len(best)), best]))
-        return out
+        best = cells.argmax(axis=1)
+        return rows[best], cells[np.arange(len(best)), best]
 
 
 def _scores(asked: Asked, vectors: Floats, offsets: NDArray[np.int64]) -> Floats:
