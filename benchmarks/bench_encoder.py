@@ -5,6 +5,7 @@
 The corpus has one JSON object a line with ``title`` and ``abstract``. The peers run in another interpreter
 (sentence-transformers and torch; onnxruntime and onnx are optional), so that neither side's libraries
 disturb the other. Systems take turns; of each the quickest turn counts. Writes encoder.json and encoder.md.
+With ``--model FOLDER`` another encoder is measured, as ``local:FOLDER`` loads it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from aspectra.views.encoders.local import load_folder
 from aspectra.views.encoders.minilm import MiniLM, find_model
-from aspectra.views.encoders.minilm_graph import BertShape
-from aspectra.views.encoders.minilm_runtime import available_cores
+from aspectra.views.encoders.transformer.encoder import TransformerEncoder
+from aspectra.views.encoders.transformer.runtime import available_cores
+from aspectra.views.encoders.transformer.shape import Shape
 
 # Run by the other interpreter: reads {system, model, texts, length, threads, out}, prints seconds.
 PEER = """
@@ -59,9 +62,10 @@ if name.startswith("onnxruntime"):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = job["threads"]
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    width = model.get_embedding_dimension()
     def encode(texts):
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        out = np.zeros((len(texts), 384), dtype=np.float32)
+        out = np.zeros((len(texts), width), dtype=np.float32)
         for start in range(0, len(order), 32):
             part = order[start:start + 32]
             tokens = model.tokenizer([texts[i] for i in part], padding=True, truncation=True,
@@ -86,14 +90,14 @@ print(json.dumps({"seconds": seconds, "versions": versions}))
 COLD = """
 import json, time
 t = [time.perf_counter()]
-from aspectra.views.encoders.minilm import make
-encoder = make({place!r})
+from aspectra.views.encoders.protocol import ENCODERS
+encoder = ENCODERS.get({family!r})({place!r})
 t.append(time.perf_counter())
 from aspectra.views.encoders.openvino_import import import_openvino
 import_openvino()
 import tokenizers
 t.append(time.perf_counter())
-encoder._tokenizer, encoder.runtime._weights
+encoder.tokens.tokenizer, encoder.runtime._network
 t.append(time.perf_counter())
 encoder.runtime._compile(encoder.runtime.dtype, False)
 t.append(time.perf_counter())
@@ -143,10 +147,11 @@ def matmul_limit(dtype: str, threads: int, size: int = 2048) -> float:
     return 2 * size**3 / best(lambda: request.infer([a], share_inputs=True), 5) / 1e9
 
 
-def flops(shape: BertShape, inner: int, tokens: np.ndarray[Any, Any]) -> float:
+def flops(shape: Shape, inner: int, tokens: np.ndarray[Any, Any]) -> float:
     """Multiply-adds counted twice, summed over texts: projections and feed-forward, scores and mixing."""
     d = shape.dimensions
-    per_token = 2 * shape.layers * (4 * d * d + 2 * d * inner)
+    products = 3 if shape.family == "modernbert" else 2  # one more for the gates
+    per_token = 2 * shape.layers * (4 * d * d + products * d * inner)
     attention = 4 * shape.layers * d
     return float((per_token * tokens + attention * tokens.astype(np.float64) ** 2).sum())
 
@@ -184,30 +189,40 @@ def _load() -> float | None:
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
+def ours(arguments: argparse.Namespace, dtype: str, length: int, threads: int) -> TransformerEncoder:
+    """The default encoder, or the one in the folder that was asked for."""
+    if not arguments.model:
+        return MiniLM(find_model(), max_tokens=length, dtype=dtype, threads=threads)
+    options = {"max_tokens": str(length), "dtype": dtype, "threads": str(threads)}
+    return load_folder(arguments.model, options)
+
+
 def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     load = _load()
     texts = read_texts(arguments.corpus, arguments.texts)
-    model = find_model(arguments.model)
+    model = Path(arguments.model) if arguments.model else find_model()
+    family = "local" if arguments.model else "minilm"
     threads = arguments.threads or available_cores()
-    shape = BertShape.read(model / "config.json")
-    inner = json.loads((model / "config.json").read_text(encoding="utf-8"))["intermediate_size"]
+    shape = Shape.read(model)
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    inner = config.get("intermediate_size") or config["hidden_dim"]
     rows: list[dict[str, Any]] = []
-    systems = [f"aspectra minilm {dtype}" for dtype in arguments.dtypes]
+    systems = [f"aspectra {family} {dtype}" for dtype in arguments.dtypes]
     systems += arguments.peers if arguments.peer_python else []
     for length in arguments.lengths:
         seconds: dict[str, list[float]] = {name: [] for name in systems}
         vectors: dict[str, Any] = {}
         notes: dict[str, str] = {}
-        ours = {
-            f"aspectra minilm {dtype}": MiniLM(model, max_tokens=length, dtype=dtype, threads=threads)
+        encoders = {
+            f"aspectra {family} {dtype}": ours(arguments, dtype, length, threads)
             for dtype in arguments.dtypes
         }
-        first = next(iter(ours.values()))
-        tokens = np.array([len(one.ids) for one in first._tokenizer.encode_batch(texts)])
+        first = next(iter(encoders.values()))
+        tokens = np.array([len(one.ids) for one in first.tokens.tokenizer.encode_batch(texts)])
         for _ in range(arguments.turns):
             for name in systems:
-                if name in ours:
-                    encoder = ours[name]
+                if name in encoders:
+                    encoder = encoders[name]
                     encoder.encode(texts[:32])
                     start = time.perf_counter()
                     vectors[name] = encoder.encode(texts).vectors
@@ -237,18 +252,19 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
                     )
             rows.append(row)
             print(json.dumps(row), flush=True)
-        del ours
-    encoder = MiniLM(model, threads=threads)
+        del encoders
+    encoder = ours(arguments, "auto", max(arguments.lengths), threads)
     encoder.encode(texts[:4])
     spans = [[(at, at + 150) for at in range(0, len(text), 150)] for text in texts]
     # Processor time: far steadier than the clock, where a few per cent are to be told apart.
     plain = best(lambda: encoder.encode(texts), arguments.turns, time.process_time)
-    pooled = best(lambda: encoder.encode(texts, spans=spans), arguments.turns, time.process_time)
+    late = spans if encoder.late_pooling else None
+    pooled = best(lambda: encoder.encode(texts, spans=late), arguments.turns, time.process_time)
     title = texts[0].split(". ", 1)[0]
-    cold_script = COLD.format(place=str(model))
+    cold_script = COLD.format(family=family, place=str(model))
     cold_command = [sys.executable, "-c", cold_script]
     cold = [json.loads(subprocess.check_output(cold_command, text=True)) for _ in range(3)]
-    lengths = [len(one.ids) for one in encoder._tokenizer.encode_batch([title, texts[0]])]
+    lengths = [len(one.ids) for one in encoder.tokens.tokenizer.encode_batch([title, texts[0]])]
     return {
         "machine": {
             **processor(),

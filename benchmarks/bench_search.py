@@ -31,7 +31,7 @@ from aspectra.search.conditions.condition import Condition
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.views.build.run import build_index, settings_of
-from aspectra.views.encoders.minilm_runtime import available_cores
+from aspectra.views.encoders.transformer.runtime import available_cores
 from aspectra.views.lenses.protocol import default_lenses
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe

@@ -192,10 +192,11 @@ def specs(world: Path, port: int) -> dict[str, tuple[str, str]]:
         "openai-itself": ("openai:text-embedding-3-small", "https://api.openai.com --key OPENAI_API_KEY"),
         "code": (f"sentence-transformers:{model}?trust_remote_code=yes", f"model:{model}"),
         "folder": (f"minilm:{model}", f"model:{model}"),
+        "local": (f"local:{model}?file=model.onnx", f"model:{model}"),
     }
 
 
-@pytest.mark.parametrize("kind", ["openai", "openai-itself", "code", "folder", "unknown"])
+@pytest.mark.parametrize("kind", ["openai", "openai-itself", "code", "folder", "local", "unknown"])
 def test_a_hostile_library_is_searched_by_words_and_does_nothing(world, canary, kind):
     port, calls = canary
     spec, needed = specs(world, port).get(kind, ("evil-plugin:x", ""))

@@ -24,6 +24,8 @@ from aspectra.views.encoders.protocol import (
     load_encoder,
     permit_encoder,
 )
+from folder_models import MODELS, write_model
+from folder_onnx import write_onnx
 
 OURS = frozenset(ENCODERS.names()) - {"fake"}  # which the kill tests register, in this process or not
 
@@ -94,6 +96,21 @@ def _minilm(_: pytest.FixtureRequest) -> str:
     return "minilm"
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tiny models in folders, by their names."""
+    place = tmp_path_factory.mktemp("folders")
+    for name in ("bert", "modernbert", "cls"):
+        write_model(place / name, MODELS[name])
+    write_onnx(write_model(place / "onnx", MODELS["bert"]))
+    (place / "onnx" / "model.safetensors").unlink()
+    return place
+
+
+def _local(name: str) -> Callable[[pytest.FixtureRequest], str]:
+    return lambda request: f"local:{request.getfixturevalue('folders')}/{name}"
+
+
 def _sentence_transformers(request: pytest.FixtureRequest) -> str:
     return "sentence-transformers:" + str(request.getfixturevalue("tiny_model"))
 
@@ -104,6 +121,10 @@ def _openai(request: pytest.FixtureRequest) -> str:
 
 ENCODERS_UNDER_TEST: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "minilm": _minilm,
+    "local": _local("bert"),
+    "local, rotary positions": _local("modernbert"),
+    "local, first token": _local("cls"),
+    "local, ONNX": _local("onnx"),
     "sentence-transformers": _sentence_transformers,
     "openai": _openai,
 }

@@ -20,7 +20,7 @@ NO_ENCODERS = {
     *("Google Scholar", "Google Search", "RankVicuna-v1", "RankZephyr-v1"),
 }
 LANGUAGE_MODELS = ("gpt-", "GPT-", "Llama-3", "Mistral-7B", "O3-", "O4-", "Oracle GPT-")
-PAGE = (ROOT / "docs" / "encoders-torch.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "encoders.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ROWS)

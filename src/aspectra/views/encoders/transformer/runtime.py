@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import MissingExtra, UsageError
-from aspectra.views.encoders.minilm_graph import Weights, bert_graph
 from aspectra.views.encoders.openvino_import import import_openvino
+from aspectra.views.encoders.pooling import unit_rows
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.remembering import recall, remember
+from aspectra.views.encoders.transformer.network import Network
 
 __all__ = ["Runtime", "available_cores", "batches", "step_of"]
 
@@ -80,7 +81,7 @@ def _openvino() -> Any:
         return import_openvino()
     except ImportError as error:
         raise MissingExtra(
-            "the encoder 'minilm' needs OpenVINO", why=str(error), hint="pip install openvino"
+            "an encoder without torch needs OpenVINO", why=str(error), hint="pip install openvino"
         ) from error
 
 
@@ -91,16 +92,26 @@ class Runtime:
     spreads one text over all cores, *bulk* runs one batch per core at the same time.
 
     Args:
-        weights: the model.
-        identity: hash of the weights, under which the choice of number type is remembered.
+        network: the model.
+        pool: the vector of one text from its states (tokens, dimensions); number types are compared by it.
+        identity: of the weights, under which the choice of number type is remembered.
         dtype: ``auto``, ``f32`` or ``bf16``.
         threads: cores to use.
     """
 
-    def __init__(self, weights: Weights, identity: str, *, dtype: str, threads: int) -> None:
+    def __init__(
+        self,
+        network: Network,
+        pool: Callable[[Vectors], Vectors],
+        identity: str,
+        *,
+        dtype: str,
+        threads: int,
+    ) -> None:
         if dtype not in {"auto", "f32", "bf16"}:
             raise UsageError(f"there is no number type {dtype!r}", why="known: auto, f32, bf16")
-        self._weights = weights
+        self._network = network
+        self._pool = pool
         self._identity = identity
         self._asked = dtype
         self._dtype = ""
@@ -154,7 +165,7 @@ class Runtime:
             running[slot] = None
             if waiting is not None:
                 requests[slot].wait()
-                states = requests[slot].get_output_tensor(0).data
+                states = requests[slot].get_output_tensor(0).data.astype(np.float32, copy=False)
                 for row, index in enumerate(waiting[0]):
                     take(index, states[row, : len(ids[index])])
 
@@ -182,7 +193,7 @@ class Runtime:
         for index, row in enumerate(rows):
             ids[index, : len(row)] = row
             mask[index, : len(row)] = 1.0
-        return [self._weights.embed(ids), mask]
+        return self._network.inputs(ids, mask)
 
     def _compile(self, dtype: str, bulk: bool) -> Any:
         with self._lock:
@@ -190,7 +201,7 @@ class Runtime:
                 if self._core is None:
                     self._core = _openvino().Core()
                 self._compiled[dtype, bulk] = self._core.compile_model(
-                    bert_graph(self._weights),
+                    self._network.graph(),
                     "CPU",
                     {
                         "INFERENCE_PRECISION_HINT": dtype,
@@ -222,22 +233,21 @@ class Runtime:
         cosine = float(np.min(np.sum(pooled["f32"] * pooled["bf16"], axis=1)))
         gain = seconds["f32"] / seconds["bf16"]
         chosen = "bf16" if gain >= _MIN_GAIN and cosine >= _MIN_COSINE else "f32"
-        _LOG.info("minilm computes in %s (bf16: %.2fx, minimum cosine %.6f)", chosen, gain, cosine)
+        _LOG.info("an encoder computes in %s (bf16: %.2fx, minimum cosine %.6f)", chosen, gain, cosine)
         remember(key, {"dtype": chosen, "gain": round(gain, 3), "min_cosine": round(cosine, 7)})
         self._compiled.pop(("f32" if chosen == "bf16" else "bf16", False), None)
         return chosen
 
     def _trial(self, dtype: str) -> tuple[float, Vectors]:
-        """Seconds (best of three) and unit mean vectors of four made-up texts of 128 tokens."""
-        words = len(self._weights["embeddings.word_embeddings.weight"])
-        tokens = min(128, self._weights.shape.positions)
-        ids = np.random.default_rng(0).integers(0, words, (4, tokens))
-        inputs = [self._weights.embed(ids), np.ones(ids.shape, dtype=np.float32)]
+        """Seconds (best of three) and unit vectors of four made-up texts of 128 tokens."""
+        shape = (4, min(128, self._network.positions))
+        ids = np.random.default_rng(0).integers(0, self._network.words, shape)
+        inputs = self._network.inputs(ids, np.ones(shape, dtype=np.float32))
         request = self._compile(dtype, False).create_infer_request()
         best = float("inf")
         for _ in range(4):  # the first one generates the kernels
             start = time.perf_counter()
             request.infer(inputs, share_inputs=True)
             best = min(best, time.perf_counter() - start)
-        vectors: Vectors = request.get_output_tensor(0).data.mean(axis=1)
-        return best, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        states = request.get_output_tensor(0).data.astype(np.float32, copy=False)
+        return best, unit_rows(np.stack([self._pool(text) for text in states]))

@@ -1,0 +1,1 @@
+"""A transformer in a folder, run without torch."""
