@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tiny_models
+import torch_models
 from aspectra.base.errors import NotTrusted, UsageError
 from aspectra.base.trust import Permission, allow
 from aspectra.views.encoders.protocol import ENCODERS, Encoder, Kind, load_encoder, needs_of
 from aspectra.views.encoders.torch.model_files import adapter_folder
-from tiny_models import needs_torch
+from torch_models import needs_torch
 
 TEXTS = ["dense retrieval", "owls hunt at night, and sleep by day.", "a"]
 SEQ_BN = {
@@ -71,9 +71,9 @@ def _quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT folder with the LoRA adapters ``papers`` and ``questions`` in it."""
-    folder = tiny_models.bert(tmp_path_factory.mktemp("adapters") / "model")
-    tiny_models.lora(folder, folder / "papers", 1)
-    tiny_models.lora(folder, folder / "questions", 2)
+    folder = torch_models.bert(tmp_path_factory.mktemp("adapters") / "model")
+    torch_models.lora(folder, folder / "papers", 1)
+    torch_models.lora(folder, folder / "questions", 2)
     return folder
 
 
@@ -99,7 +99,7 @@ def merged(model: Path, adapter: str, out: Path) -> Path:
 def test_each_kind_has_its_adapter_whatever_was_encoded_before(model: Path, tmp_path: Path) -> None:
     both = encoder(model, "adapter=papers&query_adapter=questions")
     wanted = {
-        kind: mean(tiny_models.states(merged(model, name, tmp_path / name), TEXTS))
+        kind: mean(torch_models.states(merged(model, name, tmp_path / name), TEXTS))
         for kind, name in (("document", "papers"), ("query", "questions"))
     }
     assert np.abs(wanted["document"] - wanted["query"]).max() > 0.01
@@ -115,7 +115,7 @@ def test_each_kind_has_its_adapter_whatever_was_encoded_before(model: Path, tmp_
     ("options", "bare"), [("adapter=papers&query_adapter=", "query"), ("query_adapter=questions", "document")]
 )
 def test_a_kind_without_an_adapter_is_encoded_by_the_model(model: Path, options: str, bare: Kind) -> None:
-    made, plain = encoder(model, options), mean(tiny_models.states(model, TEXTS))
+    made, plain = encoder(model, options), mean(torch_models.states(model, TEXTS))
     for _ in range(2):
         np.testing.assert_allclose(vectors(made, bare), plain, atol=1e-5)
         other: Kind = "document" if bare == "query" else "query"
@@ -148,7 +148,7 @@ def test_adapters_are_part_of_the_fingerprint(model: Path, tmp_path: Path) -> No
     first = encoder(model, specs[-1]).fingerprint
     assert first == encoder(model, specs[-1]).fingerprint
     assert len({encoder(model, options).fingerprint for options in specs}) == len(specs)
-    tiny_models.lora(model, outside, 3)
+    torch_models.lora(model, outside, 3)
     assert encoder(model, specs[-1]).fingerprint != first
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tiny_models
+import torch_models
 from aspectra.base.errors import UsageError
 from aspectra.views.encoders.protocol import ENCODERS, Encoder, Kind
-from tiny_models import needs_torch
+from torch_models import needs_torch
 
 TEXTS = ["dense retrieval", "owls hunt at night, and sleep by day.", "a"]
 GRITLM = "template=gritlm&pooling=mean&include_prompt=no&attention=bidirectional"
@@ -43,7 +43,7 @@ def decoder(folder: Path, family: str, **more: Any) -> Path:
     import torch
     import transformers
 
-    words = tiny_models.tokenizer(pad=more.pop("pad", True), side=more.pop("side", "left"))
+    words = torch_models.tokenizer(pad=more.pop("pad", True), side=more.pop("side", "left"))
     torch.manual_seed(0)
     config = getattr(transformers, f"{family}Config")(
         vocab_size=100,
@@ -51,9 +51,9 @@ def decoder(folder: Path, family: str, **more: Any) -> Path:
         head_dim=8,
         max_position_embeddings=512,
         initializer_range=0.4,
-        **{**tiny_models.SIZES, **more},
+        **{**torch_models.SIZES, **more},
     )
-    return tiny_models.save(folder, getattr(transformers, f"{family}Model")(config), words)
+    return torch_models.save(folder, getattr(transformers, f"{family}Model")(config), words)
 
 
 def _all_see_all(ids: Any) -> Any:
@@ -74,7 +74,7 @@ def test_a_mean_without_the_prompt_under_attention_both_ways(
     made = encoder(folder, GRITLM)
     prompt = PROMPTS[kind]
     # A mask of our own, so that transformers' setting is_causal plays no part.
-    states = tiny_models.states(folder, [prompt + text for text in TEXTS], attention_mask=_all_see_all)
+    states = torch_models.states(folder, [prompt + text for text in TEXTS], attention_mask=_all_see_all)
     wanted = unit([rows[1 + len(prompt) :].mean(dim=0) for rows in states])
     found = made.encode(TEXTS, kind=kind, instruction="find surveys").vectors
     np.testing.assert_allclose(found, wanted, atol=1e-5)
@@ -102,7 +102,7 @@ def test_the_last_token_of_a_causal_decoder(tmp_path: Path, family: str, side: s
     made = encoder(folder, f"template=e5-instruct{options}")
     asked = [f"Instruct: find surveys\nQuery: {text}" for text in TEXTS]
     for kind, texts in (("query", asked), ("document", TEXTS)):
-        wanted = unit([rows[-1] for rows in tiny_models.states(folder, texts)])
+        wanted = unit([rows[-1] for rows in torch_models.states(folder, texts)])
         found = made.encode(TEXTS, kind=kind, instruction="find surveys").vectors
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
@@ -112,7 +112,7 @@ def test_a_decoder_without_a_padding_token_is_mean_pooled(tmp_path: Path) -> Non
     """As Mistral-7B-Instruct, which was trained for other things."""
     folder = decoder(tmp_path / "model", "Mistral", pad=False)
     found = encoder(folder, "pooling=mean").encode(TEXTS).vectors
-    wanted = unit([rows.mean(dim=0) for rows in tiny_models.states(folder, TEXTS)])
+    wanted = unit([rows.mean(dim=0) for rows in torch_models.states(folder, TEXTS)])
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
@@ -144,7 +144,7 @@ def test_an_attention_that_a_model_does_not_follow_is_refused(
         with pytest.raises(UsageError, match="cannot be bidirectional"):
             encoder(tmp_path / "model", "attention=bidirectional")
     encoder(tmp_path / "model", "attention=bidirectional")
-    folder = tiny_models.bert(tmp_path / "bert")
+    folder = torch_models.bert(tmp_path / "bert")
     np.testing.assert_allclose(
         encoder(folder, "attention=bidirectional").encode(TEXTS).vectors,
         encoder(folder).encode(TEXTS).vectors,
@@ -208,7 +208,7 @@ def t5(folder: Path) -> Path:
 
     torch.manual_seed(0)
     config = T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4)
-    return tiny_models.save(folder, T5EncoderModel(config), tiny_models.tokenizer())
+    return torch_models.save(folder, T5EncoderModel(config), torch_models.tokenizer())
 
 
 @needs_torch
@@ -229,7 +229,7 @@ def test_a_t5_encoder_pools_what_follows_its_instruction(tmp_path: Path, dense: 
         folder, weight = tmp_path / "saved", layer.linear.weight.detach()
     made = encoder(folder, "template=instructor&include_prompt=no")
     asked = "Represent it: "
-    ids = tiny_models.tokenizer()
+    ids = torch_models.tokenizer()
     with torch.no_grad():
         states = [
             T5EncoderModel.from_pretrained(plain)

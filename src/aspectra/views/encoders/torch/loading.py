@@ -10,11 +10,11 @@ from typing import Any
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.llm.client.endpoint import offline
 from aspectra.views.encoders.arguments import yes_or_no
+from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.torch.model_files import refuse_surprises
 
-__all__ = ["POOLINGS", "load_model"]
+__all__ = ["load_model"]
 
-POOLINGS = ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean")
 _SETTINGS = ("pooling", "attention", "include_prompt")
 
 
