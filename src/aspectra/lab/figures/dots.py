@@ -14,6 +14,7 @@ from aspectra.lab.figures.drawing import (
     Canvas,
     Drawing,
     finite,
+    needs_plot,
     new_canvas,
     no_systems,
     padded,
@@ -21,9 +22,10 @@ from aspectra.lab.figures.drawing import (
     style_of,
     text_height,
     text_width,
+    tick,
 )
 from aspectra.lab.reports.tables import Number, Table
-from aspectra.lab.statistics.significance import compare, win_tie_loss
+from aspectra.lab.statistics.significance import Comparison, compare, win_tie_loss
 
 __all__ = ["NAME_WIDTH", "Dots", "delta_figure", "dot_figure", "draw_dots"]
 
@@ -175,17 +177,13 @@ def _thin_ticks(axes: Any, low: float, high: float, width: float) -> None:
 
     kept, edge = [], -0.08
     for value in [float(v) for v in axes.xaxis.get_majorticklocs() if low <= v <= high]:
-        half = text_width(_tick(value), SMALLEST) / 2
+        half = text_width(tick(value), SMALLEST) / 2
         centre = width * (value - low) / (high - low)
         if centre - half > edge and centre + half < width + 0.08:
             kept.append(value)
             edge = centre + half + 0.05
     axes.xaxis.set_major_locator(FixedLocator(kept))
-    axes.set_xticklabels([_tick(value) for value in kept])
-
-
-def _tick(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}".replace("-", "−")
+    axes.set_xticklabels([tick(value) for value in kept])
 
 
 def delta_figure(
@@ -222,6 +220,9 @@ def delta_figure(
     """
     if not others or not own:
         raise no_systems(title)
+    needs_plot()
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     found = compare(own, others, test=test, correction=correction)
     columns = min(3, len(others))
     rows = -(-len(others) // columns)
@@ -234,7 +235,8 @@ def delta_figure(
     ]
     table_rows: list[tuple[Any, ...]] = []
     bounds = padded([scale * (v - own[u]) for other in others.values() for u, v in other.items()] + [0.0])
-    left, gap = 0.62, 0.22
+    left = 0.46 + max(text_width(tick(float(f"{v:.1e}")), SMALLEST) for v in (*bounds, sum(bounds)))
+    gap = 0.22
     width = (WIDTH - left - 0.12 - gap * (columns - 1)) / columns
     headings = shorten(list(others), width * 12, 1)
     with new_canvas(title, foot, rows * (head + height + below)) as canvas:
@@ -263,12 +265,13 @@ def delta_figure(
             axes.set_xlim(-0.8, len(ordered) - 0.2)
             axes.set_ylim(*bounds)
             axes.set_xticks([])
+            axes.yaxis.set_major_locator(MaxNLocator(5))
+            axes.yaxis.set_major_formatter(FuncFormatter(tick))
             axes.tick_params(length=2.5, width=0.6, pad=2, labelleft=column == 0)
             p = one.p if one.adjusted is None else one.adjusted
             wins, ties, losses = win_tie_loss(*((own, values) if lower_is_better else (values, own)))
-            says = Number.of(one.difference, scale, one.interval)
             canvas.text(x, y - 0.46, headings[system], BODY, fontweight="bold")
-            line = f"{says.text(2) if says else '–'}{_p(p)}".replace("-", "−")
+            line = f"{_amount(one, scale)}{_p(p)}"
             canvas.text(x, y - 0.31, line, SMALLEST)
             canvas.text(x, y - 0.175, f"{wins} better, {ties} equal, {losses} worse", SMALLEST, color=GREY)
             canvas.text(x + width / 2, y + height + 0.07, f"{len(ordered):,} queries", SMALLEST, ha="center")
@@ -282,6 +285,15 @@ def delta_figure(
         f"{system}: mean difference {scale * found[system].difference:.2f}" for system in others
     )
     return Drawing(name, title, about + ".", figure, Table(title, header, tuple(table_rows), tuple(foot)))
+
+
+def _amount(one: Comparison, scale: float) -> str:
+    """A difference with its interval, as exact as its size allows."""
+    numbers = [scale * one.difference]
+    numbers += [scale * one.interval.low, scale * one.interval.high] if one.interval else []
+    digits = 2 if 0.1 <= max(map(abs, numbers)) < 1000 else None
+    shown = [tick(v) if digits is None else f"{v:.{digits}f}".replace("-", "−") for v in numbers]
+    return shown[0] + (f" [{shown[1]}, {shown[2]}]" if len(shown) > 1 else "")
 
 
 def _p(p: float | None) -> str:

@@ -48,6 +48,7 @@ __all__ = [
     "svg_text",
     "text_height",
     "text_width",
+    "tick",
     "write_drawing",
 ]
 
@@ -359,6 +360,20 @@ def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
     low, high = min(values), max(values)
     room = share * (high - low) or max(abs(high) * 0.1, 0.5)
     return low - room, high + room
+
+
+def tick(value: float, _: object = None) -> str:
+    """A number on an axis, short at any size.
+
+    >>> tick(0.25), tick(-12.0), tick(1500), tick(25000), tick(1500000), tick(0.000002)
+    ('0.25', '−12', '1,500', '25k', '1.5M', '2e−06')
+    """
+    size = abs(value)
+    if size >= 1e4:
+        text = f"{value / 1e6:.4g}M" if size >= 1e6 else f"{value / 1e3:.4g}k"
+    else:
+        text = f"{value:,.0f}" if size >= 1000 else f"{value:.4g}"
+    return text.replace("-", "−")
 
 
 def no_systems(what: str) -> UsageError:

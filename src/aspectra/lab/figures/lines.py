@@ -26,6 +26,7 @@ from aspectra.lab.figures.drawing import (
     style_of,
     text_height,
     text_width,
+    tick,
 )
 from aspectra.lab.reports.tables import Number, Table
 
@@ -119,7 +120,7 @@ def line_figure(
     columns = columns or min(len(panels), 3 if max(map(_longest(short), panels)) < 0.9 else 2)
     rows = -(-len(panels) // columns)
     low, high = _bounds(values, floor, bands, logarithmic)
-    ticks = max(text_width(_plain(v), SMALLEST) for v in (low, high, (low + high) / 2))
+    ticks = max(text_width(tick(float(f"{v:.3g}")), SMALLEST) for v in (low, high, (low + high) / 2))
     left, right = 0.38 + ticks, [0.0] * columns
     for i, panel in enumerate(panels):
         right[i % columns] = max(right[i % columns], _longest(short)(panel) + _GAP + 0.1)
@@ -188,10 +189,6 @@ def _longest(short: Mapping[str, str]) -> Any:
     return lambda panel: max((text_width(short[line], SMALLEST) for line in panel.lines), default=0.0)
 
 
-def _plain(value: float) -> str:
-    return f"{value:g}" if abs(value) >= 100 else f"{value:.2g}"
-
-
 def _upright(text: str, height: float) -> str:
     """A vertical label that fits beside its panel."""
     return shorten([text], height * 12, 2)[text]
@@ -220,14 +217,14 @@ def _scales(
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(FixedLocator(factors(*bounds)))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     else:
         axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_formatter(FuncFormatter(tick))
     axes.set_ylim(*(reversed(bounds) if downwards else bounds))
     first, last = min(axis.places), max(axis.places)
     room = (last - first) * 0.05 or 0.5
     axes.set_xlim(*((first / 1.1, last * 1.1) if axis.logarithmic else (first - room, last + room)))
-    texts = axis.ticks or tuple(_plain(place) for place in axis.places)
+    texts = axis.ticks or tuple(tick(place) for place in axis.places)
     shown = _kept_ticks(axis, texts, width)
     axes.xaxis.set_major_locator(FixedLocator([axis.places[i] for i in shown]))
     axes.xaxis.set_minor_locator(NullLocator())

@@ -25,6 +25,7 @@ from aspectra.lab.figures.drawing import (
     style_of,
     text_height,
     text_width,
+    tick,
 )
 from aspectra.lab.reports.tables import Number, Table
 
@@ -196,12 +197,13 @@ def _panel(
         axes.set_xlim(min(above) / 1.6, max(above) * 1.6)
         axes.xaxis.set_major_locator(FixedLocator(factors(*axes.get_xlim())))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     else:
         axes.set_xlim(*padded(xs, 0.1))
         axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_ylim(*padded(spans, 0.1))
     axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(FuncFormatter(tick))
+    axes.yaxis.set_major_formatter(FuncFormatter(tick))
     axes.tick_params(length=2.5, width=0.6, pad=2)
     if front:
         _front(axes, panel)
