@@ -105,6 +105,9 @@ def test_fetch(run, home, monkeypatch):
     code, _, err = run("bench", "fetch", "csfcube", home / "cube")
     assert code == 2
     assert "no hub that holds csfcube is known" in err
+    assert "git clone https://github.com/iesl/CSFCube" in err
+    code, _, err = run("bench", "fetch", "birco", home / "birco")
+    assert (code, "BIRCO, revision 84b2b05c" in err) == (2, True)
     assert len(fetched) == 1
 
 

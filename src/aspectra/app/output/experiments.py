@@ -155,10 +155,13 @@ def hub_sets(name: str) -> tuple[HubSet, ...]:
     Raises:
         UsageError: it is on no hub, or has no such part.
     """
+    from aspectra.lab.benchmarks._data import collections
     from aspectra.lab.benchmarks._places import hub_sets, next_command, where
     from aspectra.lab.benchmarks.protocol import BENCHMARKS
 
-    declared = BENCHMARKS.get(name.partition("/")[0])
+    whole = name.partition("/")[0]
+    # A collection in the layout of a benchmark has no loader of its own name.
+    declared = BENCHMARKS.get("beir" if whole in {one.name for one in collections()} else whole)
     if not declared.hub:
         raise UsageError(
             f"no hub that holds {name} is known",
