@@ -8,6 +8,7 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, UsageError
+from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import run_study, score_study
 from aspectra.lab.experiments.gap.pooling import Pooling, first_documents
@@ -113,6 +114,17 @@ def test_pools_of_an_experiment(task):
     assert benchmark.pools["q0"] == ("t1", "t2", "t3", "t4", "t5")
 
 
+def test_of_several_runs_and_modes_the_first_is_read(task):
+    out = task.parent / "first"
+    study = Study((Source("obliq", str(task)),), (Recipe.parse("bm25"),), encoders=())
+    run_study(study, out, task.parent / "libraries")
+    with Records(out / "records.jsonl") as records:
+        (first,) = [r for r in records.of(open_study(out).about.cells[0]["cell"]) if r.topic == "q0"]
+        for mode, repeat in (("original", 1), ("instructed", 0)):
+            records.add(replace(first, mode=mode, repeat=repeat, ids=("t5",), scores=(1.0,)))
+    assert list(opened(task, ("first",)).systems[0].run["q0"]) == list(first.ids)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -168,6 +180,8 @@ def test_a_verified_pool_is_recorded_once_and_scored_again(task):
 
 
 def test_a_shuffled_pool_is_judged_whole_and_without_help_from_the_search(task):
+    corpus = [{"_id": f"t{n}", "text": "A riddle" if n != 1 else "No word of the query"} for n in range(6)]
+    made_up.lines(task / "corpus" / "corpus.jsonl", corpus)  # BM25 does not find t1
     verify(task, "pool", size=3, inject="gold", oracle="bias=1")  # every list stays in the order shown
     verify(
         task,
