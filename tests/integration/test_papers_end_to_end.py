@@ -15,6 +15,7 @@ from aspectra.lab.experiments.study_page import run_study_file
 from aspectra.llm.assemble import Model, ModelSettings, build_model
 from fake_encoder import FakeEncoder
 from llm_server import Server
+from token_encoder import TokenEncoder
 
 PAPERS = sorted((Path(__file__).parents[2] / "studies" / "papers").glob("*.toml"))
 MADE = {
@@ -37,7 +38,8 @@ def test_every_row_of_a_paper_is_run(path, tmp_path, home):
     encoders: dict[str, FakeEncoder] = {}
 
     def load(spec):
-        return encoders.setdefault(spec, FakeEncoder(f"fake{len(encoders)}"))
+        name = f"fake{len(encoders)}"
+        return encoders.setdefault(spec, (TokenEncoder if spec.startswith("colbert:") else FakeEncoder)(name))
 
     models: dict[str, Model] = {}
     with Server(model="").in_thread() as url:

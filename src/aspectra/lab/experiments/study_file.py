@@ -168,7 +168,7 @@ def read_study_file(
     known: dict[str, Any] = {"{data}": str(data.absolute()), "{here}": str(path.parent.absolute())}
     known["{parts}"] = str(parts_in.absolute())
     encoders = _toml(path.parent / given.pop("encoders")) if "encoders" in given else {}
-    known |= {f"{{encoders.{name}}}": one["spec"] for name, one in encoders.items()}
+    known |= {f"{{encoders.{name}}}": _filled(one["spec"], known) for name, one in encoders.items()}
     if library is not None:
         known["{library}"] = str(library.absolute())
     parts: dict[str, Study] = {}
@@ -193,7 +193,7 @@ def read_study_file(
         raise UsageError(f"{path}: the table {asking.title!r} shows a paper's, and [paper] is not given")
     refuse_unknown(given, ("title", "about"), "field of a study")
     title = str(given.get("title", path.stem))
-    needs = {one["spec"]: one["needs"] for one in encoders.values()}
+    needs = {known[f"{{encoders.{name}}}"]: one["needs"] for name, one in encoders.items()}
     about = str(given.get("about", ""))
     return StudyFile(title, parts, tables, about, tuple(absent), paper, needs, data.absolute())
 

@@ -153,7 +153,7 @@ def _manifest(parts: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need])
                 **{key: facts[key] for key in ("revision", "documents", "topics", "checksums")},
                 "library": facts["index"]["state"],
                 "papers": facts["index"]["papers"],
-                "settings": {k: v for k, v in facts["index"]["settings"].items() if v != usual[k]},
+                "settings": {k: v for k, v in facts["index"]["settings"].items() if v != usual.get(k)},
                 **({"pool": facts["pool"]} if "pool" in facts else {}),
             }
             for benchmark, facts in held["benchmarks"].items()
