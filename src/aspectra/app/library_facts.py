@@ -33,7 +33,7 @@ def _index(library: Store) -> dict[str, Any] | None:
         return None
     manifest = library.generations.manifest(folder)
     try:
-        settings = manifest["settings"]
+        settings, files = manifest["settings"], manifest["files"]
         lexical = settings["lexical"]
         views = {
             name: {
@@ -41,6 +41,9 @@ def _index(library: Store) -> dict[str, Any] | None:
                 "encoder": view.get("encoder", ""),
                 "fingerprint": view.get("fingerprint", ""),
                 "truncated": view.get("truncated"),
+                "bytes": sum(
+                    size for file, size in files.items() if file.startswith(f"{view.get('folder', name)}/")
+                ),
             }
             for name, view in sorted(manifest["views"].items())
         }

@@ -21,6 +21,8 @@ __all__ = [
     "DIFFERENT_WEIGHT",
     "DIRECTED_ABSTRACTS",
     "DIRECTED_FULL_TEXTS",
+    "LATE_CANDIDATES",
+    "LATE_WEIGHT",
     "LEXICAL_WEIGHT",
     "NAMED",
     "TEXT_WEIGHT",
@@ -82,6 +84,9 @@ def aspect_shares(sure: float) -> Shares:
 # Papers whose sentences are compared, the best of the other probes, where all would be too many. Among 88,584
 # papers 200 to 8,000 gave the same NDCG@20 within a point, so this is about time.
 ASPECT_CANDIDATES = 300
+# Papers of the hybrid that the planner `late` compares token by token, and what MaxSim counts beside it.
+LATE_CANDIDATES = 300
+LATE_WEIGHT = 0.5
 # The hybrid's probes beside those of the lenses of a query: what a lens found comes first, and the paper's
 # own words decide between papers in which it found much the same. Set by hand, not tuned.
 UNLENSED_WEIGHT = 0.5

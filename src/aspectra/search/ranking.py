@@ -33,6 +33,7 @@ class Evidence:
         heading: of the section, for people, or "".
         seed: id of the seed paper whose sentence this one answers, or "".
         seed_quote: that sentence, or "".
+        matched: of late interaction: (word of the query, word of the quote, their cosine), strongest first.
     """
 
     quote: str
@@ -44,10 +45,11 @@ class Evidence:
     heading: str = ""
     seed: str = ""
     seed_quote: str = ""
+    matched: tuple[tuple[str, str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        out = {
+        out: dict[str, Any] = {
             "quote": self.quote,
             "field": self.field,
             "start": self.start,
@@ -56,6 +58,8 @@ class Evidence:
         }
         if self.seed:
             out |= {"seed": self.seed, "seed_quote": self.seed_quote}
+        if self.matched:
+            out["matched"] = [[query, word, round(cosine, 4)] for query, word, cosine in self.matched]
         return out
 
 

@@ -24,7 +24,7 @@ class ViewConformance:
         assert isinstance(view, View)
         assert view.name == view.facts.name == probe.view
         assert isinstance(view, WordView) == view.facts.lexical
-        assert isinstance(view, VectorView) != (view.facts.lexical or view.facts.kind == "graph")
+        assert isinstance(view, VectorView) != (view.facts.lexical or view.facts.kind in ("graph", "late"))
         assert isinstance(view, UnitView) <= isinstance(view, VectorView)
         assert (view.units is None) == (not view.facts.units)
 

@@ -18,6 +18,7 @@ from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 __all__ = [
     "TERMS",
+    "TOKENS",
     "Asked",
     "UnitView",
     "VectorView",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 TERMS = "terms"  # base of the views of terms of aspects
+TOKENS = "tokens"  # base of the views of token vectors
 _WORDS = "bm25"  # the scorer of views of words
 _GRAPH = "graph"  # the scorer of the view of citations
 _LENS_VECTORS = "delta"  # the scorer of views of vector lenses, after Burrows's Delta
@@ -135,6 +137,8 @@ class ViewFacts:
             return f"aspectra index --chunks {self.chunks}"
         if self.base == TERMS:
             return "aspectra index --terms"
+        if self.base == TOKENS:
+            return "aspectra index --late"
         if self.scorer == _GRAPH:
             return "aspectra add papers with references (OpenAlex, JATS, unarXive ...), then aspectra index"
         if self.lens:
@@ -152,7 +156,8 @@ class Asked:
 
     Attributes:
         probe: the probe.
-        words: of the text and of the seeds, in order, repeats kept; for views of words.
+        words: of the text and of the seeds, in order, repeats kept; for views of words. For views of tokens
+            that of each vector.
         documents: per seed its documents, each as (words, weights); for reverse probes on views of words, and
             for views of terms.
         vectors: (m, dimensions) float32 of the text and of the seeds; for views of vectors.

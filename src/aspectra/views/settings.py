@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
+from aspectra.views.dense.late.tokens import TokenType
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lenses.protocol import LENSES, default_lenses
 from aspectra.views.readers.protocol import ASPECT_READERS, READERS
@@ -36,6 +37,8 @@ class IndexSettings:
         citations: whether views of full text see in-text citations. ``strip``: they do not, so that what
             papers are about is compared and not whom they name; stored texts and quotes keep them.
         readers: names of the readers that make a view of every aspect of full texts.
+        late: what the components of token vectors are kept as, for late interaction: ``bits`` (their signs)
+            or ``int8``; "" keeps none.
     """
 
     encoders: tuple[str, ...] = ("minilm",)
@@ -47,6 +50,7 @@ class IndexSettings:
     batch: int = 256
     citations: Literal["strip", "keep"] = "strip"
     readers: tuple[str, ...] = ASPECT_READERS
+    late: TokenType | Literal[""] = ""
 
     def __post_init__(self) -> None:
         for size in self.chunks:
@@ -55,6 +59,8 @@ class IndexSettings:
             raise UsageError(f"index.sentences is {self.sentences!r}", why="it must be apart or late")
         if self.citations not in ("strip", "keep"):
             raise UsageError(f"index.citations is {self.citations!r}", why="it must be strip or keep")
+        if self.late not in ("", *get_args(TokenType)):
+            raise UsageError(f"index.late is {self.late!r}", why="it must be bits, int8 or empty")
         for name in self.lenses:
             if name not in LENSES:
                 LENSES.get(name)  # raises with suggestions
@@ -89,6 +95,8 @@ class IndexSettings:
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         data: dict[str, Any] = msgspec.to_builtins(self)
+        if not self.late:  # so that an index without them stays as it was before there were any
+            del data["late"]
         return data
 
     @classmethod

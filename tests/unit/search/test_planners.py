@@ -18,6 +18,7 @@ EVERYTHING = ViewNames(
         *(f"{base}@{scorer}" for base in ("abstract", "chunks-250w") for scorer in ("bm25", "fake")),
         "full@bm25",
         "sentences@fake",
+        "tokens@fake",
         "lens-style@delta",
         "lens-stance@bm25",
         "citations@graph",

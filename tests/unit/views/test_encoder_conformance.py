@@ -26,6 +26,7 @@ from aspectra.views.encoders.protocol import (
 )
 from folder_models import MODELS, write_model
 from folder_onnx import write_onnx
+from late_models import write_late_model
 
 OURS = frozenset(ENCODERS.names()) - {"fake"}  # which the kill tests register, in this process or not
 
@@ -102,6 +103,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("folders")
     for name in ("bert", "modernbert", "cls"):
         write_model(place / name, MODELS[name])
+    write_late_model(place / "late", "pylate")
     write_onnx(write_model(place / "onnx", MODELS["bert"]))
     (place / "onnx" / "model.safetensors").unlink()
     return place
@@ -109,6 +111,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _local(name: str) -> Callable[[pytest.FixtureRequest], str]:
     return lambda request: f"local:{request.getfixturevalue('folders')}/{name}"
+
+
+def _colbert(request: pytest.FixtureRequest) -> str:
+    return f"colbert:{request.getfixturevalue('folders')}/late"
 
 
 def _sentence_transformers(request: pytest.FixtureRequest) -> str:
@@ -125,6 +131,7 @@ ENCODERS_UNDER_TEST: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "local, rotary positions": _local("modernbert"),
     "local, first token": _local("cls"),
     "local, ONNX": _local("onnx"),
+    "colbert": _colbert,
     "sentence-transformers": _sentence_transformers,
     "openai": _openai,
 }

@@ -30,6 +30,12 @@ def index(
         str | None,
         option(metavar="HOW", about="Sentence vectors: apart (better for aspects) or late (less to encode)."),
     ] = None,
+    late: Annotated[
+        bool | None, option("--late/--no-late", about="Keep token vectors, for the planner late.")
+    ] = None,
+    tokens: Annotated[
+        str | None, option(metavar="TYPE", about="--late with bits, or int8 (8 times as large).")
+    ] = None,
     terms: Annotated[bool, option("--terms", about="Encode again what lacks the terms of aspects.")] = False,
     rebuild: Annotated[bool, option("--rebuild", about="Build even if nothing changed.")] = False,
     chunks: Annotated[
@@ -62,6 +68,8 @@ def index(
 
     if no_encoder and encoder:
         raise UsageError("--encoder and --no-encoder exclude each other")
+    if late is False and tokens:
+        raise UsageError("--no-late and --tokens exclude each other")
     with session.open_library() as library:
         if not len(library):
             session.screen.line("The library holds no papers: nothing to index.")
@@ -78,6 +86,7 @@ def index(
                 chunks=None if chunks is None else [size for size in chunks if size != "none"],
                 dense_chunks=dense_chunks,
                 sentences=sentences,
+                late="" if late is False else tokens or ("bits" if late else None),
                 citations=citations,
                 k1=k1,
                 b=b,

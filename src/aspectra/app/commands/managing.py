@@ -174,9 +174,10 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
     ]
     session.screen.pairs((label, session.spell_out(text)) for label, text in rows)
     session.screen.line()
-    table = [("view", "encoder", "fingerprint", "texts cut")]
+    table = [("view", "encoder", "fingerprint", "texts cut", "bytes/paper")]
     for name, view in index["views"].items():
         cut = "–" if view["truncated"] is None else f"{view['truncated']:,}"
-        table.append((name, view["encoder"] or "–", view["fingerprint"][:12] or "–", cut))
+        each = f"{view['bytes'] / index['papers']:,.0f}" if view["bytes"] and index["papers"] else "–"
+        table.append((name, view["encoder"] or "–", view["fingerprint"][:12] or "–", cut, each))
     for line in columns(table):
         session.screen.line(line)

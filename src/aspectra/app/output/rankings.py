@@ -100,6 +100,9 @@ def _show_hit(
             screen.line(
                 f"  as in {of}: “{_short(quote.seed_quote, _LONGEST_QUOTE)}”", style="dim", indent=indent
             )
+        if explain and quote.matched:
+            pairs = ", ".join(f"{asked} ~ {word} {cosine:.2f}" for asked, word, cosine in quote.matched)
+            screen.line(f"  matched: {_short(pairs, _LONGEST_QUOTE)}", style="dim", indent=indent)
     if explain:
         for line in hit.reasons():
             screen.line(safe(line, one_line=True), indent=indent)

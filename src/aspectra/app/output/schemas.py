@@ -41,6 +41,7 @@ class Quote(_Part, frozen=True):
     aspect: str
     seed: str = ""
     seed_quote: str = ""
+    matched: list[tuple[str, str, float]] = []
 
 
 class ConditionMet(_Part, frozen=True):
@@ -148,12 +149,13 @@ class Paper(Document, frozen=True):
 
 
 class View(_Part, frozen=True):
-    """A view of the index; ``truncated`` counts texts that the encoder cut."""
+    """A view of the index; ``truncated`` counts texts that the encoder cut, ``bytes`` its files'."""
 
     kind: str
     encoder: str
     fingerprint: str
     truncated: int | None
+    bytes: int
 
 
 class Index(_Part, frozen=True):

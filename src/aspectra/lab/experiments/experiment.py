@@ -27,7 +27,7 @@ from aspectra.search.stages.running import Prefixes
 from aspectra.search.step import Tally
 from aspectra.views.build.run import build_index
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.protocol import ViewFacts
+from aspectra.views.protocol import TOKENS, ViewFacts
 from aspectra.views.settings import IndexSettings
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "modes_of",
     "needs_full_text",
     "needs_style",
+    "needs_tokens",
     "needs_vectors",
     "placed_whole",
     "run_cells",
@@ -136,6 +137,15 @@ def needs_style(recipe: Recipe) -> bool:
     (False, True)
     """
     return _some_search(recipe, lambda view: view.lens == "style", lambda made: "style" in made.lenses)
+
+
+def needs_tokens(recipe: Recipe) -> bool:
+    """Whether a search of the recipe compares token vectors.
+
+    >>> needs_tokens(Recipe.parse("dense")), needs_tokens(Recipe.parse("bm25 | top(200) | late"))
+    (False, True)
+    """
+    return _some_search(recipe, lambda view: view.base == TOKENS, lambda made: made.tokens)
 
 
 def _some_search(

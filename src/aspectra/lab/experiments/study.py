@@ -15,7 +15,14 @@ from aspectra.base.values import Value
 from aspectra.base.values import replace as changed
 from aspectra.lab.benchmarks.protocol import BENCHMARKS, Benchmark
 from aspectra.lab.evaluation.presets import get_preset
-from aspectra.lab.experiments.experiment import Cell, Protocol, needs_full_text, needs_style, needs_vectors
+from aspectra.lab.experiments.experiment import (
+    Cell,
+    Protocol,
+    needs_full_text,
+    needs_style,
+    needs_tokens,
+    needs_vectors,
+)
 from aspectra.lab.simulation.oracle import Oracle, Rates
 from aspectra.search.recipe import Recipe
 from aspectra.search.stages.protocol import needs_model
@@ -120,7 +127,9 @@ class Study(Value, frozen=True):
             encoders = defaults.encoders if any(map(needs_vectors, self.recipes)) else ()
         chunks = defaults.chunks if any(map(needs_full_text, self.recipes)) else ()
         lenses = (*defaults.lenses, *(("style",) if any(map(needs_style, self.recipes)) else ()))
-        return IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses).changed(**self.index)
+        made = IndexSettings(encoders=encoders, chunks=chunks, lenses=lenses)
+        late = {"late": "bits"} if any(map(needs_tokens, self.recipes)) else {}
+        return made.changed(**{**late, **self.index})
 
     def benchmarks(self) -> dict[str, Benchmark]:
         """Name -> benchmark, read from their files, in order.

@@ -17,7 +17,7 @@ from aspectra.search.scoring.chain import Chain, run_chain
 from aspectra.search.scoring.fusion import Scale, highest, reciprocal_ranks, scale
 from aspectra.views.index.opened import Index
 from aspectra.views.protocol import Asked
-from aspectra.views.view import Floats, Positions, top_positions
+from aspectra.views.view import Floats, Positions, Scored, top_positions
 
 __all__ = ["Fused", "Scoring", "join", "score_exactly", "score_papers"]
 
@@ -197,7 +197,7 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
         return Fused(kept, total[kept], [*nothing], [*nothing], [*nothing])
     asked = how.asked or index.look_up(probes)
     if len(probes) == 1 and probes[0].weight > 0:
-        top = index.best(asked[0], index.score(asked)[0], depth, allowed)
+        top = index.best(asked[0], _of_all(index, asked[0], allowed, fusion.candidates), depth, allowed)
         return Fused(top.papers, top.scores, [top.scores], [None], [None])
     if fusion.kind == "rrf":
         return _fuse_ranks(index, how.search, asked, allowed, depth)
@@ -235,6 +235,19 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
         drawn[number] = found.apply(reference.scores)
         total = total + probes[number].weight * values
     return Fused(pool, total + _contrast(how.search, standard, drawn), raw, standard, scales)
+
+
+def _of_all(index: Index, asked: Asked, allowed: NDArray[np.bool_] | None, few: int) -> Scored:
+    """All papers with their scores by one probe; a costly one scores only those allowed, if they are few.
+
+    Others get NaN then.
+    """
+    if allowed is None or index.view(asked.probe.view).cheap or np.count_nonzero(allowed) > few:
+        return index.score([asked])[0]
+    pool = np.flatnonzero(allowed)
+    scores = np.full(len(index), np.nan, np.float32)
+    scores[pool] = index.score([asked], pool)[0].scores
+    return Scored(np.arange(len(index)), scores)
 
 
 def _contrast(

@@ -19,6 +19,7 @@ from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
 from aspectra.views.build.records import RecordColumns
 from aspectra.views.build.terms import write_terms
+from aspectra.views.build.tokens import write_tokens
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
 from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
@@ -41,6 +42,7 @@ def write_generation(draft: Draft) -> dict[str, Any]:
         "full_texts": write_full_texts,
         "readings": write_readings,
         "terms": write_terms,
+        "tokens": write_tokens,
     }
     for name, step in steps.items():
         clock = perf_counter()

@@ -26,12 +26,14 @@ from aspectra.views.build.generation import write_generation
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
 from aspectra.views.build.terms import FEW, encode_terms, lacking_terms, term_state
+from aspectra.views.build.tokens import encode_lacking_tokens
 from aspectra.views.build.vectors import (
     chunk_vectors,
     encode_abstracts,
     encode_chunks,
     encode_sentences,
 )
+from aspectra.views.dense.late.tokens import TOKENS_VERSION
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION
 from aspectra.views.prompted.building import encode_readings, prompted_state
@@ -97,6 +99,7 @@ def build_index(
         for _, encoder in encoders:
             report.encoded += encode_abstracts(library, writer, encoder, chosen, progress)
             _add_terms(library, writer, encoder, lacking[encoder.name], terms, report, chosen.batch, progress)
+            encode_lacking_tokens(library, writer, encoder, chosen, progress)
             if chosen.sentences_apart(encoder):
                 encode_sentences(library, writer, encoder, chosen, progress)
             encode_readings(library, writer, encoder, chosen.batch, progress)
@@ -191,6 +194,7 @@ def _fixed(
         lens_state(settings.applied_lenses),
         *prompted_state(library),
         f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
+        *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
         reader_state(settings.readers),
         *(() if sample is None else sample),
     ]

@@ -14,6 +14,7 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION, strip_citations
+from aspectra.views.dense.late.values import TokenTaker, token_values
 from aspectra.views.encoders.protocol import Encoder, Vectors
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.units import paper_spans
@@ -119,22 +120,26 @@ def encode_abstracts(
 
     Where sentences are not to be encoded apart, one forward pass gives the abstract's vector and, by late
     pooling, those of its sentences. An encoder without token states encodes the sentences by themselves. The
-    same pass gives the terms of aspects, where a token head fits the encoder.
+    same pass gives the terms of aspects, where a token head fits the encoder, and token vectors, where the
+    settings want them.
     """
     whole, units = abstract_vectors(encoder), sentence_vectors(encoder, settings)
-    terms = term_values(encoder)
+    terms, tokens = term_values(encoder), token_values(encoder, settings.late)
     together = not settings.sentences_apart(encoder)
     missing = library.derived.missing(whole, units) if together else library.derived.missing(whole)
     label = f"encoding abstracts with {encoder.name}"
     for keys, texts, spans in abstract_batches(library, missing, settings.batch, label, progress):
         late = together and encoder.late_pooling
-        coded, found = encode_with_terms(encoder, texts, spans if late else None)
+        take = TokenTaker(encoder, texts, settings.late) if settings.late else None
+        coded, found = encode_with_terms(encoder, texts, spans if late else None, take)
         cut = [np.array(count, "u4") for count in coded.truncated]
         values: list[tuple[Producer, Any]] = [
             (whole, zip(keys, zip(coded.vectors, cut, strict=True), strict=True))
         ]
         if terms is not None:
             values.append((terms, zip(keys, found, strict=True)))
+        if tokens is not None and take is not None:
+            values.append((tokens, zip(keys, take.values, strict=True)))
         if together:
             pooled = coded.spans if late else _apart(encoder, texts, spans)[0]
             halves = [unit.astype(np.float16) for unit in pooled]

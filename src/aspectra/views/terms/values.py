@@ -21,7 +21,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.dense.matching import narrowed
 from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
-from aspectra.views.encoders.protocol import Encoder, Encoding, TokenEncoder, Vectors
+from aspectra.views.encoders.protocol import EachText, Encoder, Encoding, TokenEncoder, Vectors
 from aspectra.views.storage.units import EncodedText
 from aspectra.views.terms.head import ASPECTS, TokenHead, head_of
 from aspectra.views.text.tokens import plain_words, word_spans
@@ -82,7 +82,10 @@ def term_values(encoder: Encoder) -> Producer | None:
 
 
 def encode_with_terms(
-    encoder: Encoder, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]] | None = None
+    encoder: Encoder,
+    texts: Sequence[str],
+    spans: Sequence[Sequence[tuple[int, int]]] | None = None,
+    also: EachText | None = None,
 ) -> tuple[Encoding, list[Arrays]]:
     """Encode texts and make the values of their terms in the same pass; no values without a head.
 
@@ -90,17 +93,21 @@ def encode_with_terms(
         encoder: any.
         texts: of papers.
         spans: of their units, as in :meth:`~aspectra.views.encoders.protocol.Encoder.encode`.
+        also: called with the states of each text too; only for encoders with token states.
     """
     head = head_of(encoder)
-    if head is None or not isinstance(encoder, TokenEncoder):
+    if not isinstance(encoder, TokenEncoder) or (head is None and also is None):
         return encoder.encode(texts, spans=spans), []
     made: dict[int, Arrays] = {}
 
     def each(index: int, states: Vectors, offsets: NDArray[np.int64]) -> None:
-        made[index] = _value(head, texts[index], states, offsets)
+        if head is not None:
+            made[index] = _value(head, texts[index], states, offsets)
+        if also is not None:
+            also(index, states, offsets)
 
     coded = encoder.encode_tokens(texts, each, spans=spans)
-    return coded, [made[index] for index in range(len(texts))]
+    return coded, [made[index] for index in range(len(texts))] if head is not None else []
 
 
 def _value(head: TokenHead, text: str, states: Vectors, offsets: NDArray[np.int64]) -> Arrays:

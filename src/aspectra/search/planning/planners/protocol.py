@@ -130,6 +130,7 @@ class Planner:
         full_text: whether it searches chunks of full texts, likewise.
         lenses: lenses whose views it needs, such as ``style``.
         views: names of further views that it needs, such as ``citations@graph``.
+        tokens: whether it compares token vectors.
         seeds: it starts from papers; words alone will not do.
         takes_lenses: it searches through the lenses that a query names.
         takes_directions: it follows the direction of a query.
@@ -143,6 +144,7 @@ class Planner:
     full_text: Need = ""
     lenses: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
+    tokens: bool = False
     seeds: bool = False
     takes_lenses: bool = False
     takes_directions: bool = False

@@ -19,7 +19,7 @@ from aspectra.views.encoders.transformer.refusal import needs_torch, read_config
 from aspectra.views.encoders.transformer.tokens import Spelling
 from aspectra.views.encoders.transformer.weights import as_float32, read_weights
 
-__all__ = ["ModelFolder"]
+__all__ = ["ModelFolder", "read_module"]
 
 _OURS = "sentence_transformers."
 # What older files say in one flag for each kind of pooling; vectors are joined in this order.
@@ -141,7 +141,7 @@ def _modules(place: Path) -> tuple[Path, Head]:
     kinds = [kind for kind, _ in modules]
     if kinds[:2] != ["Transformer", "Pooling"]:
         raise needs_torch(place, f"its modules are {', '.join(kinds)}; known: Transformer, Pooling, ...")
-    steps = [step for kind, folder in modules[2:] for step in _step(place, kind, folder)]
+    steps = [step for kind, folder in modules[2:] for step in read_module(place, kind, folder)]
     return modules[0][1], Head(_pooling(place, modules[1][1]), tuple(steps))
 
 
@@ -156,8 +156,17 @@ def _pooling(place: Path, folder: Path) -> Pooling:
     return Pooling(modes, bool(config.get("include_prompt", True)))
 
 
-def _step(place: Path, kind: str, folder: Path) -> list[Step]:
-    """One module after the pooling."""
+def read_module(place: Path, kind: str, folder: Path) -> list[Step]:
+    """The layers of one module after the pooling.
+
+    Args:
+        place: folder of the model, for messages.
+        kind: of the module, as ``Dense``.
+        folder: of the module.
+
+    Raises:
+        UsageError: it is not known here, or its weights cannot be read.
+    """
     config = read_config(folder / "config.json")
     for key in ("module_input_name", "module_output_name"):
         if config.get(key) not in {None, "sentence_embedding"}:

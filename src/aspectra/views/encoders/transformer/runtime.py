@@ -135,6 +135,7 @@ class Runtime:
         take: Callable[[int, Vectors], None],
         *,
         apart: bool = False,
+        attended: Sequence[int] | None = None,
     ) -> None:
         """Run all texts and pass each one's states to ``take``.
 
@@ -149,7 +150,9 @@ class Runtime:
             take: called with (index of the text, states (tokens, dimensions)); the states are only valid
                 during the call. Called from this thread, in no particular order.
             apart: one text a batch, each on all cores: quick for a query, slow for a library.
+            attended: per text, how many of its first tokens are attended to; None: all of them.
         """
+        seen = [len(row) for row in ids] if attended is None else attended
         budget = 1 if apart else _BATCH_TOKENS
         groups = list(batches([len(row) for row in ids], limit, budget))
         bulk = self.threads > 1 and not apart
@@ -172,7 +175,9 @@ class Runtime:
         try:
             for turn, group in enumerate(groups):
                 finish(turn % count)
-                inputs = self._inputs([ids[index] for index in group], limit, budget)
+                inputs = self._inputs(
+                    [ids[index] for index in group], [seen[index] for index in group], limit, budget
+                )
                 requests[turn % count].start_async(inputs, share_inputs=True)
                 running[turn % count] = (group, inputs)  # keeps the shared inputs alive
             for turn in range(len(groups), len(groups) + count):
@@ -183,7 +188,9 @@ class Runtime:
                 if waiting is not None:
                     request.wait()
 
-    def _inputs(self, rows: Sequence[Sequence[int]], limit: int, budget: int) -> list[NDArray[Any]]:
+    def _inputs(
+        self, rows: Sequence[Sequence[int]], seen: Sequence[int], limit: int, budget: int
+    ) -> list[NDArray[Any]]:
         """Embedded tokens and mask, as many rows as a full batch of this width has."""
         width = step_of(max(len(row) for row in rows), limit)
         shape = (_rows_of(width, budget), width)
@@ -192,7 +199,7 @@ class Runtime:
         mask[:, 0] = 1.0  # a row without any token would divide by zero
         for index, row in enumerate(rows):
             ids[index, : len(row)] = row
-            mask[index, : len(row)] = 1.0
+            mask[index, : seen[index]] = 1.0
         return self._network.inputs(ids, mask)
 
     def _compile(self, dtype: str, bulk: bool) -> Any:

@@ -1,0 +1,1 @@
+"""Late interaction: one vector for each token or word, compared by MaxSim."""
