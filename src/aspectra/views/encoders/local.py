@@ -153,7 +153,7 @@ def _head(own: Head, options: dict[str, str]) -> Head:
 
 
 def _needs(place: str, options: dict[str, str]) -> list[Permission]:
-    return [Permission.folder(place)]
+    return [Permission.folder(place)] if place else []
 
 
 make = EncoderFactory(
