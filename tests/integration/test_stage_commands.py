@@ -152,3 +152,34 @@ def test_the_last_search_is_exported_with_the_order_of_its_reranker(indexed):
         code, exported, err = indexed("export", "last", "--format", "trec", *_model(url))
     assert code == 0, err
     assert exported == shown
+
+
+def test_queries_are_estimated_then_written_and_the_reader_of_first_tokens_is_made(home, run, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests-123456")
+    sections = [
+        {"heading": h, "text": f"{h} of owls that hunt mice at night. " * 4} for h in ("Method", "Data")
+    ]
+    rows = [
+        {"id": p.id, "title": p.title, "abstract": p.abstract, "sections": sections}
+        for p in PAPERS
+        if p.abstract
+    ]
+    (home / "work" / "papers.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
+    assert run("init")[0] == 0
+    assert run("add", "papers.jsonl")[0] == 0
+    readers = [word for name in ("question", "method", "experiment", "first") for word in ("--reader", name)]
+    assert run("index", *readers)[0] == 0
+    seed = rows[0]["id"]
+    code, out, _ = run("plan", "--seed", seed, "-r", "prism(aspects=method+experiment) | write")
+    assert code == 0
+    assert "write: at most 2 questions" in out
+    assert run("similar", seed, "-r", "unit(F2F,full=first)")[0] == 0
+    code, _, err = run("similar", seed, "-r", "prism(readers=prompted)")
+    assert code != 0
+    assert "aspectra lens run research_question" in err
+    with Server().in_thread() as url:
+        code, out, err = run("similar", seed, "-r", "prism | write", *_model(url), "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["simulated"] is True
+    assert found["steps"][0]["questions"] == 3

@@ -59,6 +59,8 @@ def _answer(request: Request) -> str:
         return json.dumps({"reason": "r", "query": WORDS[len(request.messages[-1].content) % len(WORDS)]})
     if request.prompt.startswith("read/"):
         return json.dumps({"picked": [str(n) for n in range(1, len(request.subjects) + 1, 3)], "notes": ""})
+    if "value" in (request.schema or {}).get("properties", {}):
+        return json.dumps({"value": WORDS[len(request.messages[-1].content) % len(WORDS)]})
     labels = range(len(request.subjects), 0, -1)
     return json.dumps({"order": [str(label) for label in labels]})
 
@@ -92,12 +94,14 @@ STAGE_EXAMPLES = {
     "rewrite": "rewrite(keep=yes)",
     "shuffle": "shuffle(seed=3)",
     "top": "top(6)",
+    "write": "",
 }
 OWN = SearchRecipe((ProbeRecipe("abstract@{encoder}"), ProbeRecipe("abstract@bm25", -0.5)))
 RECIPES = [
     *(Recipe.parse(name) for name in PLANNERS),
     *(Recipe.parse(f"hybrid | {stage}") for stage in STAGE_EXAMPLES.values() if stage),
     Recipe.parse("prism | chain(depth=2)"),
+    Recipe.parse("prism | write | chain(depth=2)"),
     Recipe.parse("directional(direction=builds-on)"),
     Recipe.parse("bm25 | top(9) | hybrid"),
     Recipe.parse("bm25 | top(20) | dense | citations(seeds=2) | rerank(method=pairwise+bubble) | top(5)"),
@@ -105,7 +109,7 @@ RECIPES = [
     Recipe("own", (OWN, "top(12)", "bm25")),
     Recipe("read", ("hybrid", "citations(seeds=4)"), "read"),
 ]
-STARTS_FROM_A_PAPER = ("prism", "directional", "linked")
+STARTS_FROM_A_PAPER = ("prism", "directional", "linked", "unit")
 
 
 def test_every_planner_and_every_stage_is_in_the_list():

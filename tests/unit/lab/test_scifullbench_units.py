@@ -9,6 +9,7 @@ import pytest
 from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.lab.experiments.directory import FILES
 from aspectra.lab.experiments.execute import run_study
+from aspectra.lab.experiments.identity import prompts_hash
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.papers.paper import Paper
@@ -62,6 +63,12 @@ def test_every_recipe_ranks_every_document_and_no_query_paper(run):
             for record in held:
                 assert not set(record.ids) & benchmark.unranked
                 assert len(record.ids) == 5
+
+
+def test_rankings_with_written_queries_depend_on_the_prompts_of_lenses():
+    written, plain = (prompts_hash(Recipe.parse(text)) for text in ("prism | write", "prism | rewrite"))
+    assert written != plain
+    assert plain == prompts_hash(Recipe.parse("bm25 | rerank"))
 
 
 def test_rows_that_a_model_took_part_in_are_simulated(run):

@@ -17,6 +17,7 @@ __all__ = ["prompts_hash", "topics_hash"]
 
 # Where our own prompts are.
 _PROMPTS = ("aspectra.search.stages", "aspectra.search.rerank")
+_LENSES = "aspectra.views.prompted"  # the stage write asks what lenses ask
 
 
 def topics_hash(benchmark: Benchmark, *, pools: bool) -> str:
@@ -41,7 +42,8 @@ def topics_hash(benchmark: Benchmark, *, pools: bool) -> str:
 def prompts_hash(recipe: Recipe) -> str:
     """Hash of our own prompts, and of the files that options of the recipe's stages name."""
     texts = []
-    for package in _PROMPTS:
+    writes = any(stage.partition("(")[0] == "write" for stage in recipe.stages)
+    for package in (*_PROMPTS, *((_LENSES,) if writes else ())):
         files = sorted((resources.files(package) / "prompts").iterdir(), key=lambda file: file.name)
         texts += [part for file in files if file.is_file() for part in (file.name, file.read_text("utf-8"))]
     for stage in recipe.stages:
