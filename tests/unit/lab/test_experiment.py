@@ -31,6 +31,7 @@ from aspectra.lab.experiments.recipe_tables import breakdown_tables, main_table
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.lab.experiments.scoring import score_cell
 from aspectra.lab.experiments.study import Source, Study
+from aspectra.lab.experiments.vectors import paper_vectors
 from aspectra.lab.reports.tables import render
 from aspectra.llm.budget import Cost
 from aspectra.search.instructions.understanding import understand
@@ -431,3 +432,35 @@ def test_a_first_stage_is_run_once_for_all_recipes(beir, monkeypatch):
         cells = [beir.cell("bm25 | top(3) | dense"), beir.cell("bm25 | top(3) | hybrid")]
         run_cells(cells, beir.searchers, records)
     assert asked.count("bm25") == len(beir.benchmark.topics)
+
+
+def test_diversity_is_measured_on_the_first_papers_of_each_ranking(tmp_path, monkeypatch):
+    world = World(tmp_path, "beir", made_up.beir)
+    monkeypatch.setattr("aspectra.lab.experiments.scoring.DIVERSE", 2)
+    wanted = ["CosineDistance", "CentroidDistance", "nDCG@10"]
+    with Records(tmp_path / "records.jsonl") as records:
+        cell = world.cell()
+        run_cells([cell], world.searchers, records)
+        outcome = score_cell(cell, records, measures=wanted, vectors=paper_vectors(world.searcher))
+        with pytest.raises(UsageError, match="CosineDistance needs vectors"):
+            score_cell(cell, records, measures=wanted)
+        alone = score_cell(cell, records, measures=wanted[:1], vectors=paper_vectors(world.searcher))
+        rankings = {record.topic: record.ids for record in records.of(cell.key)}
+    found = outcome.evaluations["vectors"]["CosineDistance"].values
+    assert set(found) == {topic for topic, ids in rankings.items() if len(ids) > 1}
+    for topic, ids in rankings.items():
+        if topic in found:
+            one, two = (world.searcher.index.view("abstract@fake").vectors_of(i)[0] for i in ids[:2])
+            assert found[topic] == pytest.approx(1 - float(one @ two), abs=1e-3)
+    every = outcome.evaluations["vectors"].means
+    assert alone.evaluations["vectors"].means == {wanted[0]: every[wanted[0]]}
+    assert set(every) == set(wanted[:2])
+    assert "nDCG@10" in outcome.evaluations["gold"].means
+
+
+def test_a_library_without_vectors_has_no_diversity(tmp_path):
+    world = World(tmp_path, "beir", made_up.beir)
+    plain = benchmark_library(world.benchmark, tmp_path / "plain", IndexSettings(encoders=(), chunks=()))
+    with pytest.raises(UsageError, match="the library has no vectors") as caught:
+        paper_vectors(plain)(["b1"])
+    assert "--encoder" in caught.value.hint
