@@ -215,6 +215,7 @@ def test_both_sides_are_scored_alike_and_without_what_is_excluded(task):
     assert list(gold.agents) == ["two"]
     assert gold.retrievers["one"]["nDCG@10"] == {"q0": 1.0, "q1": 0.0}  # t0 is excluded, t1 is first then
     assert gold.recall == {2: {"q0": 1.0, "q1": 0.0}}  # as found: t1 and t4; t4 and t3
+    assert gap_tasks(outcomes[1:], ("nDCG@10",))[0].recall == gold.recall  # whatever was put in later
     assert pooled.recall == {2: {"q0": 0.5, "q1": 0.0}}
     assert {(p.name, p.bound): p.values["nDCG@10"] for p in gold.pools} == {
         ("tournament", "lower"): {"q0": 1.0, "q1": 0.0},
