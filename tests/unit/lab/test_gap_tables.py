@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from aspectra.lab.measures.gap import gap
-from aspectra.lab.reports.gap import GapTask, PoolScore, gap_of, gap_table, growth_table
-from aspectra.lab.reports.obliqueness import limits, obliqueness_table, verdict
+from aspectra.lab.reports.gap import GapTask, PoolScore, gap_of, gap_table, growth_table, interval_of
+from aspectra.lab.reports.obliqueness import Limit, limits, obliqueness_table, verdict
 from aspectra.lab.reports.published import tables as published
+from aspectra.lab.statistics.bootstrap import bootstrap_interval
+from aspectra.lab.statistics.significance import Interval, mean_interval
 
 TASKS = {"twitter": True, "wildchat": True, "math": True, "writing": False, "congress": False}
 
@@ -103,6 +105,27 @@ def test_the_verdict_says_no_more_than_the_numbers(given, start, holds):
     made = task(**given)
     assert [limit.holds for limit in limits(made)] == holds
     assert verdict(made).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "at_least", "at_most"),
+    [(0.3, 0.4, True, False), (0.25, 0.4, True, None), (0.2, 0.3, None, None), (0.1, 0.25, None, True)],
+)
+def test_a_limit_holds_for_the_whole_interval_or_not_at_all(low, high, at_least, at_most):
+    span = Interval(low, high, 0.95)
+    assert Limit("x", "s", 0.3, span, 0.25, least=True).holds is at_least
+    assert Limit("x", "s", 0.3, span, 0.25, least=False).holds is at_most
+
+
+def test_retrievers_that_ranked_given_pools_decide_nothing():
+    assert verdict(task(retrievers=(0.9,), fields={"in_pools": True})).startswith("Undecided: the retrievers")
+
+
+def test_no_interval_leaves_the_scale():
+    values = {**dict.fromkeys("abcdefgh", 1.0), "i": 0.0}
+    assert mean_interval(values).high > 1.0
+    assert interval_of(values, "nDCG@10") == bootstrap_interval(values)
+    assert interval_of(spread(0.5), "nDCG@10") == mean_interval(spread(0.5))
 
 
 def test_a_simulated_verifier_decides_nothing_but_retrieval_may():

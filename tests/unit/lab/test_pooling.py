@@ -12,6 +12,7 @@ from aspectra.base.values import replace
 from aspectra.lab.experiments.directory import open_study
 from aspectra.lab.experiments.execute import run_study, score_study
 from aspectra.lab.experiments.gap.pooling import Pooling, first_documents
+from aspectra.lab.experiments.gap.verification import gap_tasks
 from aspectra.lab.experiments.records import Records
 from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.runs.run import Run
@@ -200,3 +201,46 @@ def test_a_shuffled_pool_is_judged_whole_and_without_help_from_the_search(task):
             assert q0.missing == 0
             orders.append(q0.ids)
     assert orders[0] != orders[1]
+
+
+def test_both_sides_are_scored_alike_and_without_what_is_excluded(task):
+    Run.from_rankings({"q0": ["t0", "t1"], "q1": ["t4", "t3"]}, "one").write(task.parent / "one.run")
+    outcomes = []
+    for inject in ("", "gold"):
+        given = {"size": 2, "inject": inject, "agents": ("two",)}
+        outcomes += verify(task, f"pool-{inject}", **given).outcomes
+    gold, pooled = gap_tasks(outcomes, ("nDCG@10",))
+    assert (gold.judged, pooled.judged) == ("gold", "pooled")
+    assert list(gold.retrievers) == ["one"]
+    assert list(gold.agents) == ["two"]
+    assert gold.retrievers["one"]["nDCG@10"] == {"q0": 1.0, "q1": 0.0}  # t0 is excluded, t1 is first then
+    assert gold.recall == {2: {"q0": 1.0, "q1": 0.0}}  # as found: t1 and t4; t4 and t3
+    assert gap_tasks(outcomes[1:], ("nDCG@10",))[0].recall == gold.recall  # whatever was put in later
+    assert pooled.recall == {2: {"q0": 0.5, "q1": 0.0}}
+    assert {(p.name, p.bound): p.values["nDCG@10"] for p in gold.pools} == {
+        ("tournament", "lower"): {"q0": 1.0, "q1": 0.0},
+        ("tournament", "upper"): {"q0": 1.0, "q1": 1.0},
+    }
+    assert gold.simulated == {"tournament"}
+    assert not gold.in_pools
+
+
+def test_retrievers_that_ranked_the_pools_of_a_benchmark_are_told(tmp_path):
+    out, source = tmp_path / "first", Source("csfcube", str(made_up.csfcube(tmp_path / "cube")))
+    run_study(Study((source,), (Recipe.parse("bm25"),), encoders=()), out, tmp_path / "libraries")
+    pooling = Pooling((str(out),), size=2)
+    assert [s.in_pools for s in replace(source, pooling=pooling).open().systems] == [True]
+    both = Study((source,), (Recipe.parse("bm25"),), encoders=(), protocol="both")
+    run_study(both, out, tmp_path / "libraries")
+    assert [s.in_pools for s in replace(source, pooling=pooling).open().systems] == [False]
+
+
+def test_pools_of_one_size_are_one_pool(task):
+    first = verify(task, "pool", size=2).outcomes
+    other = verify(task, "other", size=2, without=("one",)).outcomes
+    with pytest.raises(UsageError, match="ranked two different pools of 2"):
+        gap_tasks([*first, *other], ("nDCG@10",))
+    with pytest.raises(UsageError, match="was not scored by RR"):
+        gap_tasks(first, ("RR",))
+    with pytest.raises(UsageError, match="no part ranks pools"):
+        gap_tasks([], ("nDCG@10",))

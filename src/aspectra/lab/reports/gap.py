@@ -15,11 +15,25 @@ from typing import Literal
 from aspectra.lab.measures.gap import gap
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table
+from aspectra.lab.statistics.bootstrap import bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL, Interval, Values, compare, mean_interval
 
-__all__ = ["Bound", "GapTask", "PoolScore", "best_of", "gap_of", "gap_table", "growth_table", "mean_of"]
+__all__ = [
+    "Bound",
+    "GapTask",
+    "PoolScore",
+    "best_of",
+    "gap_of",
+    "gap_table",
+    "growth_table",
+    "interval_of",
+    "mean_of",
+]
 
 Bound = Literal["lower", "upper"]
+_INTERVALS = (
+    "in brackets: 95 % t-intervals over queries, bootstrap intervals where those would leave the scale"
+)
 # System -> measure -> unit -> value.
 Systems = Mapping[str, Mapping[str, Values]]
 
@@ -58,6 +72,7 @@ class GapTask:
         recall: size -> unit -> share of the relevant documents that the pool held as it was found.
         simulated: systems with a simulated model in them.
         notes: what the numbers were measured on, sentences.
+        in_pools: whether retrievers ranked pools of the benchmark, and did not search its collection.
     """
 
     name: str
@@ -68,6 +83,7 @@ class GapTask:
     recall: Mapping[int, Values]
     simulated: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    in_pools: bool = False
 
     @property
     def verifiers(self) -> list[str]:
@@ -87,6 +103,13 @@ class GapTask:
 def mean_of(values: Values) -> float:
     """The plain mean over units."""
     return math.fsum(values.values()) / len(values)
+
+
+def interval_of(values: Values, measure: str) -> Interval | None:
+    """The t-interval of the mean; the bootstrap one where that would leave the measure's scale."""
+    low, high = parse(measure).family.bounds
+    span = mean_interval(values)
+    return span if span is None or low <= span.low <= span.high <= high else bootstrap_interval(values)
 
 
 def gap_of(task: GapTask, pool: PoolScore, measure: str, *, agents: bool) -> tuple[float, Interval | None]:
@@ -116,7 +139,6 @@ def gap_table(tasks: Sequence[GapTask], measure: str) -> Table:
     Of several verifiers the best one gives the task's gap, and is bold; of simulated ones none is, as their
     rates are assumptions.
     """
-    scale = parse(measure).family.scale
     agents = any(task.agents for task in tasks)
     header = ["task", "judgements", "best retriever", measure]
     header += ["best with agents", f"its {measure}"] if agents else []
@@ -128,14 +150,14 @@ def gap_table(tasks: Sequence[GapTask], measure: str) -> Table:
         first: list[Cell] = [task.name, task.judged]
         for with_agents in (False, True)[: 1 + agents]:
             name, values = best_of(task, measure, agents=with_agents)
-            first += [task.shown(name), _number(values, scale)]
+            first += [task.shown(name), _number(values, measure)]
         tops = []
         for verifier in task.verifiers:
             upper = task.at(verifier, "upper")
             lower = task.at(verifier, "lower", upper.size if upper else 0)
             size = next(pool.size for pool in (upper, lower) if pool)
             cells: list[Cell] = [*first, task.shown(verifier), size]
-            cells += [_number(pool.values[measure], scale) if pool else None for pool in (lower, upper)]
+            cells += [_number(pool.values[measure], measure) if pool else None for pool in (lower, upper)]
             cells += [_gap(task, pool, measure) for pool in (lower, upper)]
             cells += [_gap(task, upper, measure, agents=True)] if agents else []
             tops.append((mean_of(upper.values[measure]) if upper else -1.0, len(rows)))
@@ -158,8 +180,9 @@ def _gap(task: GapTask, pool: PoolScore | None, measure: str, *, agents: bool = 
     return Number.of(value, parse(measure).family.scale, interval)
 
 
-def _number(values: Values, scale: float) -> Number | None:
-    return Number.of(mean_of(values), scale, mean_interval(values))
+def _number(values: Values, measure: str) -> Number | None:
+    scale = parse(measure).family.scale
+    return Number.of(mean_of(values), scale, interval_of(values, measure))
 
 
 def _gap_notes(tasks: Sequence[GapTask], *, best: bool) -> tuple[str, ...]:
@@ -168,8 +191,7 @@ def _gap_notes(tasks: Sequence[GapTask], *, best: bool) -> tuple[str, ...]:
         "gap: the verifier minus the best retriever, in one measure and under the same judgements",
         "lower: the verifier ranked the pool of the first K documents as it was found; upper: with the "
         "missing relevant documents put in",
-        "in brackets: 95 % t-intervals over queries, of gaps by pairs; the best retriever was chosen by the "
-        "same queries",
+        f"{_INTERVALS}; of gaps by pairs. The best retriever was chosen by the same queries",
     ]
     if best:
         notes.append("bold: the gap of the task, to its best verifier")
@@ -186,21 +208,20 @@ def _gap_notes(tasks: Sequence[GapTask], *, best: bool) -> tuple[str, ...]:
 
 def growth_table(task: GapTask, measure: str) -> Table:
     """One row a size of the pool: its recall, and every system's values under both bounds."""
-    scale = parse(measure).family.scale
     named = list(dict.fromkeys((pool.name, pool.bound) for pool in task.pools))
     rows: list[tuple[Cell, ...]] = []
     for size in sorted({pool.size for pool in task.pools}):
         recall = task.recall.get(size)
-        cells: list[Cell] = [size, _number(recall, 100.0) if recall else None]
+        cells: list[Cell] = [size, _number(recall, "R@1") if recall else None]
         for name, bound in named:
             pool = task.at(name, bound, size)
-            cells.append(_number(pool.values[measure], scale) if pool else None)
+            cells.append(_number(pool.values[measure], measure) if pool else None)
         here = [pool for pool in task.pools if pool.size == size]
         cells += [max(round(pool.calls, 1) for pool in here), round(max(pool.tokens for pool in here))]
         rows.append(tuple(cells))
     header = ["K", "recall of the pool", *(f"{task.shown(name)}, {bound}" for name, bound in named)]
     title = f"{task.name} ({task.judged}): {measure} as the pool grows"
-    notes = ["in brackets: 95 % t-intervals of means over queries"]
+    notes = [_INTERVALS, "calls and tokens: of the verifier and bound that took the most"]
     if any(not pool.verifier for pool in task.pools):
         notes.append("own left out: a retriever ranks as many documents, none of which it gave to the pool")
     return Table(title, (*header, "calls/query", "tokens/query"), tuple(rows), tuple(notes))

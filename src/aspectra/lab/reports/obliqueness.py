@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aspectra.lab.reports.gap import GapTask, best_of, gap_of, mean_of
+from aspectra.lab.reports.gap import GapTask, best_of, gap_of, interval_of, mean_of
 from aspectra.lab.reports.tables import Cell, Number, Table
-from aspectra.lab.statistics.significance import Interval, mean_interval
+from aspectra.lab.statistics.significance import Interval
 
 __all__ = ["RANKING", "RECALL", "Limit", "limits", "obliqueness_table", "verdict"]
 
@@ -62,7 +62,7 @@ def limits(task: GapTask) -> list[Limit]:
     name, ranking = best_of(task, RANKING, agents=True)
     finder, recall = best_of(task, RECALL, agents=True)
     means = (mean_of(ranking), mean_of(recall))
-    spans = (mean_interval(ranking), mean_interval(recall))
+    spans = (interval_of(ranking, RANKING), interval_of(recall, RECALL))
     told = (name in task.simulated, finder in task.simulated)
     out = [
         Limit("retrieval, nDCG@10", name, means[0], spans[0], _LOW_RETRIEVAL, least=False, assumed=told[0]),
@@ -73,12 +73,11 @@ def limits(task: GapTask) -> list[Limit]:
         top = max(tops, key=lambda pool: mean_of(pool.values[RANKING]))
         own, told_too = top.values[RANKING], top.name in task.simulated
         both = f"{top.name} - {name}"
-        value, span = gap_of(task, top, RANKING, agents=True)
+        span = interval_of(own, RANKING)
+        value, between = gap_of(task, top, RANKING, agents=True)
         out += [
-            Limit(
-                _UPPER, top.name, mean_of(own), mean_interval(own), _RECOGNISED, least=True, assumed=told_too
-            ),
-            Limit("gap, upper bound", both, value, span, _LARGE_GAP, least=True, assumed=told_too),
+            Limit(_UPPER, top.name, mean_of(own), span, _RECOGNISED, least=True, assumed=told_too),
+            Limit("gap, upper bound", both, value, between, _LARGE_GAP, least=True, assumed=told_too),
         ]
     return out
 
@@ -88,6 +87,11 @@ def verdict(task: GapTask) -> str:
     found = limits(task)
     retrieval, recall, *rest = found
     reached = f"{retrieval.system} reaches nDCG@10 {100 * retrieval.value:.1f}"
+    if task.in_pools:
+        return (
+            f"Undecided: the retrievers ranked pools that come with {task.name}, so that what they fail to "
+            "find in a collection was not measured."
+        )
     if retrieval.holds is False:
         return f"Not oblique: {reached}, so that what is relevant is found."
     if recall.holds is False:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -62,12 +62,14 @@ class System:
         run: topic -> document -> score.
         agent: whether it searches in several steps.
         simulated: whether a simulated model had a part in it.
+        in_pools: whether it ranked the benchmark's own pools, and did not search the collection.
     """
 
     name: str
     run: Grades
     agent: bool = False
     simulated: bool = False
+    in_pools: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +183,7 @@ def _systems(benchmark: Benchmark, pooling: Pooling) -> tuple[System, ...]:
                 f"the rankings of {system.name} are of other topics than those of {benchmark.name}",
                 why=f"they rank {min(system.run, default='none')!r}, it has {min(topics, default='none')!r}",
             )
-    return tuple(System(s.name, s.run, s.agent or s.name in pooling.agents, s.simulated) for s in out)
+    return tuple(replace(s, agent=s.agent or s.name in pooling.agents) for s in out)
 
 
 def _recorded(folder: Path, benchmark: str) -> list[System]:
@@ -206,7 +208,8 @@ def _recorded(folder: Path, benchmark: str) -> list[System]:
                 run = {r.topic: dict(zip(r.ids, r.scores, strict=True)) for r in held}
                 recipe = recipes.get(cell["recipe"])
                 agent = recipe is not None and needs_model(recipe.stages)
-                out.append(System(cell["recipe"], run, agent, any(r.tally.simulated for r in held)))
+                simulated = any(r.tally.simulated for r in held)
+                out.append(System(cell["recipe"], run, agent, simulated, cell["protocol"] == "pool"))
     if not out:
         raise UsageError(
             f"{folder} holds no rankings of {benchmark}",

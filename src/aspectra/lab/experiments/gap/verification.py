@@ -94,6 +94,7 @@ def _task(outcomes: Sequence[Outcome], judged: str, measures: Sequence[str]) -> 
         recall=recall,
         simulated=frozenset(simulated | {s.name for s in systems.values() if s.simulated}),
         notes=_notes(benchmarks, systems, judged),
+        in_pools=any(system.in_pools for system in systems.values()),
     )
 
 
@@ -155,6 +156,11 @@ def _notes(
     ]
     if pool["smaller"]:
         notes.append(f"{name}: {pool['smaller']:,} pools have fewer than {pool['size']} documents")
+    if any(system.in_pools for system in systems.values()):
+        notes.append(f"{name}: retrievers ranked the benchmark's own pools and did not search the collection")
+    relevant = [any(grade > 0 for grade in docs.values()) for docs in largest.qrels[judged].values() if docs]
+    if lacking := relevant.count(False):
+        notes.append(f"{name}: {lacking:,} judged queries have no relevant document, and count as 0")
     gold, more = largest.qrels.get("gold", {}), largest.qrels.get("pooled")
     if judged == "pooled" and more is not None:
         outside = sum(
