@@ -13,7 +13,7 @@ from aspectra.search.recipe import ProbeRecipe, Recipe, SearchRecipe
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
 from aspectra.views.build.run import build_index
-from aspectra.views.dense.late.tokens import TokenVectors, narrow, query_tokens, row_bytes, wide
+from aspectra.views.dense.late.tokens import TokenVectors, narrow, row_bytes, wide
 from aspectra.views.settings import IndexSettings
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
@@ -83,9 +83,7 @@ def states(encoder, text):
 
 def test_words_beyond_what_the_encoder_reads_have_none():
     short = TokenEncoder(max_tokens=2)
-    tokens, cut = query_tokens(short, "owls hunt mice")
-    assert cut
-    assert len(tokens.spans) == 2
+    assert len(TokenVectors.of(short, *states(short, "owls hunt mice")).spans) == 2
 
 
 @pytest.mark.parametrize("kind", ["bits", "int8"])
@@ -106,7 +104,7 @@ def test_stored_vectors_have_length_1_and_keep_their_direction(kind):
 def test_scores_are_the_weighted_mean_of_the_nearest_cosines(searcher, encoder):
     view = searcher.index.view("tokens@token")
     scored = view.score(Probe("tokens@token", text="owls dance"))
-    asked, _ = query_tokens(encoder, "owls dance")
+    asked = TokenVectors.of(encoder, *states(encoder, "owls dance"))
     # Owls stand in three of five papers, dance in one: ln(1 + 5 / 3) and ln(1 + 5), as shares of their sum.
     weights = np.array([np.log1p(5 / 3), np.log1p(5)])
     weights /= weights.sum()
@@ -261,3 +259,12 @@ def test_settings_are_those_of_before_where_no_tokens_are_kept():
     assert IndexSettings.loads(IndexSettings(late="int8").dumps()).late == "int8"
     with pytest.raises(UsageError, match=r"index\.late"):
         IndexSettings(late="float")
+
+
+def test_a_query_is_encoded_once_for_all_views_and_quotes(tmp_path):
+    encoder = TokenEncoder(max_tokens=3)
+    searcher = opened(tmp_path / "library", encoder)
+    encoder.encoded.clear()
+    ranking = searcher.search(Query("owls hunt mice at night"), "late")
+    assert encoder.encoded == ["owls hunt mice at night"]
+    assert any("cut" in warning or "longer" in warning or "end" in warning for warning in ranking.warnings)

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple
 
-from aspectra.views.encoders.protocol import Encoder
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.views.encoders.protocol import Encoder, TokenEncoder
 from aspectra.views.view import Floats
 
 __all__ = ["EncodedQuery", "QueryEncoder"]
 
 _RECENT = 256  # texts whose vectors are remembered
+_RECENT_TOKENS = 32  # the same with the states of their tokens, of which a long text has a megabyte
 
 
 class EncodedQuery(NamedTuple):
@@ -21,10 +25,13 @@ class EncodedQuery(NamedTuple):
     Attributes:
         vector: (dimensions,) float32.
         truncated: whether the encoder did not read the end of the text.
+        tokens: states of its tokens and the characters of each, see
+            :class:`~aspectra.views.encoders.protocol.TokenEncoder`; None where they are not kept.
     """
 
     vector: Floats
     truncated: bool
+    tokens: tuple[Floats, NDArray[np.int64]] | None = None
 
 
 class QueryEncoder:
@@ -32,10 +39,12 @@ class QueryEncoder:
 
     Args:
         load: makes the encoder.
+        tokens: whether token states are wanted too: the same pass gives both.
     """
 
-    def __init__(self, load: Callable[[], Encoder]) -> None:
+    def __init__(self, load: Callable[[], Encoder], *, tokens: bool = False) -> None:
         self._load = load
+        self._tokens = tokens
         self._encoder: Encoder | None = None
         self._recent: OrderedDict[tuple[str, str], EncodedQuery] = OrderedDict()
         self._lock = Lock()
@@ -56,10 +65,16 @@ class QueryEncoder:
             if (known := self._recent.get(key)) is not None:
                 self._recent.move_to_end(key)
                 return known
-        coded = encoder.encode([text], kind="query", instruction=instruction)
-        encoded = EncodedQuery(coded.vectors[0], bool(coded.truncated.any()))
+        held: list[tuple[Floats, NDArray[np.int64]]] = []
+        if self._tokens and isinstance(encoder, TokenEncoder) and not instruction:
+            coded = encoder.encode_tokens(
+                [text], lambda _, states, places: held.append((states.copy(), places)), kind="query"
+            )
+        else:
+            coded = encoder.encode([text], kind="query", instruction=instruction)
+        encoded = EncodedQuery(coded.vectors[0], bool(coded.truncated.any()), held[0] if held else None)
         with self._lock:
             self._recent[key] = encoded
-            if len(self._recent) > _RECENT:
+            if len(self._recent) > (_RECENT_TOKENS if self._tokens else _RECENT):
                 self._recent.popitem(last=False)
         return encoded

@@ -269,7 +269,9 @@ class Generation:
         spec, fingerprint = facts.stored["encoder"], facts.stored["fingerprint"]
         with self._lock:
             if spec not in self._encoders:
-                self._encoders[spec] = QueryEncoder(lambda: self._checked(spec, fingerprint))
+                views = self.manifest["views"].values()
+                late = any(one["kind"] == "late" and one["encoder"] == spec for one in views)
+                self._encoders[spec] = QueryEncoder(lambda: self._checked(spec, fingerprint), tokens=late)
             return self._encoders[spec]
 
     def refusal(self, spec: str) -> AspectraError | None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from aspectra.views.dense.matching import narrowed
 from aspectra.views.encoders.pooling import mean_of_spans, unit_rows
-from aspectra.views.encoders.protocol import Encoder, LateEncoder, TokenEncoder, Vectors
+from aspectra.views.encoders.protocol import Encoder, LateEncoder, Vectors
 from aspectra.views.text.tokens import Tokeniser, TokenSettings, word_spans
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "TokenType",
     "TokenVectors",
     "narrow",
-    "query_tokens",
     "row_bytes",
     "wide",
     "word_units",
@@ -84,17 +83,6 @@ def word_units(text: str) -> NDArray[np.int64]:
             spans.append((start, end))
     telling = [(a, b) for a, b in spans if text[a] >= _UNSPACED or _tokeniser().words(text[a:b])]
     return np.array(telling or spans, np.int64).reshape(-1, 2)
-
-
-def query_tokens(encoder: TokenEncoder, text: str) -> tuple[TokenVectors, bool]:
-    """The vectors of a query, and whether the encoder did not read its end."""
-    made: list[TokenVectors] = []
-
-    def each(_: int, states: Vectors, offsets: NDArray[np.int64]) -> None:
-        made.append(TokenVectors.of(encoder, text, states, offsets))
-
-    coded = encoder.encode_tokens([text], each, kind="query")
-    return made[0], bool(coded.truncated.any())
 
 
 def row_bytes(dimensions: int, kind: TokenType) -> int:

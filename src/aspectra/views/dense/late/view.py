@@ -9,7 +9,7 @@ weigh as much as they are rare in the library: ``ln(1 + papers / papers with the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, ViewMismatch
 from aspectra.views.dense.late.maxsim import token_max_sim
-from aspectra.views.dense.late.tokens import TokenVectors, query_tokens, wide
+from aspectra.views.dense.late.tokens import TokenVectors, wide
 from aspectra.views.dense.matching import similarities
-from aspectra.views.encoders.protocol import Encoder, TokenEncoder
+from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.storage.arrays import StoredFolder
 from aspectra.views.storage.units import Units
@@ -34,7 +34,6 @@ _REFERENCE = 128
 # The rarest words of a seed take part. With all of them the planner `late` was no better on four sets of
 # seeds (nDCG within 0.7 either way) and took twice as long; MaxSim alone gained 1 to 2 on three of them.
 _SEED_WORDS = 64
-_RECENT = 64  # query texts whose vectors are remembered
 
 
 class _Part(NamedTuple):
@@ -64,7 +63,7 @@ class LateView(View):
             ``offsets.npy``.
         positions: paper id -> position.
         id_order: rank of each paper's id, for ties.
-        encoder: gives the encoder of query texts.
+        query: encodes query texts, with their tokens.
         rarity: words -> (n,) how rare each is.
         text: seed id -> its text as it was encoded, or None where that changed.
         sample: gives the positions of the papers that scores are standardised against.
@@ -79,7 +78,7 @@ class LateView(View):
         folder: StoredFolder,
         positions: dict[str, int],
         id_order: NDArray[np.int32],
-        encoder: Callable[[], Encoder],
+        query: QueryEncoder,
         rarity: Rarity,
         text: Callable[[str], str | None],
         sample: Callable[[], Positions],
@@ -90,19 +89,10 @@ class LateView(View):
         self._held = Units(folder.whole("offsets"), folder.array("spans"))
         self._positions = positions
         self._id_order = id_order
-        self._encoder = encoder
+        self._query = query
         self._rarity = rarity
         self._text = text
         self._sample = sample
-        self._query = lru_cache(_RECENT)(self._encoded)  # quotes need what the search encoded
-
-    def _encoded(self, text: str) -> tuple[TokenVectors, str]:
-        """The vectors of a query, and the encoder's name where it did not read all of it."""
-        encoder = self._encoder()
-        if not isinstance(encoder, TokenEncoder):
-            raise ViewMismatch(f"{self.name} cannot encode a query", why="its encoder has no token states")
-        tokens, cut = query_tokens(encoder, text)
-        return tokens, encoder.name if cut else ""
 
     def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`.
@@ -114,7 +104,13 @@ class LateView(View):
         parts: list[_Part] = []
         truncated = ""
         if probe.text.strip():
-            tokens, truncated = self._query(probe.text)
+            encoded, encoder = self._query(probe.text), self._query.encoder
+            if encoded.tokens is None:
+                raise ViewMismatch(
+                    f"{self.name} cannot encode a query", why=f"{encoder.name} has no token states"
+                )
+            tokens = TokenVectors.of(encoder, probe.text, *encoded.tokens)
+            truncated = encoder.name if encoded.truncated else ""
             parts.append(self._part(-1, probe.text, tokens, np.full(len(tokens.spans), -1)))
         for number, seed in enumerate(probe.seeds):
             rows = self._rows(seed)

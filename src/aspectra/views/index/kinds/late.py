@@ -28,7 +28,7 @@ def open_late(generation: Generation, facts: ViewFacts, other: Other) -> LateVie
         generation.files.folder(facts.stored["folder"]),
         generation.positions,
         generation.id_order,
-        lambda: query.encoder,
+        query,
         _rarity(generation),
         _text(generation),
         lambda: generation.sample,
