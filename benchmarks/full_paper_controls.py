@@ -24,7 +24,7 @@ from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.calculate import evaluate
 from aspectra.lab.experiments.experiment import benchmark_library
 from aspectra.lab.experiments.study import corpus_hash
-from aspectra.lab.experiments.study_page import half_of
+from aspectra.lab.studies.page import half_of
 from aspectra.lab.reports.tables import Table, render
 from aspectra.lab.statistics.significance import paired_t
 from aspectra.papers.library.store import Store

@@ -8,9 +8,9 @@ import pytest
 
 import benchmark_fixtures as made_up
 from aspectra.app.main import main
-from aspectra.lab.experiments.needs import Need, lacking
-from aspectra.lab.experiments.paper_tables import _mean
-from aspectra.lab.experiments.study_file import read_study_file
+from aspectra.lab.studies.file import read_study_file
+from aspectra.lab.studies.needs import Need, lacking
+from aspectra.lab.studies.paper_tables import _mean
 
 OTHERS = ("Human", "SPECTER2", "oTASPIRE", "gpt-3.5-turbo [pw]", "Mistral-7B [prp]", "Llama-3-8B [prp]")
 OTHERS = (*OTHERS, "Llama-3-70B [prp]", "gpt-3.5-turbo [prp]", "gpt-4o [prp]")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import benchmark_fixtures as made_up
-from aspectra.lab.experiments.study_file import read_study_file
-from aspectra.lab.experiments.study_page import run_study_file
+from aspectra.lab.studies.file import read_study_file
+from aspectra.lab.studies.page import run_study_file
 from aspectra.llm.assemble import Model, ModelSettings, build_model
 from fake_encoder import FakeEncoder
 from llm_server import Server

@@ -13,9 +13,9 @@ from aspectra.app.main import main
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.lab.benchmarks.protocol import BENCHMARKS
 from aspectra.lab.evaluation.presets import get_preset
-from aspectra.lab.experiments.paper_tables import check_paper_table
-from aspectra.lab.experiments.study_file import read_study_file
 from aspectra.lab.statistics.bootstrap import bootstrap_interval
+from aspectra.lab.studies.file import read_study_file
+from aspectra.lab.studies.paper_tables import check_paper_table
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(

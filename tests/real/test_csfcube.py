@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aspectra.lab.experiments.study_file import read_study_file
-from aspectra.lab.experiments.study_page import run_study_file
+from aspectra.lab.studies.file import read_study_file
+from aspectra.lab.studies.page import run_study_file
 
 STUDY = Path(__file__).parents[2] / "studies" / "csfcube.toml"
 

@@ -236,8 +236,8 @@ def _run_file(
 ) -> None:
     """``bench run`` on a study file."""
     from aspectra.app.output.experiments import library_home
-    from aspectra.lab.experiments.study_file import read_study_file
-    from aspectra.lab.experiments.study_page import run_study_file
+    from aspectra.lab.studies.file import read_study_file
+    from aspectra.lab.studies.page import run_study_file
 
     if data is None:
         raise UsageError(

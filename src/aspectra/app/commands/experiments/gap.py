@@ -78,8 +78,8 @@ def gap(
 
     Your task:  aspectra bench gap beir=~/data/mine --oracle error=0.1
     """
-    from aspectra.lab.experiments.study_file import StudyFile, TableSpec
-    from aspectra.lab.experiments.study_page import run_study_file
+    from aspectra.lab.studies.file import StudyFile, TableSpec
+    from aspectra.lab.studies.page import run_study_file
 
     folder, place = out or Path("experiments") / "gap", libraries or library_home()
     tasks = _tasks(given, option, recipe, run or [], folder, no_encoder=no_encoder)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from aspectra.base.errors import UsageError
 from aspectra.lab.evaluation.means import Labels, nested_mean
-from aspectra.lab.experiments.needs import Need
 from aspectra.lab.experiments.recipe_tables import plain_interval
 from aspectra.lab.experiments.scoring import Outcome
 from aspectra.lab.experiments.study import Study
-from aspectra.lab.experiments.study_file import Paper, TableSpec
 from aspectra.lab.measures.protocol import parse
 from aspectra.lab.reports.published import Published, paper_rows, part_of
 from aspectra.lab.reports.tables import Cell, Number, Table
+from aspectra.lab.studies.file import Paper, TableSpec
+from aspectra.lab.studies.needs import Need
 
 __all__ = ["Ran", "check_paper_table", "paper_tables"]
 

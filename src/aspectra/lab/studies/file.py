@@ -25,7 +25,7 @@ library of other papers, ``{parts}`` the folder that the parts are run in: ``{pa
 rankings of a part before.
 
 A file that reproduces a paper's tables names it: ``[paper]`` with its ``number``, and ``published = "3"`` in
-each table, see :mod:`aspectra.lab.experiments.paper_tables`. Recipes are called as the paper prints its
+each table, see :mod:`aspectra.lab.studies.paper_tables`. Recipes are called as the paper prints its
 systems; ``names`` and ``others`` say what is called differently, and what is no recipe. ``encoders`` names a
 file beside it with a table for each encoder: ``{encoders.SciNCL}`` stands for the ``spec`` of that table, and
 its ``needs`` says what must be downloaded.
@@ -58,7 +58,7 @@ class Column(Value, frozen=True):
         name: heading; "" takes the measure.
         part, benchmark, protocol: which scores; "" where only one is possible.
         where: label -> value: only the units that have it. Every unit has the label ``half``, ``dev`` or
-            ``test``, see :func:`~aspectra.lab.experiments.study_page.half_of`.
+            ``test``, see :func:`~aspectra.lab.studies.page.half_of`.
     """
 
     measure: str

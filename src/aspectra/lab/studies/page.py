@@ -19,15 +19,15 @@ from aspectra.lab.evaluation.means import Labels, Score
 from aspectra.lab.experiments.execute import results, run_study
 from aspectra.lab.experiments.gap.verification import gap_tables
 from aspectra.lab.experiments.manifest import write_json
-from aspectra.lab.experiments.needs import Need, lacking
-from aspectra.lab.experiments.paper_tables import Ran, check_paper_table, paper_tables
 from aspectra.lab.experiments.recipe_tables import INTERVALS_NOTE, breakdown_table, main_table, plain_interval
 from aspectra.lab.experiments.scoring import Outcome, labels_of
-from aspectra.lab.experiments.study_file import Column, StudyFile, TableSpec
 from aspectra.lab.reports.comparison import System, comparison_tables, systems_of
 from aspectra.lab.reports.tables import SMALL_NOTE, Cell, Number, Table, render, to_dict
 from aspectra.lab.statistics.bootstrap import BOOTSTRAP_NOTE, bootstrap_interval
 from aspectra.lab.statistics.significance import SMALL
+from aspectra.lab.studies.file import Column, StudyFile, TableSpec
+from aspectra.lab.studies.needs import Need, lacking
+from aspectra.lab.studies.paper_tables import Ran, check_paper_table, paper_tables
 from aspectra.llm.chat import ChatModel
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
@@ -79,7 +79,7 @@ def run_study_file(
         progress: called with (step, done, total).
         load: makes an encoder from its specification.
         answering: makes a language model from its name at the endpoint, see
-            :func:`~aspectra.lab.experiments.needs.lacking`.
+            :func:`~aspectra.lab.studies.needs.lacking`.
 
     Raises:
         UsageError: no such part, or a table shows something that was not measured.
