@@ -60,6 +60,7 @@ def test_of_a_folder_in_beir_layout(run, home):
     gaps, oblique, _ = tables(run, *words)
     assert [row["judgements"] for row in gaps["rows"]] == ["gold"]
     assert any(note.startswith("beir/owls (gold): ") for note in oblique["notes"])
+    assert any("1 queries have no document of grade 1 or more" in note for note in gaps["notes"])
 
 
 def test_queries_with_instructions_have_no_gap(run, home):

@@ -158,9 +158,9 @@ def _notes(
         notes.append(f"{name}: {pool['smaller']:,} pools have fewer than {pool['size']} documents")
     if any(system.in_pools for system in systems.values()):
         notes.append(f"{name}: retrievers ranked the benchmark's own pools and did not search the collection")
-    relevant = [any(grade > 0 for grade in docs.values()) for docs in largest.qrels[judged].values() if docs]
-    if lacking := relevant.count(False):
-        notes.append(f"{name}: {lacking:,} judged queries have no relevant document, and count as 0")
+    lacking = sum(max(docs.values()) < 1 for docs in largest.qrels[judged].values() if docs)
+    if lacking:
+        notes.append(f"{name}: {lacking:,} queries have no document of grade 1 or more, so that R@k is 0")
     gold, more = largest.qrels.get("gold", {}), largest.qrels.get("pooled")
     if judged == "pooled" and more is not None:
         outside = sum(
