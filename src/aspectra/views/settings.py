@@ -96,7 +96,7 @@ class IndexSettings:
         """JSON form."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         if not self.late:  # so that an index without them stays as it was before there were any
-            del data["late"]
+            data.pop("late", None)
         return data
 
     @classmethod
