@@ -336,6 +336,12 @@ class TestScifullbench:
         assert seeds["Query i1"].sections[0].text == "We ask owls."
         assert not problem(bench, "no full text (.mmd)")
 
+    def test_a_full_text_without_headings_is_one_section(self, tmp_path):
+        scifullbench(tmp_path)
+        put(tmp_path / "Benchmark" / "Full_Papers" / "i1.mmd", "We ask owls at night.\n\nThey answer.\n")
+        papers = {paper.title: paper for paper in load("scifullbench", tmp_path).papers()}
+        assert [s.text for s in papers["Query i1"].sections] == ["We ask owls at night.\n\nThey answer."]
+
     def test_query_paper_in_the_corpus(self, tmp_path):
         scifullbench(tmp_path)
         path = tmp_path / "Benchmark" / "ACL" / "Cited_Papers" / "a1.json"

@@ -252,8 +252,11 @@ def _seeds(folder: Folder, queries: list[_Query]) -> Iterator[Paper]:
 
 
 def _sections(file: Path) -> tuple[Section, ...]:
-    found = [item for item in read_papers(file, "markdown") if isinstance(item, Paper)]
-    return found[0].sections if found else ()
+    """The sections of a full text; a text without headings is one section."""
+    found = next((item for item in read_papers(file, "markdown") if isinstance(item, Paper)), None)
+    if found is None:
+        return ()
+    return found.sections or ((Section("", found.abstract),) if found.abstract else ())
 
 
 def _document(row: Row, texts: str, root: Path) -> Paper:

@@ -157,7 +157,8 @@ class Write:
             f"nothing was written about the {a} of {seed}: its reading is searched" for seed, a in lacking
         ]
         search = changed(draft.search, probes=_with_texts(draft.search.probes, written))
-        lost = any(key not in written for key in lacking)
+        asked = {(task.paper.id, aspect) for task in tasks for aspect in task.aspects}
+        lost = any(key in asked and key not in written for key in lacking)
         return draft.anew(search), step_of(spell(self), asker, *notes, degraded=lost)
 
     def _known(self, search: Search, context: Context) -> dict[tuple[str, str], tuple[str, bool]]:
