@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import random
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -14,16 +15,23 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import benchmark_fixtures as made_up
 from aspectra.base.errors import BadInput, MissingExtra, UsageError
+from aspectra.lab.experiments.execute import run_study
+from aspectra.lab.experiments.study import Source, Study
 from aspectra.lab.figures.dots import Dots, delta_figure, dot_figure
 from aspectra.lab.figures.drawing import SMALLEST, shorten, spread, svg_text, write_drawing
+from aspectra.lab.figures.kinds import draw
 from aspectra.lab.figures.layout import layout_faults, placed_texts
 from aspectra.lab.figures.lines import Axis, Panel, line_figure, panels_of, pool_scaling
 from aspectra.lab.figures.maps import Retrieved, hull_2d, map_figure, tsne_places
 from aspectra.lab.figures.points import Point, Scatter, pareto_figure, pareto_front, scatter_figure
 from aspectra.lab.figures.radar import radar_figure
-from aspectra.lab.figures.recorded import study_table
+from aspectra.lab.figures.recorded import Choice, open_all, study_table
+from aspectra.lab.figures.retrieved import retrieved
 from aspectra.lab.reports.tables import Number, render
+from aspectra.search.recipe import Recipe
+from fake_encoder import FakeEncoder
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results" / "figures"
 NAN = math.nan
@@ -335,3 +343,43 @@ def test_a_study_table_is_read_with_its_intervals(tmp_path):
             path.write_text(text)
         with pytest.raises(BadInput, match="holds no table"):
             study_table(path, title)
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = "import sys, aspectra.lab.figures.kinds, aspectra.lab.pages.report; "
+    code += "assert not {'matplotlib', 'sklearn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_are_written_as_they_are():
+    signs, letters = (
+        svg_text(pool_scaling((1, 2), {name: [Number(1.0), Number(2.0)]}))
+        for name in ("cost $5$ and $6$", "cost S5S and S6S")
+    )
+    assert "<!-- cost $5$ and $6$ -->" in signs
+    assert signs.count("<use") == letters.count("<use")  # no dollar sign begins a formula
+
+
+def test_a_map_of_what_an_experiment_found(tmp_path):
+    made_up.beir(tmp_path / "owls")
+    source = Source("beir", str(tmp_path / "owls"))
+    study = Study((source,), tuple(map(Recipe.parse, ("bm25", "dense"))), encoders=("fake",))
+    run_study(study, tmp_path / "exp", tmp_path / "libraries", load=lambda _: FakeEncoder())
+    ((_, opened),) = open_all([tmp_path / "exp"]).items()
+    systems = {cell["recipe"]: (opened, cell["cell"]) for cell in opened.about.cells}
+    name = opened.about.cells[0]["benchmark"]
+    found, encoder = retrieved(name, systems, tmp_path / "libraries", queries=["q0"], depth=3)
+    assert encoder == "fake"
+    assert [one.query for one in found] == ["q0"]
+    assert found[0].systems["dense"] == ["b1", "b0"]
+    (first,), _ = retrieved(name, systems, tmp_path / "libraries", queries=["q0"], depth=1)
+    assert first.systems == {"bm25": ["b1"], "dense": ["b1"]}
+    every = {paper for papers in found[0].systems.values() for paper in papers}
+    assert set(found[0].vectors) == every
+    assert all(vector.shape == (32,) for vector in found[0].vectors.values())
+    with pytest.raises(UsageError, match="nothing is recorded of the query 'q9'"):
+        retrieved(name, systems, tmp_path / "libraries", queries=["q9"])
+    with pytest.raises(BadInput, match="is not in"):
+        retrieved(name, systems, tmp_path / "elsewhere")
+    (drawing,) = draw("means", {"exp": opened}, Choice(systems=("dense",)))
+    assert [row[0] for row in drawing.table.rows] == ["dense"]

@@ -1,0 +1,15 @@
+"""WISE@20 by dimension: python studies/plot_instructions.py STUDY-FOLDER/tables.json FOLDER."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from aspectra.lab.figures.drawing import write_drawing
+from aspectra.lab.figures.kinds import draw
+from aspectra.lab.figures.recorded import Choice, open_all
+
+experiment = Path(sys.argv[1]).parent / "attribute-docs"
+(drawing,) = draw("radar", open_all([experiment]), Choice(measures=("WISE@20",), by="dimension"))
+write_drawing(replace(drawing, name="instructions"), Path(sys.argv[2]))
