@@ -436,3 +436,15 @@ def test_sums_of_scores_by_hand(night):
         assert set(found) == {"moths", "chess", "short"}
         assert "sum of scores" in ranking.plan.describe()
         assert all(probe.standardised is None for hit in ranking for probe in hit.probes)
+
+
+def test_a_seed_with_nothing_but_a_title_is_not_asked_about(tmp_path):
+    library = Store.create(tmp_path / "library")
+    with library.writing("add") as writer:
+        writer.add([*PAPERS, Paper("bare", "Moths")])
+    _index(library)
+    ranking, model = _run(library, "prism | write", seeds=("bare",))
+    assert not model.asked
+    assert len(ranking) == 4
+    assert not ranking.steps[0].tally.degraded
+    assert "nothing was written about the method of bare: its reading is searched" in ranking.steps[0].notes
