@@ -56,6 +56,7 @@ def test_refusals_say_what_why_and_what_next(run, home, cube, monkeypatch):
         (["means", cube, "-m", "P@3"], "was not scored by P@3"),
         (["means", home / "cube"], "is no experiment"),
         (["cost", cube, "--cost", "effort"], "effort"),
+        (["recall", cube, "--mode", "instructed"], "was not scored by R@1"),
     ):
         code, _, err = run("bench", "figure", *words, "-o", home / "f")
         assert code in (1, 2), words

@@ -143,7 +143,7 @@ def _recall(source: _Source) -> list[Drawing]:
     """Recall at growing cuts, scored now from the recorded rankings."""
     out = []
     for place in places_of(source.opened, source.choice, rescored=[f"R@{k}" for k in CUTS]):
-        first = next(c for c in place.columns if c[1] == "R@1" and source.choice.mode in ("", c[2]))
+        first = choose_column(place, source.choice, wanted="R@1")
         columns = [(first[0], f"R@{k}", first[2]) for k in CUTS]
         lines = {name: [mean_of(s, c) for c in columns] for name, s in place.systems.items()}
         axis = Axis("k", tuple(map(float, CUTS)), tuple(f"{k:,}" for k in CUTS), True)
