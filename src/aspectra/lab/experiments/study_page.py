@@ -122,7 +122,7 @@ def _manifest(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 **{key: facts[key] for key in ("revision", "documents", "topics", "checksums")},
                 "library": facts["index"]["state"],
                 "papers": facts["index"]["papers"],
-                "settings": {k: v for k, v in facts["index"]["settings"].items() if v != usual[k]},
+                "settings": {k: v for k, v in facts["index"]["settings"].items() if v != usual.get(k)},
             }
             for benchmark, facts in held["benchmarks"].items()
         }
