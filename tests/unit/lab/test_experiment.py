@@ -431,3 +431,11 @@ def test_a_first_stage_is_run_once_for_all_recipes(beir, monkeypatch):
         cells = [beir.cell("bm25 | top(3) | dense"), beir.cell("bm25 | top(3) | hybrid")]
         run_cells(cells, beir.searchers, records)
     assert asked.count("bm25") == len(beir.benchmark.topics)
+
+
+def test_a_study_keeps_token_vectors_where_a_recipe_compares_them():
+    source = Source("csfcube", "nowhere")
+    assert Study((source,), (Recipe.parse("hybrid"),)).settings().late == ""
+    assert Study((source,), (Recipe.parse("hybrid | top(9) | late"),)).settings().late == "bits"
+    chosen = Study((source,), (Recipe.parse("late"),), index={"late": "int8"})
+    assert chosen.settings().late == "int8"
