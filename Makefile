@@ -14,12 +14,13 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test lint bench study docs clean llm-test-server
+.PHONY: help setup demo test test-torch lint bench study docs clean llm-test-server
 .PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
 	@echo "make demo    set up, build the demo library and search it"
 	@echo "make test    set up and run the tests"
+	@echo "make test-torch   the tests of the extra torch, in .venv-torch (700 MB more)"
 	@echo "make lint    ruff, mypy and the room rule"
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
 	@echo "make study   one study's table, into docs/results (NAME=csfcube DATA=FOLDER [AMONG=LIBRARY])"
@@ -64,6 +65,16 @@ test: .venv/.installed-dev
 	wait $$waiting; processes=$$?; \
 	echo "$(BIN)/python -m pytest $(PROCESS_TESTS)"; cat $$out; rm -f $$out; \
 	test $$others -eq 0 && test $$processes -eq 0
+
+# torch first and by itself: the extra would take whatever build is the newest.
+.venv-torch/.installed: pyproject.toml
+	@$(PYTHON) -m venv .venv-torch
+	@.venv-torch/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
+	@.venv-torch/bin/pip install --quiet --disable-pip-version-check --editable '.[torch,openai,dev]'
+	@touch $@
+
+test-torch: .venv-torch/.installed
+	.venv-torch/bin/python -m pytest tests/unit/views tests/unit/search/test_rerank_local_judges.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff check src tests benchmarks studies docs training
@@ -114,4 +125,4 @@ llm-test-server: .venv/.installed
 	@$(BIN)/python tests/llm_server.py --port $(PORT) $(foreach fault,$(FAULTS),--fault $(fault))
 
 clean:
-	rm -rf .venv demo.lib site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-torch demo.lib site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

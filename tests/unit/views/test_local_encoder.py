@@ -18,9 +18,9 @@ from aspectra.base.errors import UsageError
 from aspectra.base.trust import Permission
 from aspectra.views.encoders.local import load_folder, make
 from aspectra.views.encoders.minilm import MiniLM
+from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.protocol import TokenEncoder, needs_of
 from aspectra.views.encoders.transformer.graph import relative_buckets
-from aspectra.views.encoders.transformer.head import POOLINGS
 from aspectra.views.encoders.transformer.network import SafetensorsNetwork
 from aspectra.views.encoders.transformer.runtime import Runtime
 from aspectra.views.encoders.transformer.shape import FAMILIES
@@ -241,6 +241,8 @@ def test_a_plain_transformer_is_pooled_by_the_mean_or_as_the_option_says(folder:
     np.testing.assert_array_equal(_vectors(folder), first)
     _edit(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=False)
     np.testing.assert_array_equal(_vectors(folder), expected)
+    asked = {"document": "the: ", "pooling": "max"}
+    assert np.abs(_vectors(folder, include_prompt="no", **asked) - _vectors(folder, **asked)).max() > 0.01
     with pytest.raises(UsageError, match="no pooling 'middle'"):
         _vectors(folder, pooling="middle")
 

@@ -15,12 +15,13 @@ from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
 from aspectra.base.trust import Permission
 from aspectra.views.encoders.arguments import positive_int, yes_or_no
+from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.prompts import PROMPT_OPTIONS, name_of, resolve_prompts
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory
 from aspectra.views.encoders.remembering import content_hash
 from aspectra.views.encoders.transformer.encoder import TokenStateEncoder, TransformerEncoder
-from aspectra.views.encoders.transformer.head import POOLINGS, Head
-from aspectra.views.encoders.transformer.modules import ModelFolder, named_pooling
+from aspectra.views.encoders.transformer.head import Head, Pooling
+from aspectra.views.encoders.transformer.modules import ModelFolder
 from aspectra.views.encoders.transformer.network import Network, SafetensorsNetwork
 from aspectra.views.encoders.transformer.onnx import OnnxNetwork, onnx_files
 from aspectra.views.encoders.transformer.refusal import NeedsTorch, needs_torch, read_config
@@ -96,7 +97,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
         raise UsageError("the encoder 'local' needs a folder", hint="write local:FOLDER")
     folder = ModelFolder.read(Path(place).expanduser())
     network, dimensions, files = open_network(folder.network, options.get("file", ""))
-    head = Head(named_pooling(options["pooling"])) if "pooling" in options else folder.head
+    head = _head(folder.head, options)
     most = network.positions
     limit = positive_int(options, "max_tokens", min(folder.max_tokens or most, most))
     if not _LEAST_TOKENS <= limit <= most:
@@ -141,8 +142,18 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
     )
 
 
+def _head(own: Head, options: dict[str, str]) -> Head:
+    """What follows the network: the folder's own, but for what the options say."""
+    included = yes_or_no(options, "include_prompt", own.pooling.include_prompt)
+    if "pooling" not in options:
+        return Head(Pooling(own.pooling.modes, included), own.steps)
+    if (mode := options["pooling"]) not in POOLINGS:
+        raise UsageError(f"there is no pooling {mode!r}", why=f"known: {', '.join(POOLINGS)}")
+    return Head(Pooling((mode,), included))
+
+
 def _needs(place: str, options: dict[str, str]) -> list[Permission]:
-    return [Permission.folder(place)]
+    return [Permission.folder(place)] if place else []
 
 
 make = EncoderFactory(
@@ -152,6 +163,7 @@ make = EncoderFactory(
         **PROMPT_OPTIONS,
         "max_tokens": "tokens read of a text; else the model's own",
         "pooling": f"{', '.join(POOLINGS)}; else the model's own, with its layers behind it",
+        "include_prompt": "yes or no: whether the tokens of the prompt are pooled",
         "normalize": "yes or no: vectors of unit length",
         "file": "ONNX file in the folder, such as onnx/model.onnx; else model.safetensors, else that one",
         "dtype": "number format of the computation: auto, f32 or bf16",

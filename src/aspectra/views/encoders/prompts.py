@@ -73,6 +73,7 @@ class Prompts:
 # As their model cards spell them. They are asked for by name (``template=``): a model's name says
 # nothing reliable about the prompts it was trained with.
 TEMPLATES = {
+    "bge": Prompts("Represent this sentence for searching relevant passages: "),
     "e5": Prompts("query: ", "passage: "),
     "e5-instruct": Prompts(query_instruction="Instruct: {instruction}\nQuery: "),
     "qwen3": Prompts(query_instruction="Instruct: {instruction}\nQuery:"),

@@ -4,33 +4,32 @@ Argument: ``sentence-transformers:MODEL?option=value&...``; the options are thos
 ``query`` and ``document`` the model's own declared prompts are used (``query``; ``document``, ``passage`` or
 ``corpus``; its default prompt). ``instruction`` spells a prompt out, as in
 ``instruction=Instruct:%20{instruction}\nQuery:%20``, or ``template`` names a known one; a model whose own
-query prompt reads ``Instruct: ...\nQuery:`` needs neither. A model's own code is run with
-``trust_remote_code=yes``. A specification that comes with a library loads no model and runs no code that the
-user has not permitted, see :mod:`aspectra.base.trust`.
+query prompt reads ``Instruct: ...\nQuery:`` needs neither. ``adapter`` and ``query_adapter`` name its
+adapters; ``pooling``, ``attention`` and ``include_prompt`` say what its folder does not. A model's own code
+is run with ``trust_remote_code=yes``. A specification that comes with a library loads no model and runs no
+code that the user has not permitted, see :mod:`aspectra.base.trust`.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import MissingExtra, UsageError
+from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.base.trust import Permission
-from aspectra.llm.client.endpoint import offline
 from aspectra.views.encoders.arguments import positive_int, yes_or_no
-from aspectra.views.encoders.pooling import pool_spans, unit_rows
+from aspectra.views.encoders.pooling import POOLINGS, pool_spans, unit_rows
 from aspectra.views.encoders.prompts import PROMPT_OPTIONS, encodable, name_of, resolve_prompts
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, Encoding, Kind, Span, Vectors
-from aspectra.views.encoders.remembering import content_hash
+from aspectra.views.encoders.torch.adapters import Adapters
+from aspectra.views.encoders.torch.loading import load_model
+from aspectra.views.encoders.torch.model_files import identity, model_permissions
 
-__all__ = ["SentenceTransformers", "make", "model_permissions"]
+__all__ = ["SentenceTransformers", "make"]
 
 _NO_LIMIT = 2**31 - 1
 _CHUNK = 256  # texts whose token states are held at once
@@ -60,7 +59,9 @@ class SentenceTransformers:
             )
         self._batch = positive_int(options, "batch", 32)
         self._unit = yes_or_no(options, "normalize", True)
-        self._model = _load(place, options)
+        self._model, settings = load_model(place, options)
+        self._adapters = Adapters(self._model, place, options)
+        self._lock = Lock()
         limit = self._model.max_seq_length
         if "max_tokens" in options:
             limit = positive_int(options, "max_tokens", 1)
@@ -75,7 +76,7 @@ class SentenceTransformers:
         self.fingerprint = digest(
             {
                 "encoder": "sentence-transformers",
-                "model": _identity(place, options.get("revision")),
+                "model": identity(place, options.get("revision")),
                 "prompts": [
                     self.prompts.query,
                     self.prompts.document,
@@ -84,6 +85,9 @@ class SentenceTransformers:
                 ],
                 "max_tokens": self.max_tokens,
                 "unit": self._unit,
+                # Only where there are any, so that other encoders keep their fingerprints.
+                **({"settings": settings} if settings else {}),
+                **({"adapters": self._adapters.identity} if self._adapters.identity else {}),
             }
         )
 
@@ -120,15 +124,20 @@ class SentenceTransformers:
         for start in range(0, len(order), _CHUNK):
             chunk = order[start : start + _CHUNK]
             part = [clean[index] for index in chunk]
-            truncated[chunk] = self._cut(part, prompt)
+            # One call at a time: a tokenizer keeps its settings of cutting and padding between calls, and a
+            # model has one adapter switched on.
+            with self._lock:
+                self._adapters.use(kind)
+                truncated[chunk] = self._cut(part, prompt)
+                made = self._forward(part, prompt, kind, "sentence_embedding" if spans is None else None)
+                places = self._places(part, prompt) if spans is not None else []
             if spans is None:
-                vectors[chunk] = self._forward(part, prompt, kind, "sentence_embedding")
+                vectors[chunk] = made
                 continue
-            found = zip(self._forward(part, prompt, kind, None), self._places(part, prompt), strict=True)
-            for index, (item, places) in zip(chunk, found, strict=True):
+            for index, item, offsets in zip(chunk, made, places, strict=True):
                 vectors[index] = _array(item["sentence_embedding"])
-                states = self._states(item, len(places))
-                pooled[index] = pool_spans(states, places, spans[index])
+                states = self._states(item, len(offsets))
+                pooled[index] = pool_spans(states, offsets, spans[index])
         return Encoding(
             unit_rows(vectors) if self._unit else vectors, pooled if spans is not None else [], truncated
         )
@@ -203,89 +212,6 @@ def _array(tensor: Any) -> Vectors:
     return result
 
 
-def _load(place: str, options: dict[str, str]) -> Any:
-    trust = yes_or_no(options, "trust_remote_code", False)
-    if not trust:
-        _refuse_own_code(place)
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # it is read at the import
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingExtra(
-            "the encoder 'sentence-transformers' needs torch and sentence-transformers",
-            why=str(error),
-            hint='pip install "aspectra[torch]"',
-        ) from error
-    try:
-        return SentenceTransformer(
-            place,
-            device=options.get("device"),
-            revision=options.get("revision"),
-            trust_remote_code=trust,
-            local_files_only=offline(),
-        )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise UsageError(
-            f"cannot load the sentence-transformers model {place!r}",
-            why=str(error).split("\n", 1)[0],
-            hint="give a folder that holds the model, or check the name and the network",
-        ) from error
-
-
-def _refuse_own_code(place: str) -> None:
-    """Refuse a folder whose modules are classes of its own: loading imports them unasked."""
-    path = Path(place) / "modules.json"
-    if not path.is_file():
-        return
-    try:
-        kinds = [str(module["type"]) for module in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be read", why=str(error)) from error
-    if own := [kind for kind in kinds if not kind.startswith("sentence_transformers.")]:
-        raise UsageError(
-            f"code of the model {place!r} would be run",
-            why=f"its modules.json names {own[0]}",
-            hint=f"if you trust the model: sentence-transformers:{place}?trust_remote_code=yes",
-        )
-
-
-def model_permissions(place: str, options: Mapping[str, str]) -> list[Permission]:
-    """What loading a model needs: the model, and its own code where an option has it run.
-
-    A model of a hub is permitted with its revision: anybody may propose one, code included, to a known name.
-
-    Args:
-        place: folder or hub name.
-        options: ``revision`` and ``trust_remote_code`` are read.
-    """
-    path = Path(os.path.expanduser(place))
-    # Only a relative path is looked at: looking at others can open a connection on some systems.
-    if path.is_absolute() or "\\" in place or path.is_dir():
-        model = Permission.folder(place)
-    else:
-        revision = options.get("revision")
-        model = Permission("model", f"{place}@{revision}" if revision else place)
-    runs_code = options.get("trust_remote_code", "no") != "no"
-    return [model, Permission("code", model.name)] if runs_code else [model]
-
-
-def _identity(place: str, revision: str | None) -> Any:
-    """What decides the weights: the files' contents for a folder, name and commit for the hub."""
-    folder = Path(place)
-    if folder.is_dir():
-        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md")
-        return {
-            path.relative_to(folder).as_posix(): content_hash(path)
-            for path in files
-            if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        }
-    from huggingface_hub import snapshot_download
-
-    # The folder of a downloaded snapshot is named with its commit; this reads the local cache only.
-    commit = Path(snapshot_download(place, revision=revision, local_files_only=True)).name
-    return {"hub": place, "commit": commit}
-
-
 make = EncoderFactory(
     "sentence-transformers",
     "any sentence-transformers model, on the hub or in a folder (extra torch)",
@@ -295,8 +221,13 @@ make = EncoderFactory(
         "batch": "texts encoded together",
         "device": "such as cpu or cuda",
         "revision": "of a model on the hub",
+        "adapter": "name of one in the model's folder, a folder (./NAME), or OWNER/NAME@REVISION",
+        "query_adapter": "the same for queries alone; empty for none",
+        "pooling": "a text's vector from its tokens': " + ", ".join(POOLINGS) + "; else the model's own",
+        "include_prompt": "yes or no: the prompt's tokens count in the pooling; else the model's own",
+        "attention": "bidirectional or causal; else the model's own",
         "normalize": "yes or no: vectors of unit length",
-        "trust_remote_code": "yes or no: run the model's own code",
+        "trust_remote_code": "yes or no: run the model's own code, or transformers' class instead of it",
     },
     SentenceTransformers,
     model_permissions,

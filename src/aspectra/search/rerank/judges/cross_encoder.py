@@ -13,7 +13,7 @@ from aspectra.search.rerank.asker import Asker
 from aspectra.search.rerank.judges.local import Local
 from aspectra.search.rerank.judges.protocol import JUDGES, Answers
 from aspectra.search.rerank.question import Candidate
-from aspectra.views.encoders.sentence_transformers import model_permissions
+from aspectra.views.encoders.torch.model_files import model_permissions
 
 __all__ = ["CrossEncoder"]
 

@@ -14,10 +14,7 @@ from aspectra.views.encoders.pooling import mean_of_tokens
 from aspectra.views.encoders.protocol import Vectors
 from aspectra.views.encoders.remembering import content_hash
 
-__all__ = ["POOLINGS", "Dense", "Head", "Norm", "Pooling", "Step", "Unit"]
-
-# Names of sentence-transformers, in the order in which it joins several.
-POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+__all__ = ["Dense", "Head", "Norm", "Pooling", "Step", "Unit"]
 
 _ERF = np.vectorize(math.erf, otypes=[np.float32])
 _FUNCTIONS: dict[str, Callable[[Vectors], Any]] = {
@@ -35,7 +32,7 @@ class Pooling:
     """How token states become one vector.
 
     Attributes:
-        modes: of :data:`POOLINGS`; the vectors of several are joined.
+        modes: of ``aspectra.views.encoders.pooling.POOLINGS``; the vectors of several are joined.
         include_prompt: whether the tokens of the prompt take part.
     """
 

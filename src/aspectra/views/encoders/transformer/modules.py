@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from aspectra.base.errors import UsageError
-from aspectra.views.encoders.transformer.head import POOLINGS, Dense, Head, Norm, Pooling, Step, Unit
+from aspectra.views.encoders.pooling import POOLINGS
+from aspectra.views.encoders.transformer.head import Dense, Head, Norm, Pooling, Step, Unit
 from aspectra.views.encoders.transformer.refusal import needs_torch, read_config, read_list
 from aspectra.views.encoders.transformer.tokens import Spelling
 from aspectra.views.encoders.transformer.weights import as_float32, read_weights
 
-__all__ = ["ModelFolder", "named_pooling", "read_module"]
+__all__ = ["ModelFolder", "read_module"]
 
 _OURS = "sentence_transformers."
 # What older files say in one flag for each kind of pooling; vectors are joined in this order.
@@ -153,17 +154,6 @@ def _pooling(place: Path, folder: Path) -> Pooling:
     if unknown := [mode for mode in modes if mode not in POOLINGS]:
         raise needs_torch(place, f"it pools by {unknown[0]!r}; known: {', '.join(POOLINGS)}")
     return Pooling(modes, bool(config.get("include_prompt", True)))
-
-
-def named_pooling(name: str) -> Pooling:
-    """The pooling of an option's value.
-
-    Raises:
-        UsageError: there is none of this name.
-    """
-    if name not in POOLINGS:
-        raise UsageError(f"there is no pooling {name!r}", why=f"known: {', '.join(POOLINGS)}")
-    return Pooling((name,))
 
 
 def read_module(place: Path, kind: str, folder: Path) -> list[Step]:
