@@ -464,3 +464,11 @@ def test_a_library_without_vectors_has_no_diversity(tmp_path):
     with pytest.raises(UsageError, match="the library has no vectors") as caught:
         paper_vectors(plain)(["b1"])
     assert "--encoder" in caught.value.hint
+
+
+def test_a_study_keeps_token_vectors_where_a_recipe_compares_them():
+    source = Source("csfcube", "nowhere")
+    assert Study((source,), (Recipe.parse("hybrid"),)).settings().late == ""
+    assert Study((source,), (Recipe.parse("hybrid | top(9) | late"),)).settings().late == "bits"
+    chosen = Study((source,), (Recipe.parse("late"),), index={"late": "int8"})
+    assert chosen.settings().late == "int8"

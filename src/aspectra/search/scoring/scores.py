@@ -242,9 +242,10 @@ def _fuse(index: Index, how: Scoring, allowed: NDArray[np.bool_] | None, depth: 
 def _of_all(index: Index, asked: Asked, allowed: NDArray[np.bool_] | None, few: int) -> Scored:
     """All papers with their scores by one probe; a costly one scores only those allowed, if they are few.
 
-    Others get NaN then.
+    Others get NaN then. A view of units scores all: a paper without units gets the lowest score of those.
     """
-    if allowed is None or index.view(asked.probe.view).cheap or np.count_nonzero(allowed) > few:
+    view = index.view(asked.probe.view)
+    if allowed is None or view.cheap or view.units is not None or np.count_nonzero(allowed) > few:
         return index.score([asked])[0]
     pool = np.flatnonzero(allowed)
     scores = np.full(len(index), np.nan, np.float32)
