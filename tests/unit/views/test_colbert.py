@@ -103,6 +103,7 @@ def test_other_folders_are_refused_with_the_reason(tmp_path):
         with pytest.raises(UsageError, match="folder"):
             load_colbert(place, {})
     assert needs_of(f"colbert:{folder}") == [Permission.folder(str(folder))]
+    assert needs_of("colbert") == []
 
 
 @pytest.mark.parametrize("outside", ["../other", "/etc"])

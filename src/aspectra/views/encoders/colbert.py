@@ -198,7 +198,7 @@ def load_colbert(place: str, options: dict[str, str]) -> LateTransformer:
 
 
 def _needs(place: str, options: dict[str, str]) -> list[Permission]:
-    return [Permission.folder(place)]
+    return [Permission.folder(place)] if place else []
 
 
 make = EncoderFactory(
