@@ -38,8 +38,8 @@ class Verdict:
 def verdict_on(place: Place, choice: Choice) -> Verdict:
     """The verdict by one measure.
 
-    The system with the best mean is compared with the baseline, and all others with it; ceilings take no part.
-    Every test is paired by query and corrected for the number of comparisons.
+    The system with the best mean is compared with the baseline, and all others with it; ceilings take no
+    part. Every test is paired by query and corrected for the number of comparisons.
 
     Args:
         place: whose systems.
