@@ -85,10 +85,12 @@ def test_each_printed_row_is_run_here_or_says_what_it_needs(tiny, capsys):
 
     def said(system, place=0):
         found = [words for (name, _), words in status.items() if name == system][place]
-        return " ".join([found.partition(" [")[0], notes.get("[" + found.partition("[")[2].rstrip("]"), "")])
+        return " ".join([found.partition(" [")[0], notes.get("[" + found.partition("[")[2][:1], "")])
 
     assert said("Human") == "not run not of interest here"
     assert said("SciNCL").startswith("needs data ")
+    found = next(words for (name, _), words in status.items() if name == "SciNCL")
+    assert notes["[" + found.rpartition("[")[2].rstrip("]")] == "downloads nowhere/model"
     assert said("SciNCL too").startswith("needs model downloads nowhere/model (")
     assert said("gpt-4o [pw]").startswith(
         "needs model language model gpt-4o (aspectra config set llm.base_url"

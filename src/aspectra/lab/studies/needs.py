@@ -14,6 +14,7 @@ from aspectra.lab.experiments.study import Study
 from aspectra.llm.chat import ChatModel
 from aspectra.search.stages.protocol import load_stages
 from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.settings import IndexSettings
 
 __all__ = ["Need", "lacking"]
 
@@ -25,10 +26,12 @@ class Need:
     Attributes:
         kind: ``data`` or ``model``.
         text: what is needed, and where it is: one line.
+        model: what it needs of models besides, where its data are missing, or "".
     """
 
     kind: Literal["data", "model"]
     text: str
+    model: str = ""
 
 
 def lacking(
@@ -54,7 +57,8 @@ def lacking(
             try:
                 source.open()
             except BadInput as error:
-                return Need("data", _one_line(error).removeprefix("needs data: "))
+                text = _one_line(error).removeprefix("needs data: ")
+                return Need("data", text, "; ".join(_models(study, known)))
         for run in source.pooling.runs if source.pooling else ():
             if not Path(run).exists():
                 return Need("model", f"the rankings of {Path(run).name}, which were not made")
@@ -75,6 +79,12 @@ def lacking(
         except AspectraError as error:
             found.append(f"{what} ({error.hint or error.what})")
     return Need("model", "; ".join(dict.fromkeys(found))) if found else None
+
+
+def _models(study: Study, known: Mapping[str, str]) -> list[str]:
+    """Models that a study names, not whether they are there."""
+    named = [_needed(spec, known) for spec in study.encoders or () if spec not in IndexSettings().encoders]
+    return named + ([f"language model {study.model}"] if study.needs_model and study.oracle is None else [])
 
 
 def _needed(spec: str, known: Mapping[str, str]) -> str:

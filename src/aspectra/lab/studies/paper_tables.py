@@ -184,7 +184,9 @@ def _status(
     if outcomes:
         return "published", outcomes
     if found := [ran.needs[part] for part in where if part in ran.needs]:
-        return f"needs {found[0].kind} {notes.mark(found[0].text)}", []
+        first = found[0]
+        model = f" and model {notes.mark(first.model)}" if first.model else ""
+        return f"needs {first.kind} {notes.mark(first.text)}{model}", []
     return f"not run {notes.mark('left out by --part')}", []
 
 
