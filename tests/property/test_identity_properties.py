@@ -66,6 +66,8 @@ CHANGES = {
     "topic's text": lambda text: topics(text="owls" + text + "x"),
     "topic's seed": lambda text: topics(seed="seed" + text + "x"),
     "topic's aspect": lambda text: topics(aspect="result"),
+    "instructions that tell the aspect": lambda text: topics(told=True),
+    "papers that no topic ranks": lambda text: of_benchmark(unranked=frozenset({"d" + text})),
     "topic's instructions": lambda text: topics(instructions={"original": "find" + text + "x"}),
     "instructions swapped": lambda text: topics(instructions={"original": "avoid", "reversed": "find"}),
 }
@@ -106,10 +108,10 @@ def test_every_field_is_accounted_for():
     }
     assert {f.name for f in fields(Topic)} == {
         *("id", "text", "seed", "aspect", "instructions"),
-        *("group", "labels", "typed"),
+        *("group", "labels", "typed", "told"),
     }
     assert {f.name for f in fields(Benchmark)} == {
-        *("name", "topics", "qrels", "revision", "pools", "excluded"),
+        *("name", "topics", "qrels", "revision", "pools", "excluded", "unranked"),
         *("papers", "modes", "seeds"),  # papers are in the state, the mode is in each record
         *("licence", "source", "measures", "folds", "audit"),
     }

@@ -26,7 +26,7 @@ from aspectra.search.searcher import Searcher
 from aspectra.search.stages.protocol import STAGES
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
-from fake_encoder import FakeEncoder
+from token_encoder import TokenEncoder
 
 WORDS = ("owl", "mouse", "night", "maze", "wing", "ear", "barn")
 PARTS = ("We ask whether the {} hunts.", "We train a {} on a {}.", "The {} improved by half.")
@@ -73,10 +73,10 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     library = Store.create(tmp_path_factory.mktemp("same") / "library")
     with library.writing("add") as writer:
         writer.add(papers)
-    encoder = FakeEncoder()
+    encoder = TokenEncoder("fake")
     build_index(
         library,
-        IndexSettings(encoders=("fake",), chunks=("20w",), lenses=("roles", "style")),
+        IndexSettings(encoders=("fake",), chunks=("20w",), lenses=("roles", "style"), late="int8"),
         load=lambda _: encoder,
     )
     with library.writing("remove") as writer:  # the index still holds it

@@ -27,7 +27,7 @@ def topics_hash(benchmark: Benchmark, *, pools: bool) -> str:
         benchmark: whose topics.
         pools: whether only pools are ranked, so that they count too.
     """
-    rows = []
+    rows: list[list[object]] = [[*sorted(benchmark.unranked)]] if benchmark.unranked else []
     for topic in benchmark.topics:
         row: list[object] = [topic.id, topic.text, topic.seed, topic.aspect]
         row += [sorted(topic.instructions.items()), sorted(benchmark.excluded.get(topic.id, ()))]
