@@ -157,13 +157,14 @@ def _outline(axes: Any, points: list[tuple[float, float] | None], style: Any, nu
         if one is not None and other is not None:
             axes.plot(*zip(one, other, strict=True), color=style.color, linestyle=style.dashes)
     known = [point for point in points if point is not None]
-    if known:
+    if known:  # a marker on the rim is not cut
         axes.plot(
             *zip(*known, strict=True),
             color=style.color,
             marker=style.marker,
             linestyle="none",
             markerfacecolor="white" if number % 2 else style.color,
+            clip_on=False,
         )
 
 
