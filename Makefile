@@ -14,7 +14,7 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test test-torch lint bench study docs clean llm-test-server
+.PHONY: help setup demo test test-torch lint bench study docs site clean llm-test-server
 .PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
@@ -118,6 +118,9 @@ study: .venv/.installed
 
 docs: .venv/.installed-dev
 	$(BIN)/python -m pytest tests/unit/app/test_docs.py tests/integration/test_one_file_to_add.py
+	$(MAKE) site
+
+site: .venv/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 PORT ?= 8123
