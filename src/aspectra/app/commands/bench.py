@@ -206,8 +206,8 @@ def run(
     )
     folder = out or Path("experiments") / "-".join(dict.fromkeys(s.benchmark for s in study.sources))
     session.screen.detail(f"libraries: {libraries or library_home()}")
-    needed = study.needs_model and study.oracle is None
-    with language_model(session) if needed else nullcontext() as answering, session.progress() as shown:
+    calls = study.calls_model
+    with language_model(session) if calls else nullcontext() as answering, session.progress() as shown:
         place = libraries or library_home()
         done = run_study(study, folder, place, incomplete=incomplete, progress=shown, model=answering)
     write_tables(session, list(main_tables(done.outcomes, baseline=baseline).values()), format)

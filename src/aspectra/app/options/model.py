@@ -175,10 +175,7 @@ def language_models(session: Session) -> Iterator[Callable[[str], Model]]:
             if name not in made:
                 settings = model_settings(session, name)
                 made[name] = opened.enter_context(build_model(settings))
-                if made[name].remote:
-                    session.screen.note(
-                        f"Texts of papers are sent to {made[name].remote} ({settings.model})."
-                    )
+                _say_where(session, made[name], settings.model)
             return made[name]
 
         yield answering

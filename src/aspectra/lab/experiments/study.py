@@ -160,6 +160,11 @@ class Study(Value, frozen=True):
         """Whether any recipe calls a language model, or an oracle in its place."""
         return any(needs_model(recipe.stages) for recipe in self.recipes)
 
+    @property
+    def calls_model(self) -> bool:
+        """Whether any recipe calls a language model, and no oracle answers in its place."""
+        return self.needs_model and self.oracle is None
+
     def cells(
         self,
         benchmarks: Mapping[str, Benchmark],

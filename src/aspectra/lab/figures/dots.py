@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ from aspectra.lab.figures.drawing import (
     WIDTH,
     Canvas,
     Drawing,
+    drawable,
+    ends_of,
     finite,
     needs_plot,
     new_canvas,
@@ -27,7 +29,7 @@ from aspectra.lab.figures.drawing import (
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.lab.statistics.significance import Comparison, compare, win_tie_loss
 
-__all__ = ["NAME_WIDTH", "Dots", "delta_figure", "dot_figure", "draw_dots"]
+__all__ = ["NAME_WIDTH", "Dots", "delta_figure", "dot_figure", "draw_dots", "interval_note"]
 
 _MOST_PANELS = 6  # in a row
 NAME_WIDTH = 22  # characters of a line of a name
@@ -79,8 +81,10 @@ def dot_figure(
     Raises:
         UsageError: there is no finite value.
     """
-    _known(dots, title)
-    with new_canvas(title, [*notes, *_interval_note(dots)], dots.height()) as canvas:
+    values = [value for line in dots.panels.values() for value in line]
+    if not any(map(drawable, values)):
+        raise no_systems(title)
+    with new_canvas(title, [*notes, *interval_note(values)], dots.height()) as canvas:
         draw_dots(canvas, canvas.top, dots)
         figure = canvas.figure
     header = ("system", *dots.panels)
@@ -89,15 +93,9 @@ def dot_figure(
     return Drawing(name, title, about or f"{title}. Systems: {', '.join(dots.systems)}.", figure, table)
 
 
-def _known(dots: Dots, title: str) -> list[Number]:
-    found = [v for line in dots.panels.values() for v in line if v is not None and finite(v.value)]
-    if not found:
-        raise no_systems(title)
-    return found
-
-
-def _interval_note(dots: Dots) -> list[str]:
-    ranged = any(v is not None and v.low is not None for line in dots.panels.values() for v in line)
+def interval_note(values: Iterable[Number | None]) -> list[str]:
+    """What the lines through dots are, where there are any."""
+    ranged = any(v is not None and v.low is not None for v in values)
     return ["Lines through dots: 95 % intervals of means."] if ranged else []
 
 
@@ -119,13 +117,13 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
     gap = 0.2
     width = min(2.6, (WIDTH - names - 0.22 - gap * (columns - 1)) / columns)
     tall = dots.row_height() * len(dots.systems)
-    every = _bounds(list(dots.panels.values()))
+    every = padded(ends_of(v for line in dots.panels.values() for v in line), 0.08)
     for n, title in enumerate(titles):
         row, column = divmod(n, columns)
         y = top + row * (tall + 0.62) + 0.32
         x = names + 0.1 + column * (width + gap)
         axes = canvas.axes(x, y, width, tall)
-        low, high = every if dots.shared else _bounds([dots.panels[title]])
+        low, high = every if dots.shared else padded(ends_of(dots.panels[title]), 0.08)
         axes.set_xlim(low, high)
         axes.set_ylim(len(dots.systems) - 0.5, -0.5)
         axes.yaxis.set_major_locator(FixedLocator(list(range(len(dots.systems)))))
@@ -137,7 +135,7 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
         if low < 0 < high:
             axes.axvline(0, color=GREY, linewidth=0.8)
         for place, (system, value) in enumerate(zip(dots.systems, dots.panels[title], strict=True)):
-            if value is None or not finite(value.value):
+            if not drawable(value):
                 axes.text(
                     (low + high) / 2, place, "n/a", ha="center", va="center", color=GREY, fontsize=SMALLEST
                 )
@@ -145,13 +143,12 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
             style = style_of(styles[system] if styles else place)
             if finite(value.low) and finite(value.high):
                 axes.plot([value.low, value.high], [place, place], color=style.color, linewidth=1.1)
-            hollow = (styles[system] if styles else place) % 2
             axes.plot(
                 [value.value],
                 [place],
                 marker=style.marker,
                 color=style.color,
-                markerfacecolor="white" if hollow else style.color,
+                markerfacecolor=style.fill,
                 linestyle="none",
             )
         heading = shorten([title], max(8, width * 13), 2)[title]
@@ -160,15 +157,6 @@ def draw_dots(canvas: Canvas, top: float, dots: Dots, styles: Mapping[str, int] 
             for place, system in enumerate(dots.systems):
                 at = y + tall * (place + 0.5) / len(dots.systems)
                 canvas.text(names + 0.04, at, short[system], SMALLEST, ha="right", va="center")
-
-
-def _bounds(lines: Sequence[Sequence[Number | None]]) -> tuple[float, float]:
-    found: list[float] = []
-    for line in lines:
-        for value in line:
-            if value is not None and finite(value.value):
-                found += [v for v in (value.value, value.low, value.high) if v is not None and finite(v)]
-    return padded(found, 0.08)
 
 
 def _thin_ticks(axes: Any, low: float, high: float, width: float) -> None:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.files import make_folder, write_durably
 from aspectra.base.spelling import file_name
-from aspectra.lab.reports.tables import Table, render
+from aspectra.lab.reports.tables import Number, Table, render
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,6 +34,8 @@ __all__ = [
     "Canvas",
     "Drawing",
     "Style",
+    "drawable",
+    "ends_of",
     "factors",
     "finite",
     "groups_of",
@@ -62,20 +64,32 @@ _POINT = 1 / 72
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one system is drawn: a colour after Okabe and Ito, a marker and dashes that differ in grey too."""
+    """How one system is drawn: a colour after Okabe and Ito, a marker and dashes that differ in grey too.
+
+    Attributes:
+        color: of lines and markers.
+        marker, dashes: as matplotlib spells them.
+        hollow: whether markers are not filled.
+    """
 
     color: str
     marker: str
     dashes: Any
+    hollow: bool = False
+
+    @property
+    def fill(self) -> str:
+        """The colour inside of a marker."""
+        return "white" if self.hollow else self.color
 
 
 _STYLES = (
     Style("#0072B2", "o", "-"),
-    Style("#D55E00", "s", (0, (5, 1.5))),
+    Style("#D55E00", "s", (0, (5, 1.5)), hollow=True),
     Style("#000000", "D", (0, (1, 1.2))),
-    Style("#009E73", "^", (0, (6, 1.5, 1, 1.5))),
+    Style("#009E73", "^", (0, (6, 1.5, 1, 1.5)), hollow=True),
     Style("#A6427F", "v", (0, (3, 1, 1, 1, 1, 1))),
-    Style("#8A6A00", "X", (0, (9, 2))),
+    Style("#8A6A00", "X", (0, (9, 2)), hollow=True),
 )
 _RC: Mapping[str, Any] = MappingProxyType(
     {
@@ -185,9 +199,19 @@ def text_height(text: str, size: float = BODY) -> float:
     return (text.count("\n") + 1) * size * _LINE * _POINT
 
 
-def finite(value: float | None) -> bool:
+def finite(value: float | None) -> TypeGuard[float]:
     """Whether there is a number to draw."""
     return value is not None and math.isfinite(value)
+
+
+def drawable(value: Number | None) -> TypeGuard[Number]:
+    """Whether there is a value to draw."""
+    return value is not None and finite(value.value)
+
+
+def ends_of(values: Iterable[Number | None]) -> list[float]:
+    """The finite values and the ends of their intervals."""
+    return [end for v in values if drawable(v) for end in (v.value, v.low, v.high) if finite(end)]
 
 
 def shorten(names: Sequence[str], width: float = 24, lines: int = 2) -> dict[str, str]:

@@ -15,6 +15,8 @@ from aspectra.lab.figures.drawing import (
     WIDTH,
     Canvas,
     Drawing,
+    drawable,
+    ends_of,
     factors,
     finite,
     groups_of,
@@ -111,9 +113,7 @@ def line_figure(
     Raises:
         UsageError: there is no finite value.
     """
-    values = [
-        v for p in panels for line in p.lines.values() for v in line if v is not None and finite(v.value)
-    ]
+    values = [v for panel in panels for line in panel.lines.values() for v in line if drawable(v)]
     if not values:
         raise no_systems(title)
     short = shorten([line for panel in panels for line in panel.lines], 20)
@@ -197,9 +197,8 @@ def _upright(text: str, height: float) -> str:
 def _bounds(
     values: Sequence[Number], floor: tuple[str, float] | None, bands: bool, logarithmic: bool
 ) -> tuple[float, float]:
-    every = [v.value for v in values] + ([floor[1]] if floor else [])
-    if bands:
-        every += [b for v in values for b in (v.low, v.high) if b is not None and finite(b)]
+    every = ends_of(values) if bands else [v.value for v in values]
+    every += [floor[1]] if floor else []
     if logarithmic:
         above = [v for v in every if v > 0]
         return min(above) / 1.25, max(above) * 1.25
@@ -251,7 +250,7 @@ def _kept_ticks(axis: Axis, texts: Sequence[str], width: float) -> list[int]:
 def _draw(axes: Any, panel: Panel, axis: Axis, bands: bool) -> None:
     for n, (_, line) in enumerate(panel.lines.items()):
         style = style_of(n)
-        known = [(x, v) for x, v in zip(axis.places, line, strict=True) if v is not None and finite(v.value)]
+        known = [(x, v) for x, v in zip(axis.places, line, strict=True) if drawable(v)]
         ranged = [(x, v) for x, v in known if finite(v.low) and finite(v.high)]
         if bands and ranged and len(panel.lines) > _MOST_BANDS:
             axes.vlines(
@@ -276,7 +275,7 @@ def _draw(axes: Any, panel: Panel, axis: Axis, bands: bool) -> None:
             color=style.color,
             linestyle=style.dashes,
             marker=style.marker,
-            markerfacecolor="white" if n % 2 else style.color,
+            markerfacecolor=style.fill,
             markeredgecolor=style.color,
         )
 
@@ -294,11 +293,7 @@ def _labels(
     x, y, width, height = place
     ends = []
     for n, (name, line) in enumerate(panel.lines.items()):
-        known = [
-            (at, v.value)
-            for at, v in zip(axis.places, line, strict=True)
-            if v is not None and finite(v.value)
-        ]
+        known = [(at, v.value) for at, v in zip(axis.places, line, strict=True) if drawable(v)]
         if known:
             ends.append((short[name], known[-1], style_of(n).color))
     if floor is not None:
@@ -322,12 +317,7 @@ def _labels(
 
 def _lacking(panels: Sequence[Panel], bands: bool) -> list[str]:
     """Notes on what is not drawn, and on the bands."""
-    lost = [
-        name
-        for panel in panels
-        for name, line in panel.lines.items()
-        if not any(v is not None and finite(v.value) for v in line)
-    ]
+    lost = [name for panel in panels for name, line in panel.lines.items() if not any(map(drawable, line))]
     every = [v for panel in panels for line in panel.lines.values() for v in line if v is not None]
     out = (
         ["Bands and thin vertical lines: 95 % intervals of means."]

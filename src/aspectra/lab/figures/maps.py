@@ -185,7 +185,7 @@ def _found(axes: Any, query: Retrieved, places: Mapping[str, Any], systems: Sequ
             marker=style.marker,
             markersize=3.2,
             color=style.color,
-            markerfacecolor="none" if n % 2 else style.color,
+            markerfacecolor="none" if style.hollow else style.color,
             markeredgewidth=0.6,
             alpha=0.75,
         )
@@ -204,7 +204,6 @@ def _key(canvas: Any, systems: Sequence[str]) -> None:
         axes.set_axis_off()
         axes.set_xlim(0, 1)
         axes.set_ylim(-1, 1)
-        fill = "white" if n % 2 else style.color
         axes.plot(
             [0.05, 0.5, 0.95],
             [0, 0, 0],
@@ -212,6 +211,6 @@ def _key(canvas: Any, systems: Sequence[str]) -> None:
             linestyle=style.dashes,
             marker=style.marker,
             markevery=[1],
-            markerfacecolor=fill,
+            markerfacecolor=style.fill,
         )
         canvas.text(0.1 + n * width + 0.46, canvas.top + 0.08, system, SMALLEST, va="center")

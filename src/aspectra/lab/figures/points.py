@@ -15,6 +15,8 @@ from aspectra.lab.figures.drawing import (
     WIDTH,
     Canvas,
     Drawing,
+    drawable,
+    ends_of,
     factors,
     finite,
     groups_of,
@@ -139,7 +141,7 @@ def pareto_figure(
         logarithmic: cost by factors.
         notes: below.
     """
-    known = {s: held for s, held in systems.items() if finite(held[0]) and finite(held[1].value)}
+    known = {s: held for s, held in systems.items() if finite(held[0]) and drawable(held[1])}
     best = pareto_front({system: (c, m.value) for system, (c, m) in known.items()})
     series = {system: [Point(Number(c), m, system)] for system, (c, m) in systems.items()}
     told = [*notes, "Line: systems that no other betters in both (Pareto front): " + ", ".join(best) + "."]
@@ -163,7 +165,7 @@ def pareto_front(systems: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def _finite(point: Point) -> bool:
-    return finite(point.x.value) and finite(point.y.value)
+    return drawable(point.x) and drawable(point.y)
 
 
 def _divided(panel: Scatter) -> list[Scatter]:
@@ -190,7 +192,6 @@ def _panel(
     axes = canvas.axes(x, y, width, height)
     points = [p for series in panel.series.values() for p in series if _finite(p)]
     xs = [p.x.value for p in points]
-    spans = [v for p in points for v in (p.y.value, p.y.low, p.y.high) if v is not None and finite(v)]
     if logarithmic:
         above = [v for v in xs if v > 0] or [1.0]
         axes.set_xscale("log")
@@ -200,26 +201,21 @@ def _panel(
     else:
         axes.set_xlim(*padded(xs, 0.1))
         axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_ylim(*padded(spans, 0.1))
+    axes.set_ylim(*padded(ends_of(p.y for p in points), 0.1))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(FuncFormatter(tick))
     axes.yaxis.set_major_formatter(FuncFormatter(tick))
     axes.tick_params(length=2.5, width=0.6, pad=2)
-    if front:
-        _front(axes, panel)
     marks: list[tuple[float, float]] = []
-    thin: list[Box] = _steps(axes, place, panel) if front else []  # lines that labels avoid where they can
+    thin: list[Box] = _front(axes, place, panel) if front else []  # lines that labels avoid where they can
     wanted: list[tuple[str, tuple[float, float], str]] = []
     for n, (series, own) in enumerate(panel.series.items()):
         known = [p for p in own if _finite(p)]
         style = style_of(n)
-        fill = "white" if n % 2 else style.color
         for p in known:
             if finite(p.y.low) and finite(p.y.high):
                 axes.plot([p.x.value] * 2, [p.y.low, p.y.high], color=style.color, linewidth=0.7)
-                (left, top), (_, bottom) = (
-                    _inches(axes, place, Point(p.x, Number(v))) for v in (p.y.high or 0.0, p.y.low or 0.0)
-                )
+                (left, top), (_, bottom) = (_inches(axes, place, p.x.value, v) for v in (p.y.high, p.y.low))
                 thin.append((left - 0.015, top, left + 0.015, bottom))
         axes.plot(
             [p.x.value for p in known],
@@ -227,9 +223,9 @@ def _panel(
             color=style.color,
             linestyle=style.dashes if len(known) > 1 else "none",
             marker=style.marker,
-            markerfacecolor=fill,
+            markerfacecolor=style.fill,
         )
-        at = [_inches(axes, place, p) for p in known]
+        at = [_inches(axes, place, p.x.value, p.y.value) for p in known]
         marks += at
         if len(known) == 1:
             wanted.append((names[series], at[0], style.color))
@@ -247,27 +243,21 @@ def _panel(
     canvas.text(x - 0.52, y + height / 2, label, BODY, rotation=90, va="center")
 
 
-def _front(axes: Any, panel: Scatter) -> None:
+def _front(axes: Any, place: Box, panel: Scatter) -> list[Box]:
+    """Draw the Pareto front; its steps as thin boxes, in inches."""
     held = {s: (p[0].x.value, p[0].y.value) for s, p in panel.series.items() if p and _finite(p[0])}
     steps = [held[name] for name in pareto_front(held)]
     axes.step([x for x, _ in steps], [y for _, y in steps], where="post", color=GREY, linewidth=0.9, zorder=1)
-
-
-def _steps(axes: Any, place: Box, panel: Scatter) -> list[Box]:
-    """The front as thin boxes."""
-    held = {s: (p[0].x.value, p[0].y.value) for s, p in panel.series.items() if p and _finite(p[0])}
-    corners = [
-        _inches(axes, place, Point(Number(held[s][0]), Number(held[s][1]))) for s in pareto_front(held)
-    ]
     out = []
-    for (x, y), (right, top) in pairwise(corners):
+    for (x, y), (right, top) in pairwise(_inches(axes, place, *step) for step in steps):
         out += [(x, y - 0.015, right, y + 0.015), (right - 0.015, top, right + 0.015, y)]
     return out
 
 
-def _inches(axes: Any, place: Box, point: Point) -> tuple[float, float]:
+def _inches(axes: Any, place: Box, across: float, up: float) -> tuple[float, float]:
+    """Where a point of the data lies on the canvas."""
     x, y, width, height = place
-    at = axes.transAxes.inverted().transform(axes.transData.transform((point.x.value, point.y.value)))
+    at = axes.transAxes.inverted().transform(axes.transData.transform((across, up)))
     return x + width * min(1.0, max(0.0, at[0])), y + height * (1 - at[1])
 
 

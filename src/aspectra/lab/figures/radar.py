@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from aspectra.lab.figures.dots import NAME_WIDTH, Dots, draw_dots
+from aspectra.lab.figures.dots import NAME_WIDTH, Dots, draw_dots, interval_note
 from aspectra.lab.figures.drawing import (
+    GREY,
     SMALLEST,
     WIDTH,
     Canvas,
     Drawing,
-    finite,
+    Style,
+    drawable,
     groups_of,
     new_canvas,
     no_systems,
@@ -53,7 +55,8 @@ def radar_figure(
     Raises:
         UsageError: there is no finite value.
     """
-    values = [v.value for line in systems.values() for v in line if v is not None and finite(v.value)]
+    every = [v for line in systems.values() for v in line]
+    values = [v.value for v in every if drawable(v)]
     if not values:
         raise no_systems(title)
     parts = groups_of(list(systems))
@@ -75,9 +78,8 @@ def radar_figure(
         *notes,
         f"Values: {measure}." + ("" if has_radar else " Fewer than three dimensions: no radar."),
         *(["The scale of the radar begins below 0; the dark ring is 0."] if has_radar and low < 0 else []),
+        *interval_note(every),
     ]
-    if any(v is not None and v.low is not None for line in systems.values() for v in line):
-        told.append("Lines through dots: 95 % intervals of means.")
     with new_canvas(title, told, body) as canvas:
         y = canvas.top
         for part, plot in zip(parts, plots, strict=True):
@@ -129,16 +131,8 @@ def _radar(
     for angle in angles:
         axes.plot([0, math.cos(angle)], [0, math.sin(angle)], color="#CFCFCF", linewidth=0.6)
     for n, line in enumerate(systems.values()):
-        style = style_of(n)
-        _outline(
-            axes,
-            [
-                at(v.value, a) if v is not None and finite(v.value) else None
-                for v, a in zip(line, angles, strict=True)
-            ],
-            style,
-            n,
-        )
+        corners = [at(v.value, a) if drawable(v) else None for v, a in zip(line, angles, strict=True)]
+        _outline(axes, corners, style_of(n))
     short = shorten(dimensions, 12)
     for angle, dimension in zip(angles, dimensions, strict=True):
         x, y = centre + 1.12 * math.cos(angle) * _SIDE / 2, middle - 1.12 * math.sin(angle) * _SIDE / 2
@@ -150,7 +144,7 @@ def _radar(
     )
 
 
-def _outline(axes: Any, points: list[tuple[float, float] | None], style: Any, number: int) -> None:
+def _outline(axes: Any, points: list[tuple[float, float] | None], style: Style) -> None:
     """A closed line, open where a value is missing."""
     joined = [*points, points[0]]
     for one, other in pairwise(joined):
@@ -163,7 +157,7 @@ def _outline(axes: Any, points: list[tuple[float, float] | None], style: Any, nu
             color=style.color,
             marker=style.marker,
             linestyle="none",
-            markerfacecolor="white" if number % 2 else style.color,
+            markerfacecolor=style.fill,
             clip_on=False,
         )
 
@@ -185,7 +179,7 @@ def _names(canvas: Canvas, middle: float, systems: Sequence[str], bounds: tuple[
             linestyle=style.dashes,
             marker=style.marker,
             markevery=[1],
-            markerfacecolor="white" if n % 2 else style.color,
+            markerfacecolor=style.fill,
         )
         canvas.text(x + 0.44, y + step * (n + 0.5), system, SMALLEST, va="center")
     text = f"centre {bounds[0]:.3g}, rim {bounds[1]:.3g}"
@@ -194,5 +188,5 @@ def _names(canvas: Canvas, middle: float, systems: Sequence[str], bounds: tuple[
         y + step * len(systems) + 0.08,
         text,
         SMALLEST,
-        color="#595959",
+        color=GREY,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,6 @@ class Place:
     labels: Mapping[str, Mapping[str, str]]
     cells: Mapping[str, tuple[Opened, str]]
     documents: int = 0
-    facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -200,7 +199,6 @@ def places_of(opened: Mapping[str, Opened], choice: Choice, *, rescored: Sequenc
                     facts.get("labels") or {},
                     {system.name: key for system, key in chosen},
                     int(facts.get("documents") or 0),
-                    facts,
                 )
             )
     if not out:

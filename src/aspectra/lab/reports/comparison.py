@@ -309,7 +309,7 @@ def _published_row(row: Published, number: int) -> tuple[Any, ...]:
     return (
         row.measure,
         ", ".join(filter(None, part)),
-        f"{row.system}, {row.setup}" if row.setup else row.system,
+        row.label,
         f"[{number}] table {row.table}",
         value,
         "comparable" if row.comparable else f"not comparable: {row.why_not}",

@@ -67,6 +67,11 @@ class Published:
     comparable: bool = True
     why_not: str = ""
 
+    @property
+    def label(self) -> str:
+        """System and setup, as printed."""
+        return f"{self.system}, {self.setup}" if self.setup else self.system
+
 
 @cache
 def _papers() -> tuple[Mapping[str, Any], ...]:

@@ -68,7 +68,7 @@ def lacking(
     tried += [
         (recipe.stages[-1], partial(load_stages, recipe.stages)) for recipe in study.recipes if recipe.stages
     ]
-    if study.needs_model and study.oracle is None:
+    if study.calls_model:
         tried.append(
             (f"language model {study.model}".rstrip(), partial(answering or _no_endpoint, study.model))
         )
@@ -84,7 +84,7 @@ def lacking(
 def _models(study: Study, known: Mapping[str, str]) -> list[str]:
     """Models that a study names, not whether they are there."""
     named = [_needed(spec, known) for spec in study.encoders or () if spec not in IndexSettings().encoders]
-    return named + ([f"language model {study.model}"] if study.needs_model and study.oracle is None else [])
+    return named + ([f"language model {study.model}"] if study.calls_model else [])
 
 
 def _needed(spec: str, known: Mapping[str, str]) -> str:

@@ -96,12 +96,16 @@ def run_study_file(
     manifests: dict[str, Any] = {}
     made = kept = 0
     loaded = cache(load)
+    encoders: tuple[str, ...] = ()
     for name, study in chosen.items():
+        if (used := study.settings().encoders) != encoders:
+            loaded.cache_clear()  # those of all parts might not fit into memory
+            encoders = used
         if (need := lacking(study, load=loaded, answering=answering, known=file.needs)) is not None:
             needs[name] = replace(need, text=need.text.replace(str(file.data), "DATA"))
             continue
         place = folder / file_name(name)
-        model = answering(study.model) if answering and study.needs_model and study.oracle is None else None
+        model = answering(study.model) if answering and study.calls_model else None
         done = run_study(study, place, libraries, progress=progress, load=loaded, model=model)
         outcomes[name] = done.outcomes
         made, kept = made + done.made, kept + done.kept

@@ -59,7 +59,7 @@ def check_paper_table(spec: TableSpec, paper: Paper, studies: Mapping[str, Study
     Raises:
         UsageError: there is no such table, or a row is neither a recipe nor among ``paper.others``.
     """
-    printed = dict.fromkeys(_label(row) for row in paper_rows(paper.number, spec.published))
+    printed = dict.fromkeys(row.label for row in paper_rows(paper.number, spec.published))
     for label in (*printed, *spec.rows):
         name = paper.names.get(label, label)
         if label not in paper.others and not _parts_of(name, spec, studies):
@@ -82,12 +82,10 @@ def paper_tables(spec: TableSpec, paper: Paper, ran: Ran) -> list[Table]:
         UsageError: there is no such table.
     """
     printed = paper_rows(paper.number, spec.published)
-    parts = dict.fromkeys(row.labels.get(spec.by, "") for row in printed)
-    return [
-        _table(part, chosen, spec, paper, ran)
-        for part in parts
-        for chosen in [[row for row in printed if row.labels.get(spec.by, "") == part]]
-    ]
+    parts: dict[str, list[Published]] = {}
+    for row in printed:
+        parts.setdefault(row.labels.get(spec.by, ""), []).append(row)
+    return [_table(part, rows, spec, paper, ran) for part, rows in parts.items()]
 
 
 def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Paper, ran: Ran) -> Table:
@@ -95,7 +93,7 @@ def _table(value: str, printed: Sequence[Published], spec: TableSpec, paper: Pap
     columns = list(dict.fromkeys(map(_column, printed)))
     by_system: dict[str, dict[_Column, Published]] = {}
     for one in printed:
-        by_system.setdefault(_label(one), {})[_column(one)] = one
+        by_system.setdefault(one.label, {})[_column(one)] = one
     rows: list[tuple[Cell, ...]] = []
     marks: dict[tuple[int, int], str] = {}
     notes = _Notes()
@@ -138,10 +136,6 @@ def _decimals(printed: Sequence[Published]) -> int:
 
 def _column(row: Published) -> _Column:
     return row.measure, row.mode, row.judgements, tuple(row.labels.items())
-
-
-def _label(row: Published) -> str:
-    return f"{row.system}, {row.setup}" if row.setup else row.system
 
 
 def _headings(columns: Sequence[_Column]) -> list[str]:
@@ -196,7 +190,7 @@ def _ran(outcomes: Sequence[Outcome], own: Mapping[_Column, Published], notes: _
         row
         for outcome in outcomes
         for row in paper_rows(first.paper, first.table, outcome.cell.benchmark)
-        if _label(row) == _label(first) and _column(row) in own
+        if row.label == first.label and _column(row) in own
     ]
     reasons = list(dict.fromkeys(row.why_not for row in held if not row.comparable and not row.doubt))
     words = "run here, simulated" if any(o.tally.simulated for o in outcomes) else "run here"

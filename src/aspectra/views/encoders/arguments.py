@@ -1,4 +1,4 @@
-"""The spelling of an encoder's argument: ``place?option=value&option=value``."""
+"""The spelling of an encoder's argument, ``place?option=value&option=value``, and leave to read a folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from urllib.parse import parse_qsl
 
 from aspectra.base.errors import UsageError
+from aspectra.base.trust import Permission
 
-__all__ = ["positive_int", "split_argument", "yes_or_no"]
+__all__ = ["folder_permission", "positive_int", "split_argument", "yes_or_no"]
 
 
 def split_argument(argument: str, known: Iterable[str], *, encoder: str) -> tuple[str, dict[str, str]]:
@@ -47,6 +48,11 @@ def split_argument(argument: str, known: Iterable[str], *, encoder: str) -> tupl
             raise UsageError(f"option {name!r} of encoder {encoder!r} is given twice")
         options[name] = value.replace("\\n", "\n")
     return place, options
+
+
+def folder_permission(place: str, options: dict[str, str]) -> list[Permission]:
+    """What an encoder needs that loads the model in the folder ``place``: nothing where none is named."""
+    return [Permission.folder(place)] if place else []
 
 
 def positive_int(options: dict[str, str], name: str, default: int) -> int:

@@ -22,8 +22,7 @@ from typing import Any
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.base.trust import Permission
-from aspectra.views.encoders.arguments import positive_int
+from aspectra.views.encoders.arguments import folder_permission, positive_int
 from aspectra.views.encoders.prompts import name_of
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory
 from aspectra.views.encoders.remembering import content_hash
@@ -188,17 +187,13 @@ def load_colbert(place: str, options: dict[str, str]) -> LateTransformer:
     return LateTransformer(
         name_of(place),
         fingerprint,
-        lambda: Runtime(network, Head(), digest(weights), dtype=dtype, threads=threads),
+        Runtime(network, Head(), digest(weights), dtype=dtype, threads=threads),
         (query, document),
         marking,
         folder.steps,
         dimensions=network.shape.dimensions,
         lengths=lengths,
     )
-
-
-def _needs(place: str, options: dict[str, str]) -> list[Permission]:
-    return [Permission.folder(place)] if place else []
 
 
 make = EncoderFactory(
@@ -211,6 +206,6 @@ make = EncoderFactory(
         "threads": "of the processor",
     },
     load_colbert,
-    _needs,
+    folder_permission,
 )
 ENCODERS.register(make.name)(make)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from aspectra.base.errors import UsageError
 from aspectra.base.hashing import digest
-from aspectra.base.trust import Permission
-from aspectra.views.encoders.arguments import positive_int, yes_or_no
+from aspectra.views.encoders.arguments import folder_permission, positive_int, yes_or_no
 from aspectra.views.encoders.pooling import POOLINGS
 from aspectra.views.encoders.prompts import PROMPT_OPTIONS, name_of, resolve_prompts
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory
@@ -119,12 +118,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
             "network": identity,
             "tokens": tokens.key,
             "head": head.key,
-            "prompts": [
-                prompts.query,
-                prompts.document,
-                prompts.query_instruction,
-                prompts.document_instruction,
-            ],
+            "prompts": prompts.key,
             "unit": unit,
         }
     )
@@ -133,7 +127,7 @@ def load_folder(place: str, options: dict[str, str]) -> TransformerEncoder:
     return kind(
         name_of(place),
         fingerprint,
-        lambda: Runtime(network, head, identity, dtype=dtype, threads=threads),
+        Runtime(network, head, identity, dtype=dtype, threads=threads),
         tokens,
         head,
         dimensions=dimensions,
@@ -152,10 +146,6 @@ def _head(own: Head, options: dict[str, str]) -> Head:
     return Head(Pooling((mode,), included))
 
 
-def _needs(place: str, options: dict[str, str]) -> list[Permission]:
-    return [Permission.folder(place)] if place else []
-
-
 make = EncoderFactory(
     "local",
     "a BERT-like or ModernBERT encoder in a folder, safetensors or ONNX; without torch",
@@ -170,6 +160,6 @@ make = EncoderFactory(
         "threads": "of the processor",
     },
     load_folder,
-    _needs,
+    folder_permission,
 )
 ENCODERS.register(make.name)(make)

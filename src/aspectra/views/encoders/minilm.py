@@ -16,8 +16,7 @@ from pathlib import Path
 
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.hashing import digest
-from aspectra.base.trust import Permission
-from aspectra.views.encoders.arguments import positive_int
+from aspectra.views.encoders.arguments import folder_permission, positive_int
 from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory
 from aspectra.views.encoders.remembering import content_hash
 from aspectra.views.encoders.transformer.encoder import TokenStateEncoder
@@ -113,7 +112,7 @@ class MiniLM(TokenStateEncoder):
         super().__init__(
             "minilm" if max_tokens == 512 else f"minilm-{max_tokens}",
             fingerprint,
-            lambda: Runtime(network, head, weights, dtype=dtype, threads=threads or available_cores()),
+            Runtime(network, head, weights, dtype=dtype, threads=threads or available_cores()),
             Tokens(folder, max_tokens),
             Head(),
             dimensions=shape.dimensions,
@@ -129,10 +128,6 @@ def _load(place: str, options: dict[str, str]) -> MiniLM:
     )
 
 
-def _needs(place: str, options: dict[str, str]) -> list[Permission]:
-    return [Permission.folder(place)] if place else []
-
-
 make = EncoderFactory(
     "minilm",
     "all-MiniLM-L6-v2, the default, or a folder with a model of its kind; without torch",
@@ -142,6 +137,6 @@ make = EncoderFactory(
         "threads": "of the processor",
     },
     _load,
-    _needs,
+    folder_permission,
 )
 ENCODERS.register(make.name)(make)

@@ -52,6 +52,11 @@ class Prompts:
     query_instruction: str = ""
     document_instruction: str = ""
 
+    @property
+    def key(self) -> list[str]:
+        """What decides the vectors; part of the encoder's fingerprint."""
+        return [self.query, self.document, self.query_instruction, self.document_instruction]
+
     def of(self, kind: Kind, instruction: str) -> str:
         r"""The prompt of one call.
 

@@ -77,12 +77,7 @@ class SentenceTransformers:
             {
                 "encoder": "sentence-transformers",
                 "model": identity(place, options.get("revision")),
-                "prompts": [
-                    self.prompts.query,
-                    self.prompts.document,
-                    self.prompts.query_instruction,
-                    self.prompts.document_instruction,
-                ],
+                "prompts": self.prompts.key,
                 "max_tokens": self.max_tokens,
                 "unit": self._unit,
                 # Only where there are any, so that other encoders keep their fingerprints.

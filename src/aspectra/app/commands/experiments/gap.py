@@ -94,8 +94,8 @@ def gap(
                 for one in task.retrievers if leave_one_out else ():
                     less = tuple(dict.fromkeys((*left_out, one.name)))
                     verified[f"{label}, {one.name}"] = task.over((one,), measure, None, without=less, **pools)
-    needs = [study for study in verified.values() if study.needs_model]
-    title = "The gap between retrieval and verification" + (" [simulated]" if oracle and needs else "")
+    needed = any(study.needs_model for study in verified.values())
+    title = "The gap between retrieval and verification" + (" [simulated]" if oracle and needed else "")
     if estimate:
         with session.progress() as shown:
             run_study_file(StudyFile(title, first, ()), folder, place, progress=shown)
@@ -105,9 +105,8 @@ def gap(
         return
     shown_by = tuple(dict.fromkeys((measure, "R@10")))
     table = TableSpec(title, parts=tuple(verified), gap=shown_by)
-    calls = bool(needs) and oracle is None
     with language_models(session) as answering, session.progress() as shown:
-        if calls:
+        if any(study.calls_model for study in verified.values()):
             answering("")  # an error now, not after the retrievers were run
         file = StudyFile(title, {**first, **verified}, (table,))
         page = run_study_file(file, folder, place, progress=shown, answering=answering)

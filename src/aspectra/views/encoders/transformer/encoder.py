@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,7 +23,7 @@ class TransformerEncoder:
     Args:
         name: see :class:`aspectra.views.encoders.protocol.Encoder`.
         fingerprint: likewise.
-        runtime: makes the network's runtime at its first use, so that asking for the fingerprint stays cheap.
+        runtime: what runs the network.
         tokens: the tokenizer, with the maximum length.
         head: token states to a text's vector.
         dimensions: of a token's state.
@@ -39,7 +37,7 @@ class TransformerEncoder:
         self,
         name: str,
         fingerprint: str,
-        runtime: Callable[[], Runtime],
+        runtime: Runtime,
         tokens: Tokens,
         head: Head,
         *,
@@ -49,6 +47,7 @@ class TransformerEncoder:
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
+        self.runtime = runtime
         self.tokens = tokens
         self.max_tokens = tokens.limit
         self.dimensions = head.width(dimensions)
@@ -56,13 +55,6 @@ class TransformerEncoder:
         self.prompts = prompts or Prompts()
         self._head = head
         self._unit = unit
-        self._make_runtime = runtime
-        self._lock = threading.Lock()
-
-    @cached_property
-    def runtime(self) -> Runtime:
-        """What runs the network."""
-        return self._make_runtime()
 
     def encode(
         self,
@@ -103,8 +95,6 @@ class TransformerEncoder:
         vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         pooled: list[Vectors] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
         prompt = self.prompts.of(kind, instruction)
-        with self._lock:  # cached_property alone could build it twice
-            runtime = self.runtime if texts else None
         tokens = self.tokens.encode(texts, prompt)
         before = self.tokens.length(prompt)
         truncated = np.array([bool(one.overflowing) for one in tokens], dtype=np.bool_)
@@ -122,9 +112,9 @@ class TransformerEncoder:
             if each is not None:
                 each(index, states, offsets)
 
-        if runtime is not None and some:
+        if some:
             ids = [tokens[index].ids for index in some]
-            runtime.run(ids, self.max_tokens, take, apart=kind == "query")
+            self.runtime.run(ids, self.max_tokens, take, apart=kind == "query")
         for index in set(range(len(texts))) - set(some):
             if spans is not None:
                 pooled[index] = np.zeros((len(spans[index]), self.dimensions), dtype=np.float32)

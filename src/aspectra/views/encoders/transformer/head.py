@@ -73,10 +73,10 @@ def _pooled(states: Vectors, mode: str, first: int) -> Vectors:
 
 
 class Step(Protocol):
-    """A layer after the pooling."""
+    """A layer after the pooling, or after each token's state."""
 
-    def __call__(self, vector: Vectors) -> Vectors:
-        """(dimensions,) to (dimensions of the result,)."""
+    def __call__(self, vectors: Vectors) -> Vectors:
+        """(..., dimensions) to (..., dimensions of the result)."""
         ...
 
     def width(self, dimensions: int) -> int:
@@ -93,8 +93,11 @@ class Step(Protocol):
 class Unit:
     """Length 1; zeros stay zeros."""
 
-    def __call__(self, vector: Vectors) -> Vectors:
-        return vector / np.float32(max(float(np.linalg.norm(vector)), 1e-12))
+    def __call__(self, vectors: Vectors) -> Vectors:
+        unit: Vectors = vectors / np.maximum(
+            np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12)
+        )
+        return unit
 
     def width(self, dimensions: int) -> int:
         return dimensions
@@ -118,9 +121,10 @@ class Norm:
     weight: Vectors
     bias: Vectors
 
-    def __call__(self, vector: Vectors) -> Vectors:
-        centred = vector - vector.mean()
-        scaled: Vectors = centred / np.sqrt(np.mean(centred * centred) + np.float32(1e-5))
+    def __call__(self, vectors: Vectors) -> Vectors:
+        centred = vectors - vectors.mean(axis=-1, keepdims=True)
+        variance = np.mean(centred * centred, axis=-1, keepdims=True)
+        scaled: Vectors = centred / np.sqrt(variance + np.float32(1e-5))
         return scaled * self.weight + self.bias
 
     def width(self, dimensions: int) -> int:
@@ -151,12 +155,12 @@ class Dense:
     adds: bool = False
     residual: Vectors | None = None
 
-    def __call__(self, vector: Vectors) -> Vectors:
-        product = self.weight @ vector
+    def __call__(self, vectors: Vectors) -> Vectors:
+        product = vectors @ self.weight.T
         out: Vectors = _FUNCTIONS[self.activation](product if self.bias is None else product + self.bias)
         if not self.adds:
             return out
-        return out + (vector if self.residual is None else self.residual @ vector)
+        return out + (vectors if self.residual is None else vectors @ self.residual.T)
 
     @property
     def known(self) -> bool:

@@ -5,10 +5,8 @@ What it does with tokens is that of Khattab & Zaharia 2020, "ColBERT", arXiv:200
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +53,7 @@ class LateTransformer:
 
     Args:
         name, fingerprint: as in :class:`~aspectra.views.encoders.protocol.Encoder`.
-        runtime: makes the network's runtime at its first use.
+        runtime: what runs the network.
         tokens: tokenizers of queries and of documents, with room for the marker.
         marking: numbers of tokens with a meaning.
         steps: layers, in order.
@@ -70,7 +68,7 @@ class LateTransformer:
         self,
         name: str,
         fingerprint: str,
-        runtime: Callable[[], Runtime],
+        runtime: Runtime,
         tokens: tuple[Tokens, Tokens],
         marking: Marking,
         steps: Sequence[Step],
@@ -80,6 +78,7 @@ class LateTransformer:
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
+        self.runtime = runtime
         self._queries, self._documents = tokens
         self._marking = marking
         self._steps = steps
@@ -88,13 +87,6 @@ class LateTransformer:
         self.dimensions = dimensions
         for step in steps:
             self.dimensions = step.width(self.dimensions)
-        self._make_runtime = runtime
-        self._lock = threading.Lock()
-
-    @cached_property
-    def runtime(self) -> Runtime:
-        """What runs the network."""
-        return self._make_runtime()
 
     def encode(
         self,
@@ -122,8 +114,6 @@ class LateTransformer:
         pooled: list[Vectors] = [np.zeros((0, self.dimensions), dtype=np.float32)] * len(texts)
         if not texts:
             return Encoding(vectors, pooled if spans is not None else [], np.zeros(0, np.bool_))
-        with self._lock:  # cached_property alone could build it twice
-            runtime = self.runtime
         coded = (self._queries if kind == "query" else self._documents).encode(texts)
         rows = [self._marked(one, kind) for one in coded]
 
@@ -135,7 +125,7 @@ class LateTransformer:
                 pooled[index] = pool_spans(projected, offsets[kept], spans[index])
             each(index, projected, offsets[kept])
 
-        runtime.run(
+        self.runtime.run(
             [ids for ids, _, _ in rows],
             max(self.max_tokens, self.query_tokens),
             take,
@@ -160,5 +150,5 @@ class LateTransformer:
 
     def _project(self, states: Vectors) -> Vectors:
         for step in self._steps:
-            states = np.stack([step(state) for state in states])
+            states = step(states)
         return unit_rows(np.array(states, np.float32))
