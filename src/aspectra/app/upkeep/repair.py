@@ -10,7 +10,7 @@ from aspectra.base.files import disk
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.copies.salvage import REPAIRING, salvage
 from aspectra.papers.library.generations.folders import Generations
-from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 
 __all__ = ["repair"]
