@@ -65,6 +65,7 @@ for _command in (
     keeping.backup,
     keeping.restore,
     measuring.measure,
+    doctor.setup,
     doctor.doctor,
     about.schema,
     about.licences,
