@@ -26,6 +26,7 @@ _STRUCTURED = re.compile(
     r"conclusions?|interpretation|significance|importance|limitations?|availability|contact|funding|approach)\W*",
     re.I,
 )
+_END = re.compile(r"[.!?][”’\"')\]\d†‡∗*]{0,4}$")
 _LONGEST = 6000  # characters; a longer one means that its end was missed
 
 
@@ -96,8 +97,8 @@ def _below(
         if _leaves(rows, number, size, body):
             break
         lead = line.runs[0].font.bold and not bold and not _STRUCTURED.match(line.text)
-        gap = number > start and line.base - rows[number - 1].line.base > 1.2 * size
-        if number > start and (_AFTER.match(line.text) or (lead and gap and line.text[:1].isupper())):
+        ended = number > start and bool(_END.search(rows[number - 1].line.text[-12:]))
+        if ended and (_AFTER.match(line.text) or (lead and line.text[:1].isupper())):
             closed = True
             found.beside.add(number)
             continue

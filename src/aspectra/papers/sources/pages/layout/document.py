@@ -31,7 +31,8 @@ class Printed:
 
     ``front`` is what stands around title and abstract on the first page, ``heads`` are the running heads that
     were taken off, each once, and ``running`` counts the letters and digits of all of them; ``turned`` is text
-    at an angle (stamps, labels of axes); ``zero_width`` counts characters without width that were removed.
+    at an angle (stamps, labels of axes); ``zero_width`` counts characters without width that were removed;
+    ``below`` is the height of the title, in points from the top.
     """
 
     title: str = ""
@@ -47,6 +48,7 @@ class Printed:
     turned: list[str] = field(default_factory=list)
     zero_width: int = 0
     running: int = 0
+    below: float = 0.0
 
 
 def read_pages(pages: Sequence[Page], info: Mapping[str, str]) -> Printed:
@@ -62,6 +64,7 @@ def read_pages(pages: Sequence[Page], info: Mapping[str, str]) -> Printed:
     found.title = fronts.title_of(titled, info.get("Title", ""), beginning)
     if not titled and found.title:
         titled = _rows_of(found.title, columns)
+    found.below = min((line.base for line in titled), default=0.0)
     marked = {id(run) for line in titled for run in line.runs}
     found.heads, found.running = remove_running(pages, found.title, marked)
 
@@ -150,7 +153,8 @@ def _by_layout(
         part.append(row)
     close()
     front_lines = [rows[i].line for i in sorted(front)]
-    found.authors = fronts.authors_of(front_lines, info.get("Author", ""), beginning)
+    below = [line for line in front_lines if line.base > found.below]
+    found.authors = fronts.authors_of(below or front_lines, info.get("Author", ""), beginning)
     abstract_text = paragraphs([rows[i] for i in sorted(abstract.rows)], _local(rows, abstract.rows, body))
     blocks = [abstract_text, *texts]
     mended, found.zero_width = _mended([*blocks, references.lines])

@@ -137,7 +137,7 @@ def authors_of(lines: Sequence[Line], named: str, beginning: str) -> list[str]:
 
 
 def _printed_names(lines: Sequence[Line]) -> list[str]:
-    found: dict[str, str] = {}
+    found: dict[str, tuple[float, float, int, str]] = {}
     style: tuple[str, float] | None = None
     taken: set[tuple[str, float]] = set()
     fresh = True
@@ -147,22 +147,24 @@ def _printed_names(lines: Sequence[Line]) -> list[str]:
             away = abs(line.left - last.left) > 60 and line.base <= last.base
             fresh = fresh or away or line.base - last.base > 1.9 * line.size
         last = line
-        names, other = _names_in(line)
+        names, other = _names_in(line, len(found))
         own = (line.font.name, round(line.size))
         if style is None and names:
             style = own
         if names and own == style and (own not in taken or fresh):
-            found.update({normalise_title(name): name for name in names})
+            for at, name in enumerate(names):
+                found.setdefault(normalise_title(name), (round(line.base / 4), line.left, at, name))
         if other and not names:
             taken.add(own)
             fresh = "@" in line.text
         elif names:
             fresh = not (other and own in taken)
-    return list(found.values())
+    # Row by row, though the columns of a grid of authors were read one after the other.
+    return [name for *_, name in sorted(found.values())]
 
 
-def _names_in(line: Line) -> tuple[list[str], bool]:
-    """(names on a line, whether it holds anything else)."""
+def _names_in(line: Line, before: int) -> tuple[list[str], bool]:
+    """(names on a line, whether it holds anything else); ``before`` counts the names of the lines before."""
     names: list[str] = []
     single: list[tuple[int, str]] = []
     other = False
@@ -185,7 +187,7 @@ def _names_in(line: Line) -> tuple[list[str], bool]:
             other = True
     for at, name in reversed(single):
         # One word is a name only among names.
-        if len(names) >= 2 and 0 < at:
+        if len(names) >= 1 and len(names) + before >= 3:
             names.insert(at, name)
     return names, other
 
@@ -216,6 +218,8 @@ def _name_like(name: str) -> int:
     for token in tokens:
         if not _TOKEN.fullmatch(token):
             return 0
+        if len(token) > 2 and token.isupper() and not name.isupper() and token.casefold() not in _SUFFIX:
+            return 0  # a word in capitals among others is an abbreviation
         if token.casefold().rstrip(".") in _PARTICLES and not token[0].isupper():
             continue
         if not token[0].isupper():

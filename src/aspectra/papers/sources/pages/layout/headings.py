@@ -94,7 +94,7 @@ def find_headings(rows: Sequence[Line], regions: Sequence[int], body: Body) -> l
     found = []
     # Before the first sure heading of the first page there are only names and places.
     sure = [h for h in candidates if known_name(h.text) or _numbered(h.text)[:1].isdigit()]
-    begin = sure[0].first if sure else 0
+    begin = sure[0].first if sure and rows[sure[0].first].page == rows[0].page else 0
     letter = ""
     for heading in candidates:
         row = rows[heading.first]
@@ -197,18 +197,21 @@ def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: Body) ->
 
 
 def _style(row: Line) -> Style:
-    return row.font.name, round(row.size * 2) / 2
+    """Font and size; small capitals that are drawn as smaller letters have the size of the large ones."""
+    capitals = sum(c.isupper() for c in row.text) >= 0.9 * row.letters
+    size = max(run.size for run in row.runs if run.font == row.font) if capitals else row.size
+    return row.font.name, round(size * 2) / 2
 
 
 def _distinct(row: Line, body: Body) -> bool:
-    if row.letters < 3 or row.size < body.size - 1.3:
+    if row.letters < 3 or max(run.size for run in row.runs) < body.size - 1.3:
         return False
     capitals = sum(c.isupper() for c in row.text)
     return (
         row.size >= body.size + 0.7
-        or (not body.bold and row.share("bold") > 0.93)
+        or (not body.bold and row.share("bold") > (0.6 if _numbered(row.text)[:1].isdigit() else 0.93))
         or row.share("small_caps") > 0.6
-        or (capitals >= 0.9 * row.letters and row.letters >= 4 and row.size > body.size - 1.1)
+        or (capitals >= 0.9 * row.letters and row.letters >= 4)
         or (row.share("italic") > 0.8 and bool(_numbered(row.text)))
     )
 
@@ -223,6 +226,8 @@ def _numbered(line: str) -> str:
     if not found or not (found["name"][0].isupper() or found["name"][0].isdigit()):
         return ""
     number = found["number"]
+    if ")" in found["mark"] and number[-1].isdigit():
+        return ""  # an item of a list
     if not found["gap"] and not (found["mark"] and number[-1].isdigit()):
         return ""
     if number.isalpha() and len(number) == 1 and not found["mark"] and number == "A":
