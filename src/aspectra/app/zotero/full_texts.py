@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aspectra.app.zotero.places import Places
 from aspectra.app.zotero.sync import recall, remember
-from aspectra.base.errors import AspectraError, BadInput
+from aspectra.base.errors import AspectraError
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
@@ -121,7 +121,7 @@ def _read(paper: Paper, path: Path, report: PdfReport, options: ReadOptions | No
                     found = one
                 else:
                     report.remarks.append(replace(one, place=str(path)))
-    except (BadInput, AspectraError, OSError) as error:
+    except (AspectraError, OSError) as error:
         reason = error.what if isinstance(error, AspectraError) else str(error)
         report.remarks.append(Remark(str(path), reason))
     if found is None:
