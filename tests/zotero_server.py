@@ -1,9 +1,9 @@
 """A loopback stand-in of Zotero's API, version 3, as its documentation describes it.
 
 Built from the pages Basics, Write Requests and Local API of zotero.org/support/dev/web_api/v3: versions of
-the library and of objects, ``since``, ``If-Modified-Since-Version``, pages with ``Link`` and ``Total-Results``,
-writes of several objects with ``successful``, ``unchanged`` and ``failed``, 412, 428, 429 with
-``Retry-After``, ``Backoff``; and of the program on a computer since version 10: ``Zotero-Server-ID``,
+the library and of objects, ``since``, ``If-Modified-Since-Version``, pages with ``Link`` and
+``Total-Results``, writes of several objects with ``successful``, ``unchanged`` and ``failed``, 412, 428, 429
+with ``Retry-After``, ``Backoff``; and of the program on a computer since version 10: ``Zotero-Server-ID``,
 ``/api/local/authorize``, keys for one write.
 """
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import CommandGroup, option
+from aspectra.app.terminal.panels import CommandGroup, OutputFile, option
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
+    from aspectra.app.zotero.api import ZoteroApi
     from aspectra.app.zotero.connection import Connection
     from aspectra.app.zotero.full_texts import PdfReport
     from aspectra.app.zotero.places import Places
@@ -82,6 +85,66 @@ def sync(
                 report.updated += texts.read
     if report.added or report.updated or report.removed:
         session.screen.next(f"aspectra index{session.library_words()}")
+
+
+@app.command()
+@common
+def push(
+    session: Session,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="last|ID", help="`last`: the last search.", show_default=False),
+    ] = None,
+    collection: Annotated[
+        str, option("--collection", metavar="NAME", about="Put them into this collection of Zotero's.")
+    ] = "",
+    tags: Annotated[list[str] | None, option("--tag", metavar="TAG", about="Add this tag to each.")] = None,
+    notes: Annotated[
+        bool, option("--notes/--no-notes", about="With last: a note with the quoted sentences.")
+    ] = True,
+    limit: Annotated[
+        int | None, option("--limit", "-n", metavar="N", min=0, about="With last: so many papers.")
+    ] = None,
+    yes: Annotated[bool, option("--yes", "-y", about="Do not ask.")] = False,
+    undo: Annotated[bool, option("--undo", about="Take back what was sent last.")] = False,
+    output: OutputFile = None,
+    web: Web = False,
+    group: Group = "",
+    port: Port = 23119,
+) -> None:
+    """Send papers, tags and quoted sentences to Zotero.
+
+    Shows what would be sent and waits for a yes. Nothing in Zotero is overwritten: tags are added, notes are
+    new, and --undo takes all of it back. Zotero 10 takes changes itself, and puts its own question; else use
+    --web, or -o picks.ris for a file that Zotero imports.
+
+    Example:  aspectra zotero push last --collection "Screening" --tag found
+    """
+    from aspectra.app.commands._zotero_push import push_papers, undo_last
+
+    if undo:
+        undo_last(session, _api(web, group, port), yes=yes)
+        return
+    if not ids:
+        raise UsageError("say which papers", hint="aspectra zotero push last, or aspectra zotero push ID...")
+    push_papers(
+        session,
+        ids,
+        (lambda: _api(web, group, port)) if output is None else None,
+        output,
+        collection=collection,
+        tags=tags or [],
+        notes=notes,
+        limit=limit,
+        yes=yes,
+    )
+
+
+def _api(web: bool, group: str, port: int) -> ZoteroApi:
+    from aspectra.app.zotero.api import ZoteroApi
+    from aspectra.app.zotero.connection import Connection, local_address
+
+    return ZoteroApi(_web() if web else Connection(local_address(port)), group)
 
 
 def _source(session: Session, places: Places, named: bool, web: bool, group: str, port: int) -> ZoteroSource:

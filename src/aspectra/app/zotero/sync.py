@@ -242,9 +242,12 @@ class _Following:
 
 
 def _with_text(paper: Paper, before: Paper) -> Paper:
-    """The paper with the full text of the one before, and what its metadata say about the PDF."""
-    pdf = before.metadata.get("pdf")
-    metadata = {**paper.metadata, "pdf": pdf} if pdf else paper.metadata
+    """The paper with the full text of the one before, and what its metadata say about the PDF.
+
+    Of a record that did not come from Zotero its further metadata stay too.
+    """
+    kept = {"pdf": before.metadata["pdf"]} if "pdf" in before.metadata else {}
+    metadata = {**(kept if "zotero" in before.metadata else before.metadata), **paper.metadata}
     sections = paper.sections or before.sections
     return replace(
         paper, metadata=metadata, sections=sections, references=paper.references or before.references

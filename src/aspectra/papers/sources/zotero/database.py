@@ -174,7 +174,8 @@ def _items(db: sqlite3.Connection, library: int, paths: Mapping[str, str]) -> di
         int(r["itemID"]): r
         for r in db.execute(
             "SELECT itemID, key, typeName, dateAdded, dateModified, clientDateModified, version FROM items "
-            f"JOIN itemTypes USING (itemTypeID) WHERE libraryID = ? AND itemID NOT IN ({_TRASHED}) ORDER BY itemID",
+            f"JOIN itemTypes USING (itemTypeID) WHERE libraryID = ? AND itemID NOT IN ({_TRASHED}) "
+            "ORDER BY itemID",
             (library,),
         )
     }
