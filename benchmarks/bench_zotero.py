@@ -3,7 +3,7 @@
     python benchmarks/bench_zotero.py [--items 10000]
 
 Both back ends: a database as Zotero keeps it, and a stand-in of Zotero's API on this computer, whose own time
-is counted too. No PDFs. Wall time in seconds, and the CPU time of this process where the back end is a database.
+is counted too. No PDFs. Wall time in seconds, and the CPU time of this process.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from aspectra.app.zotero.full_texts import read_pdfs
 from aspectra.app.zotero.places import Places
 from aspectra.app.zotero.sync import follow, recall
 from aspectra.base.errors import AspectraError, BadInput, UsageError
+from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.sources.zotero.database import ZoteroDatabase
 from pdf_maker import make_pdf
@@ -89,8 +90,8 @@ def backend(request, tmp_path):
         yield made
 
 
-def notes_of(paper):
-    return {note["key"]: note for note in paper.metadata["zotero"].get("notes", ())}
+def notes_of(library):
+    return {note.key: note for note in library.marks.notes_of("lovelace2019owls")}
 
 
 def test_first_read_brings_everything(library, backend):
@@ -104,19 +105,18 @@ def test_first_read_brings_everything(library, backend):
     assert owl.metadata["editors"] == ["Ed Itor"]
     assert owl.metadata["type"] == "article-journal"
     assert owl.metadata["date"] == "May 2019"
-    assert owl.metadata["keywords"] == ["to read", "Birds"]
+    assert owl.metadata["keywords"] == ["Birds"]
     held = owl.metadata["zotero"]
-    assert (held["library"], held["key"], held["tags"]) == ("users/0", "OWLS2019", ["to read"])
+    assert (held["library"], held["key"]) == ("users/0", "OWLS2019")
     assert held["collections"] == ["Reviews / Birds"]
-    notes = notes_of(owl)
-    assert notes["OWLSNOTE"]["text"] == "Summary\nHearing matters more than sight."
-    assert notes["OWLSANN1"] == {
-        "key": "OWLSANN1",
-        "kind": "annotation",
-        "text": "compare with kestrels",
-        "quote": "They strike within a second.",
-        "page": "12",
-        "colour": "#ffd400",
+    assert library.marks.tags() == {"lovelace2019owls": ["to read"]}
+    notes = notes_of(library)
+    assert notes["OWLSNOTE"].text == "Summary\nHearing matters more than sight."
+    text, quote = "compare with kestrels", "They strike within a second."
+    assert notes["OWLSANN1"] == Note(text, quote, "annotation", "12", "#ffd400", "zotero", "OWLSANN1")
+    assert library.marks.items("zotero") == {
+        Item("zotero", "users/0", "CHAPTER2"): "CHAPTER2",
+        Item("zotero", "users/0", "OWLS2019"): "lovelace2019owls",
     }
     chapter = library.get("CHAPTER2")
     assert chapter.authors == ("Society of Hearing, University of X",)
@@ -181,19 +181,31 @@ def test_notes_are_followed_one_by_one(library, backend):
     follow(library, backend.source())
     backend.change("OWLSANN1", annotationComment="as kestrels do")
     report = follow(library, backend.source())
-    assert (report.annotations, report.notes, report.updated) == (1, 0, 1)
-    notes = notes_of(library.get("lovelace2019owls"))
-    assert notes["OWLSANN1"]["text"] == "as kestrels do"
+    assert (report.annotations, report.notes, report.updated, report.marked) == (1, 0, 0, 1)
+    notes = notes_of(library)
+    assert notes["OWLSANN1"].text == "as kestrels do"
     assert "OWLSNOTE" in notes
     backend.delete("OWLSNOTE")
     follow(library, backend.source())
-    assert list(notes_of(library.get("lovelace2019owls"))) == ["OWLSANN1"]
+    assert list(notes_of(library)) == ["OWLSANN1"]
     backend.change("OWLSANN1", annotationComment="", annotationText="")
     follow(library, backend.source())
-    assert notes_of(library.get("lovelace2019owls")) == {}
+    assert notes_of(library) == {}
     backend.change("NEWNOTE2", itemType="note", parentItem="OWLS2019", note="<p>one more</p>")
     follow(library, backend.source())
-    assert notes_of(library.get("lovelace2019owls"))["NEWNOTE2"]["text"] == "one more"
+    assert notes_of(library)["NEWNOTE2"].text == "one more"
+
+
+def test_tags_are_followed_and_the_searchers_own_stay(library, backend):
+    follow(library, backend.source())
+    with library.writing("test") as writer:
+        writer.marks.tag(["lovelace2019owls"], ["mine"])
+    backend.change("OWLS2019", tags=[{"tag": "read"}])
+    assert follow(library, backend.source()).marked == 1
+    assert library.marks.tags() == {"lovelace2019owls": ["mine", "read"]}
+    backend.change("OWLSANN1", annotationComment="again")
+    follow(library, backend.source())
+    assert library.marks.tags() == {"lovelace2019owls": ["mine", "read"]}
 
 
 def test_what_is_deleted_in_zotero_is_said_and_kept(library, backend):

@@ -18,9 +18,8 @@ from aspectra.app.session import Session
 from aspectra.app.terminal.screen import count, safe
 from aspectra.app.zotero.outgoing import Outgoing, Quote, import_file
 from aspectra.app.zotero.pushing import Pushed, Pushing
-from aspectra.app.zotero.sync import recall as recall_sync
-from aspectra.app.zotero.sync import remember as remember_sync
 from aspectra.base.errors import UsageError
+from aspectra.papers.library.marks.values import Item
 
 if TYPE_CHECKING:
     from aspectra.app.zotero.api import ZoteroApi
@@ -68,9 +67,8 @@ def push_papers(
             _write_file(session, picked, tags, collection, output)
             return
         pushing = Pushing(api := connect())
-        known = recall_sync(library.store, api.library)
-        keys = {paper: key for key, paper in known.papers.items() if key in known.stamps}
-        keys |= {paper: key for one in _sent(library.store, api.library) for key, paper in one.papers.items()}
+        items = library.store.marks.items("zotero")
+        keys = {paper: item.key for item, paper in items.items() if item.library == api.library}
         going = [_with_key(one, keys, library.store) for one in picked]
         _show(session, going, api.place, collection, tags)
         if not (collection or tags or any(one.quotes or not one.key for one in going)):
@@ -204,16 +202,14 @@ def _sent(store: Store, library: str) -> list[Pushed]:
 
 
 def _remember(store: Store, library: str, sent: Sequence[Pushed], forget: Sequence[str] = ()) -> None:
-    """Keep what was sent, and that the new records are those papers."""
+    """Keep what was sent, and which items of Zotero's the new records are."""
     rows = [{name: value for name, value in asdict(one).items() if name != "failed"} for one in sent[-_KEPT:]]
     with store.writing("zotero push") as writer:
         writer.set_meta(f"zotero-sent:{library}", json.dumps(rows, ensure_ascii=False))
-        known = recall_sync(store, library)
-        new = {key: paper for one in sent for key, paper in one.papers.items()}
-        if not (new or forget):
-            return
-        known.papers = {key: paper for key, paper in (known.papers | new).items() if key not in forget}
-        remember_sync(writer, library, known)
+        writer.marks.drop_items([Item("zotero", library, key) for key in forget])
+        new = {Item("zotero", library, key): paper for one in sent[-1:] for key, paper in one.papers.items()}
+        if new and not forget:
+            writer.marks.put_items(new)
 
 
 def _tell(session: Session, done: Pushed) -> None:

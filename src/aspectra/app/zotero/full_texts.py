@@ -71,7 +71,10 @@ def read_pdfs(
     with store.writing("zotero sync") as writer:
         for at in range(0, len(waiting), _AT_ONCE):
             some = waiting[at : at + _AT_ONCE]
-            held = store.get_many({known.papers[top] for _, top, _, _ in some})
+            held = {
+                i: _as_filed(store, p)
+                for i, p in store.get_many(known.papers[t] for _, t, _, _ in some).items()
+            }
 
             def papers(
                 some: list[tuple[str, str, Path, str]] = some, held: Mapping[str, Paper] = held, at: int = at
@@ -83,7 +86,8 @@ def read_pdfs(
                     if paper is not None and (full := _read(paper, path, report, options)):
                         yield full
 
-            writer.add(papers(), path=f"zotero:{library}", source="zotero", same=set(held))
+            place = f"zotero:{library}"
+            writer.add(papers(), path=place, source="zotero", whole=False, same=set(held))
             remember(writer, library, known)
         writer.checkpoint()
     return report
@@ -108,6 +112,12 @@ def _waiting(known: Remembered, places: Places, report: PdfReport) -> Iterator[t
         found = f"{state.st_size}:{state.st_mtime_ns}"
         if facts.get("read") != found:
             yield key, top, path, found
+
+
+def _as_filed(store: Store, paper: Paper) -> Paper:
+    """The paper as its record has it, without the searcher's edits, which are put back on storing."""
+    filed = store.marks.edit(paper.id).file
+    return Paper.from_dict({**paper.to_dict(), **filed}) if filed else paper
 
 
 def _read(paper: Paper, path: Path, report: PdfReport, options: ReadOptions | None) -> Paper | None:

@@ -6,9 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aspectra.base.progress import Progress, quiet
+from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.protocol import ReadOptions, Remark
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SyncReport", "follow", "recall", "remember"]
 
+_SYSTEM = "zotero"
+
 
 @dataclass
 class SyncReport(AddReport):
@@ -34,6 +37,7 @@ class SyncReport(AddReport):
         gone: ids of papers whose items are no longer in Zotero, and that are kept here.
         removed: how many such papers were removed.
         left: notes and attachments without a record of their own, which are not read.
+        marked: papers whose tags or notes changed.
     """
 
     nothing_new: bool = False
@@ -43,19 +47,23 @@ class SyncReport(AddReport):
     gone: list[str] = field(default_factory=list)
     removed: int = 0
     left: int = 0
+    marked: int = 0
 
 
 def recall(store: Store, library: str) -> Remembered:
     """What was remembered at the last sync; empty before the first."""
     stored = store.meta(f"zotero:{library}")
     known = json.loads(stored) if stored else {}
-    names = {one.name for one in fields(Remembered)}
-    return Remembered(**{name: value for name, value in known.items() if name in names})
+    names = {one.name for one in fields(Remembered)} - {"papers"}
+    items = store.marks.items(_SYSTEM)
+    papers = {item.key: paper for item, paper in items.items() if item.library == library}
+    return Remembered(**{name: value for name, value in known.items() if name in names}, papers=papers)
 
 
 def remember(writer: Writer, library: str, known: Remembered) -> None:
     """Keep it in the library's own database, where a backup takes it along."""
-    writer.set_meta(f"zotero:{library}", json.dumps(asdict(known), ensure_ascii=False, separators=(",", ":")))
+    kept = {name: value for name, value in asdict(known).items() if name != "papers"}
+    writer.set_meta(f"zotero:{library}", json.dumps(kept, ensure_ascii=False, separators=(",", ":")))
 
 
 def follow(
@@ -90,7 +98,7 @@ def follow(
     changes = source.changes(known, progress)
     report = SyncReport(nothing_new=changes.none)
     if changes.none:
-        report.gone = _gone(known, known.stamps)
+        report.gone = _gone(known)
         if not (remove and report.gone):
             return report
         changes = replace(changes, stamps=known.stamps, collections=known.collections)
@@ -104,8 +112,8 @@ def follow(
     return report
 
 
-def _gone(known: Remembered, stamps: Mapping[str, str]) -> list[str]:
-    return [paper for key, paper in known.papers.items() if key not in stamps]
+def _gone(known: Remembered) -> list[str]:
+    return [paper for key, paper in known.papers.items() if key not in known.stamps]
 
 
 @dataclass
@@ -125,20 +133,19 @@ class _Following:
         tops = self._affected(lost)
         known.parents = {k: p for k, p in known.parents.items() if k in changes.stamps}
         known.pdfs = {k: facts for k, facts in known.pdfs.items() if k in changes.stamps}
-        if tops:
-            self._put(tops, lost)
+        self._add([key for key in tops if key in changes.items])
+        self._mark({key: notes for key, notes in tops.items() if key in known.papers}, lost)
         known.stamps, known.collections = changes.stamps, changes.collections
         known.version, known.signature, known.origin = changes.version, changes.signature, changes.origin
-        self.report.gone = _gone(known, known.stamps)
+        self.report.gone = _gone(known)
         if remove and self.report.gone:
             here = self.store.get_many(self.report.gone, full=False)
             self.report.removed = self.writer.remove(list(here))
-            known.papers = {key: paper for key, paper in known.papers.items() if key in known.stamps}
             self.report.gone = []
         remember(self.writer, self.source.library, known)
 
     def _affected(self, lost: Sequence[str]) -> dict[str, list[ItemNote]]:
-        """Key of each regular item that has to be written -> its notes that are new or another."""
+        """Key of each regular item that is new or another, or whose notes are -> those of its notes."""
         items, parents = self.changes.items, self.known.parents
         for key, item in items.items():
             if item.get("itemType") in CHILDREN:
@@ -150,78 +157,92 @@ class _Following:
                 facts = {name: str(item.get(name) or "") for name in ("linkMode", "filename", "path")}
                 facts["added"] = str(item.get("dateAdded", ""))
                 self.known.pdfs[key] = {**self.known.pdfs.get(key, {}), **facts}
-        tops: dict[str, list[ItemNote]] = defaultdict(list)
+        tops: dict[str, list[ItemNote]] = {}
         for key, item in items.items():
-            if item.get("itemType") not in CHILDREN:
-                tops[key]
-                continue
             top = self._top(key)
-            if top == key:
+            if item.get("itemType") not in CHILDREN:
+                tops.setdefault(key, [])
+            elif top == key:
                 self.report.left += 1
-                continue
-            note = read_note(item)
-            if note is not None:
-                tops[top].append(note)
-                self.report.notes += note.kind == "note"
-                self.report.annotations += note.kind == "annotation"
             elif item.get("itemType") != "attachment":
-                tops[top]  # a note whose words were deleted
+                notes = tops.setdefault(top, [])
+                if note := read_note(item):
+                    notes.append(note)
+                    self.report.notes += note.kind == "note"
+                    self.report.annotations += note.kind == "annotation"
         for key in lost:
             if key in parents and (top := self._top(key)) in self.changes.stamps:
-                tops[top]
-        return {key: notes for key, notes in tops.items() if key in items or key in self.known.papers}
+                tops.setdefault(top, [])
+        return tops
 
     def _top(self, key: str) -> str:
         for _ in range(3):  # an annotation, its attachment, the record
             key = self.known.parents.get(key, key)
         return key
 
-    def _put(self, tops: Mapping[str, list[ItemNote]], lost: Sequence[str]) -> None:
-        """Write the papers of these items, with their tags and notes."""
-        known, done = self.known, 0
-        old = self.store.get_many([known.papers[key] for key in tops if key in known.papers])
-        gone = {*lost, *(k for k, item in self.changes.items.items() if item.get("itemType") in CHILDREN)}
+    def _add(self, keys: Sequence[str]) -> None:
+        """Write the papers of these items."""
+        known = self.known
+        old = self.store.get_many([known.papers[key] for key in keys if key in known.papers])
         wanted: dict[str, str] = {}
 
         def papers() -> Iterator[Paper | Remark]:
-            nonlocal done
-            for key, notes in tops.items():
-                done += 1
+            for done, key in enumerate(keys):
                 if done % 100 == 0:
-                    self.progress("adding records", done, len(tops))
+                    self.progress("adding records", done, len(keys))
                 before = old.get(known.papers.get(key, ""))
-                for one in self._paper(key, before):
+                for one in self._paper(key):
                     if isinstance(one, Paper):
                         wanted[key] = one.id
-                        yield _noted(one, before, notes, gone)
+                        yield one if before is None else _with_text(one, before)
                     else:
                         yield one
 
-        place = f"zotero:{self.source.library}"
-        same = set(known.papers.values())
-        self.writer.add(papers(), path=place, source="zotero", report=self.report, same=same)
-        known.papers.update(self._ids(wanted))
-
-    def _paper(self, key: str, before: Paper | None) -> Iterator[Paper | Remark]:
-        item = self.changes.items.get(key)
-        if item is None:  # only a note of it changed
-            if before is not None:
-                yield before
+        if not keys:
             return
-        tags = item_tags(item, automatic=False)
-        self.report.tags += len(tags)
+        place = f"{_SYSTEM}:{self.source.library}"
+        same = set(known.papers.values())
+        self.writer.add(papers(), path=place, source=_SYSTEM, whole=False, report=self.report, same=same)
+        found = self._ids(wanted)
+        library = self.source.library
+        self.writer.marks.put_items({Item(_SYSTEM, library, key): paper for key, paper in found.items()})
+        known.papers.update(found)
+
+    def _paper(self, key: str) -> Iterator[Paper | Remark]:
+        item = self.changes.items[key]
         collections = [self.changes.collections.get(c, "") for c in item.get("collections") or ()]
         facts = {
             "library": self.source.library,
             "key": key,
             "collections": [path for path in collections if path],
-            "tags": tags,
         }
-        for one in item_paper(
-            item, f"item {key}", self.options, own_id=self.known.papers.get(key, ""), zotero=facts
-        ):
-            # The full text and the facts of a PDF that was read are not the item's to take away.
-            yield _with_text(one, before) if isinstance(one, Paper) and before is not None else one
+        yield from item_paper(
+            item,
+            f"item {key}",
+            self.options,
+            own_id=self.known.papers.get(key, ""),
+            keywords=item_tags(item, automatic=True),
+            zotero={name: value for name, value in facts.items() if value},
+        )
+
+    def _mark(self, tops: Mapping[str, list[ItemNote]], lost: Sequence[str]) -> None:
+        """Write tags and notes: those that stay as they were, less what is gone, and the new ones."""
+        papers, items, marks = self.known.papers, self.changes.items, self.store.marks
+        source = _SYSTEM if self.source.library == "users/0" else f"{_SYSTEM}:{self.source.library}"
+        another = {*lost, *(k for k, item in items.items() if item.get("itemType") in CHILDREN)}
+        kept: dict[str, list[Note]] = defaultdict(list)
+        for paper, note in marks.notes([papers[key] for key in tops]):
+            if note.source == source and note.key not in another:
+                kept[paper].append(note)
+        tagged = marks.tags_of(source, [papers[key] for key in tops if key not in items])
+        found: dict[str, tuple[list[str], list[Note]]] = {}
+        for key, notes in tops.items():
+            paper = papers[key]
+            tags = item_tags(items[key], automatic=False) if key in items else tagged.get(paper, [])
+            self.report.tags += len(tags) if key in items else 0
+            new = [Note(n.text, n.quote, n.kind, n.page, n.colour, source, n.key) for n in notes]
+            found[paper] = (tags, sorted([*kept[paper], *new], key=lambda note: note.key))
+        self.report.marked = len(self.writer.marks.put(source, found)) if found else 0
 
     def _ids(self, wanted: Mapping[str, str]) -> dict[str, str]:
         """Key -> the id that its paper was stored under, which is another where the id was taken."""
@@ -252,15 +273,3 @@ def _with_text(paper: Paper, before: Paper) -> Paper:
     return replace(
         paper, metadata=metadata, sections=sections, references=paper.references or before.references
     )
-
-
-def _noted(paper: Paper, before: Paper | None, notes: Sequence[ItemNote], gone: set[str]) -> Paper:
-    """The paper with its notes: those it had, less what is gone or another now, and the new ones."""
-    kept: list[Any] = []
-    if before is not None:
-        kept = [n for n in before.metadata.get("zotero", {}).get("notes", ()) if n.get("key") not in gone]
-    new = [{k: v for k, v in asdict(note).items() if v} for note in notes]
-    zotero = {k: v for k, v in paper.metadata.get("zotero", {}).items() if k != "notes"}
-    if listed := sorted([*kept, *new], key=lambda note: str(note.get("key"))):
-        zotero["notes"] = listed
-    return replace(paper, metadata={**paper.metadata, "zotero": zotero})

@@ -26,7 +26,7 @@ class Remembered:
         signature: of the database's files, as they were; "" of an API.
         stamps: key of every item -> what changes whenever the item does.
         parents: key of a note, attachment or annotation -> key of its parent.
-        papers: key of a regular item -> id of its paper here.
+        papers: key of a regular item -> id of its paper here; kept with the papers, not in the JSON.
         collections: key -> path, as ``Reviews / Neural``.
         pdfs: key of an attached PDF -> where it is (see :func:`pdf_path`), when it was added, and under
             ``read`` what its file was when it was read.
