@@ -19,6 +19,7 @@ from aspectra.app.commands import (
     managing,
     measuring,
     searching,
+    zotero,
 )
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import CommandGroup
@@ -73,6 +74,7 @@ for _command in (
     app.command()(_command)
 app.add_typer(bench.app, name="bench")
 app.add_typer(lens.app, name="lens")
+app.add_typer(zotero.app, name="zotero")
 app.add_typer(configuring.app, name="config")
 
 
