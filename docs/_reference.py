@@ -17,7 +17,6 @@ from typing import Any, get_args
 
 import click
 import griffe
-import typer
 from mkdocs.structure.files import File, Files
 
 PUBLIC = ("aspectra", "aspectra.lab", "aspectra.testing")

@@ -1,4 +1,4 @@
-"""The command line: which commands there are. Each is imported when it is called, and all of them for help."""
+"""The command line: which commands there are. Each is imported when it is called, all of them for help."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def root(*, whole: bool = True) -> Any:
     """
     from typer.main import get_command
 
-    tree = get_command(app)
+    tree: Any = get_command(app)
     convert_plainly(tree.params)
     if whole:
         tree.build_all()
