@@ -111,9 +111,9 @@ def identifiers_of(found: Iterable[tuple[str, object]]) -> dict[str, str]:
 
 
 def without_notice(abstract: str) -> tuple[str, str]:
-    """The abstract, and the copyright notice that a database put behind it, or "".
+    r"""The abstract, and the copyright notice that a database put behind it, or "".
 
-    >>> without_notice("Owls hunt.\\n\\nCopyright of Owls is the property of Owl Press.")
+    >>> without_notice("Owls hunt.\n\nCopyright of Owls is the property of Owl Press.")
     ('Owls hunt.', 'Copyright of Owls is the property of Owl Press.')
     """
     if found := _NOTICE.search(abstract):
@@ -152,8 +152,8 @@ def assemble(
         options: limits, see :func:`within_limits`.
         own_id: the record's id or key, or "".
         title: of any JSON type; it is put on one line, as are venue and URL.
-        abstract: its paragraphs stay; "NA" and the like count as none, and a copyright notice behind it goes to
-            ``metadata["copyright"]`` (both only without ``sentences``, whose offsets would move).
+        abstract: its paragraphs stay; "NA" and the like count as none, and a copyright notice behind it
+            goes to ``metadata["copyright"]`` (both only without ``sentences``, whose offsets would move).
         authors: names as printed; empty ones are left out.
         year: a number or a date, or a tuple of them of which the first readable one counts.
         venue: see ``title``.
