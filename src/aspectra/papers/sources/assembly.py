@@ -198,12 +198,19 @@ def within_limits(
 ) -> Iterator[Paper | Remark]:
     """The paper under its id (see :func:`choose_id`), its texts cut at ``options.max_text_chars``.
 
+    A record without text is kept where an identifier says which paper it is, so that it can be completed.
+
     Yields:
-        A remark for every text that was cut, then the paper; or only a remark when it has no text.
+        A remark for every text that was cut, then the paper; or only a remark when it has neither text nor
+        identifier.
     """
-    if not (paper.title or paper.abstract or paper.has_full_text):
-        yield Remark(place, "neither title nor text: skipped")
-        return
+    if not paper.has_text:
+        if not paper.identifiers:
+            yield Remark(place, "neither title nor text: skipped")
+            return
+        named = ", ".join(f"{scheme} {value}" for scheme, value in paper.identifiers.items())[:200]
+        reason = f"neither title nor text: kept by its identifier ({named}), to be completed"
+        yield Remark(place, reason, skipped=False)
     limit = options.max_text_chars
     changed: dict[str, Any] = {}
     for name in ("title", "abstract"):
