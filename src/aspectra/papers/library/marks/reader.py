@@ -62,6 +62,14 @@ class Marks:
             out.setdefault(paper, []).append(tag)
         return out
 
+    def tags_of(self, source: str, papers: Iterable[str]) -> dict[str, list[str]]:
+        """Id -> the tags that one source holds of some papers, in alphabetical order."""
+        out: dict[str, list[str]] = {}
+        for paper, tag, held in self._of("tags", "p.id, t.tag, t.source", papers, "p.pos, t.tag"):
+            if held == source:
+                out.setdefault(paper, []).append(tag)
+        return out
+
     def tag_counts(self) -> Counter[str]:
         """Tag -> how many papers have it, in alphabetical order."""
         rows = self._of("tags", "t.tag, count(DISTINCT t.pos)", None, "t.tag", "GROUP BY t.tag")
