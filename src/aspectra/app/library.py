@@ -17,6 +17,7 @@ from aspectra.search.conditions.lists import UserLists
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
+    from aspectra.app.ingest.marks import LibraryMarks
     from aspectra.llm.chat import ChatModel
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.protocol import ReadOptions
@@ -54,6 +55,13 @@ class Library:
         from aspectra.search.searcher import Searcher
 
         return Searcher(self.store)
+
+    @cached_property
+    def marks(self) -> LibraryMarks:
+        """Tags, notes, decisions and edits: read, written and undone."""
+        from aspectra.app.ingest.marks import LibraryMarks
+
+        return LibraryMarks(self.store)
 
     def __enter__(self) -> Library:
         return self

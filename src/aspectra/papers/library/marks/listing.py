@@ -22,7 +22,7 @@ ORDERS = {
 }
 _YEARS = re.compile(r"(\d{1,4})?(-)?(\d{1,4})?", re.ASCII)
 _DAY = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?", re.ASCII)
-_NO_PAGE = 1_000_000_000
+_MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def listed(library: MarkedLibrary, wanted: Wanted) -> Listing:
         UsageError: a condition cannot mean anything, or there is no such page.
     """
     check_choice(wanted.order, ORDERS, "order")
-    check_number("the limit", wanted.limit, 1)
-    check_number("the page", wanted.page, 1)
+    check_number("the limit", wanted.limit, 1, _MOST)
+    check_number("the page", wanted.page, 1, _MOST)
     order = ORDERS[wanted.order if library.format >= MARKED or wanted.order != "decided" else "added"]
     where, values = _years(wanted.years)
     if wanted.no_abstract:
@@ -93,7 +93,7 @@ def listed(library: MarkedLibrary, wanted: Wanted) -> Listing:
         ids = _marked(Marks(library), ids, wanted)
     pages = max(1, -(-len(ids) // wanted.limit))
     if wanted.page > pages:
-        raise UsageError(f"there is no page {wanted.page}", why=f"{len(ids):,} papers make {pages:,} pages")
+        raise UsageError(f"there is no page {wanted.page}", why=f"the last is page {pages:,}")
     start = (wanted.page - 1) * wanted.limit
     return Listing(ids[start : start + wanted.limit], len(ids), wanted.page, pages)
 
