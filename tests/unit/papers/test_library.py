@@ -326,7 +326,7 @@ def test_citations_are_linked_by_the_next_run_when_the_first_was_killed(library,
 
     records = (_work("cited"), Paper("citing", title="C", references=(Reference(title="A study of whales"),)))
     with monkeypatch.context() as patch:
-        patch.setattr("aspectra.papers.library.linking.link_citations", killed)
+        patch.setattr("aspectra.papers.library.links.citations.link_citations", killed)
         with pytest.raises(KeyboardInterrupt):
             add(library, *records)
     report = add(library, *records)

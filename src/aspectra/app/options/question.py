@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
-from aspectra.base.checking import check_choice
+from aspectra.base.checking import check_choice, check_number
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -190,6 +190,13 @@ class ResultOptions:
         False
     )
     output: OutputFile = None
+    sort: Annotated[
+        str | None,
+        option(metavar="ORDER", about="What was found, by year, citations, title, added.", panel=OUTPUT),
+    ] = None
+    page: Annotated[
+        int | None, option(metavar="N", about="The next papers: --page 2.", rare=True, panel=OUTPUT)
+    ] = None
     explain: Annotated[bool, option("--explain", about="Show the score of each view.", panel=OUTPUT)] = False
     why_not: Annotated[
         str | None, option(metavar="ID", about="Why this paper is not listed.", panel=OUTPUT)
@@ -201,6 +208,24 @@ class ResultOptions:
     strict: Annotated[
         bool, option("--strict", about="Exit with 4 when there are warnings.", rare=True, panel=OUTPUT)
     ] = False
+
+    @property
+    def paged(self) -> bool:
+        """Whether one of several pages is wanted."""
+        return self.sort is not None or self.page is not None
+
+    def check(self) -> None:
+        """Refuse an order or a page that cannot be, before anything is searched.
+
+        Raises:
+            UsageError: there is no such order or page.
+        """
+        from aspectra.app.output.pages import MOST_PAGES, SORTS
+
+        check_choice(self.sort or "score", SORTS, "order")
+        check_number(
+            "the page", self.page or 1, 1, MOST_PAGES, hint="--limit sets how many papers a page has"
+        )
 
     def settle(self, session: Session) -> str:
         """The format that the options or the settings name.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
-from aspectra.papers.library import linking
+from aspectra.papers.library.links import citations, versions
 from aspectra.papers.library.rows import author_keys, paper_columns, paper_from_row, paper_row
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark
@@ -148,7 +148,7 @@ class Writer:
         """
         if self._db.execute("SELECT 1 FROM unlinked LIMIT 1").fetchone():
             with self._transaction():
-                linking.link_citations(self._db)
+                citations.link_citations(self._db)
 
     @cached_property
     def derived(self) -> DerivedWriter:
@@ -245,7 +245,7 @@ class Writer:
             )
             pos = int(cursor.lastrowid or 0)
         else:
-            before = linking.version_keys(self._db, pos)
+            before = versions.version_keys(self._db, pos)
             group = self._db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
             names = ", ".join(f"{name} = ?" for name in row)
             self._db.execute(f"UPDATE papers SET {names} WHERE pos = ?", (*row.values(), pos))
@@ -263,13 +263,13 @@ class Writer:
             "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
             [(pos, number, record) for number, record in enumerate(cited)],
         )
-        linking.mark_unlinked(self._db, pos)
+        citations.mark_unlinked(self._db, pos)
         if before is None:
-            linking.group_versions(self._db, pos)
-        elif before != linking.version_keys(self._db, pos):
-            linking.regroup(self._db, group, pos)
+            versions.group_versions(self._db, pos)
+        elif before != versions.version_keys(self._db, pos):
+            versions.regroup(self._db, group, pos)
             # What cited the paper as it was may mean another one.
-            linking.unlink(self._db, pos)
+            citations.unlink(self._db, pos)
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove papers and what was derived from them; returns how many there were.
@@ -286,10 +286,10 @@ class Writer:
                     raise NoSuchPaper(
                         f"there is no paper {paper_id!r}", why="nothing was removed", hint="aspectra status"
                     )
-                linking.unlink(self._db, row[0])
+                citations.unlink(self._db, row[0])
                 self._db.execute("DELETE FROM papers WHERE pos = ?", row[:1])
                 if row[1] is not None:
-                    linking.regroup(self._db, row[1])
+                    versions.regroup(self._db, row[1])
             self._bump()
         self.derived.collect()
         return len(ids)
