@@ -12,7 +12,6 @@ from aspectra.app.commands import (
     bench,
     configuring,
     doctor,
-    export,
     indexing,
     keeping,
     lens,
@@ -20,6 +19,7 @@ from aspectra.app.commands import (
     measuring,
     searching,
 )
+from aspectra.app.commands.daily import export, saved, works
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import CommandGroup
 
@@ -60,6 +60,12 @@ for _command in (
     export.show,
     export.export,
     searching.plan,
+    saved.save,
+    saved.saved,
+    saved.news,
+    works.duplicates,
+    works.merge,
+    works.split,
     managing.status,
     managing.remove,
     keeping.backup,

@@ -293,12 +293,12 @@ def test_a_paper_that_left_its_group_never_joins_it_to_another_work(library):
 
 @pytest.mark.parametrize("end", ["changes", "is removed"])
 def test_two_works_part_when_the_paper_between_them_goes(library, end):
-    doi = {"doi": "10.1000/between"}
+    shared = {"arxiv": "2101.00007"}
     add(
         library,
         _work("one"),
-        _work("between", identifiers=doi),
-        _work("two", "All about dolphins", identifiers=doi),
+        _work("between", identifiers=shared),
+        _work("two", "All about dolphins", identifiers=shared),
     )
     assert len(library.versions(["one"])["one"]) == 2
     if end == "changes":

@@ -57,7 +57,7 @@ def search(
 ) -> None:
     """Find papers by a question.
 
-    Constraints in it are detected and listed: must, only and never filter papers, others re-rank them.
+    Constraints in it are detected: must, only and never filter, others re-rank.
 
     Example:  aspectra search "graph pretraining, but not a survey" --since 3y
     """
@@ -84,9 +84,7 @@ def similar(
     result: ResultOptions,
     seeds: Annotated[
         list[str],
-        typer.Argument(
-            metavar="SEED", help="Ids, DOIs, arXiv ids, exact titles; last 3.", show_default=False
-        ),
+        typer.Argument(metavar="SEED", help="Ids, DOIs, exact titles; or: last 3.", show_default=False),
     ],
     direction: Direction = "",
     any_year: AnyYear = False,
@@ -207,13 +205,13 @@ def _answer(
     asked: Mapping[str, Any],
 ) -> None:
     """Run a plan and write what came of it; ``asked`` is what it was made of."""
-    from aspectra.app.output.pages import MOST_PAGES, page_of
+    from aspectra.app.output.pages import MOST_PAGES, check_page, page_of
     from aspectra.app.output.rankings import write_ranking
     from aspectra.search.planning.requests import NOT_APPLIED
     from aspectra.search.query import MOST_PAPERS
     from aspectra.search.stages.protocol import needs_model
 
-    result.check()
+    check_page(result.sort or "score", result.page or 1)
     if result.plan:
         costs = "" if style in ("json", "toml") else _costs(library, made)
         session.screen.data(_plan_text(made, style) + costs, result.output)

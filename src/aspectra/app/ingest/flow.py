@@ -1,8 +1,8 @@
 """The flow of records through a review: identified, duplicates removed, screened, excluded, included.
 
-The boxes are those of PRISMA 2020 (Page et al., BMJ 2021;372:n71, figure 1). They count what the library knows:
-a record is what ``add`` read, a report or a study is a *work*, whatever number of records it has. Each box is the
-one before it less what left between them, see :meth:`Flow.problems`.
+The boxes are those of PRISMA 2020 (Page et al., BMJ 2021;372:n71, figure 1). They count what the library
+knows: a record is what ``add`` read; a report or study is a *work*, whatever number of records it has. Each
+box is the one before it less what left between them, see :meth:`Flow.problems`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from aspectra.papers.library.row_sums import MARKED
@@ -133,7 +134,7 @@ class Flow:
             rows = [f"{label} (n = {number})", *(f"{name} (n = {n})" for name, n in inside if n)]
             lines.append(f'    {key}["{"<br/>".join(map(_escaped, rows))}"]')
         main = ("identified", "works", "screened", "sought", "included")
-        lines += [f"    {one} --> {other}" for one, other in zip(main, main[1:], strict=False)]
+        lines += [f"    {one} --> {other}" for one, other in pairwise(main)]
         beside = (("identified", "removed"), ("screened", "excluded"), ("sought", "undecided"))
         lines += [f"    {one} --> {other}" for one, other in beside]
         return "\n".join(lines) + "\n"
@@ -152,7 +153,7 @@ class Flow:
 def _escaped(text: str) -> str:
     """Text inside a Mermaid label: quotes, and what is HTML or a line's end there, as entities."""
     text = " ".join(text.split())
-    return "".join(f"#{ord(c)};" if c in '"#<>&`;[]{}|\\' else c for c in text).replace("#60;br/#62;", " ")
+    return "".join(f"#{ord(c)};" if c in '"#<>&`;[]{}|\\' else c for c in text)
 
 
 def _no_formula(text: str) -> str:

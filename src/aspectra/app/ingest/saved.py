@@ -6,16 +6,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.row_sums import MARKED
 
 if TYPE_CHECKING:
-    from aspectra.app.library import Library
+    from aspectra.papers.library.store import Store
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import Ranking
+    from aspectra.search.searcher import Searcher
 
 __all__ = ["News", "SavedSearch", "SavedSearches"]
 
@@ -30,7 +31,7 @@ class SavedSearch:
 
     Attributes:
         name: what it is called.
-        asked: ``text``, ``seeds`` and ``given`` as they were written, so that "3y" stays the last three years;
+        asked: ``text``, ``seeds`` and ``given`` as they were written, so that "3y" stays three years ago;
             or ``plan`` for a plan from a file.
         at: when it was saved (ISO 8601, UTC).
         ran: when it was run last, or "".
@@ -65,6 +66,21 @@ class News:
     ranking: Ranking
 
 
+class _Library(Protocol):
+    """What is needed of :class:`aspectra.app.library.Library`."""
+
+    store: Store
+
+    @property
+    def searcher(self) -> Searcher: ...
+
+    def know_lenses(self) -> None: ...
+
+    def plan(self, text: str = "", **given: Any) -> Plan: ...
+
+    def run(self, plan: Plan) -> Ranking: ...
+
+
 class SavedSearches:
     """The saved searches of a library; the property ``saved`` of :class:`aspectra.app.library.Library`.
 
@@ -72,8 +88,8 @@ class SavedSearches:
         library: the library.
     """
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, library: Any) -> None:
+        self._library: _Library = library
 
     def __iter__(self) -> Any:
         return iter(self.all())

@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.links.best import merged_record, ordered_versions
@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.duplicates import Duplicates
     from aspectra.app.ingest.flow import Flow
 
-__all__ = ["Works", "leading", "one_each"]
+__all__ = ["NewRecords", "Works", "leading", "one_each", "written"]
+
+
+class NewRecords(NamedTuple):
+    """What records that were added are.
+
+    Attributes:
+        versions: (id, ids of the other records of the work), for those that are versions.
+        to_complete: how many have an identifier and nothing else.
+    """
+
+    versions: list[tuple[str, list[str]]]
+    to_complete: int
 
 
 class Works:
@@ -122,13 +134,24 @@ class Works:
                 regroup_ids(writer.connection, named)
         return pairs
 
-    def versions_added(self, since: int) -> list[tuple[str, list[str]]]:
-        """(id, ids of its other versions) of the papers added after a position that are versions of others."""
-        rows = self._store.fetch(
-            "SELECT id FROM papers WHERE pos > ? AND version_group IS NOT NULL ORDER BY pos", (since,)
-        )
-        found = self._store.versions(row[0] for row in rows)
-        return [(row[0], found[row[0]]) for row in rows if row[0] in found]
+    @property
+    def last_position(self) -> int:
+        """The position of the paper that was added last; 0 without papers."""
+        return int(self._store.fetch("SELECT coalesce(max(pos), 0) FROM papers")[0][0])
+
+    def added_since(self, position: int) -> NewRecords:
+        """What the papers after a position are: versions of works, or identifiers alone."""
+        with self._store.snapshot():
+            rows = self._store.fetch(
+                "SELECT id FROM papers WHERE pos > ? AND version_group IS NOT NULL ORDER BY pos", (position,)
+            )
+            found = self._store.versions(row[0] for row in rows)
+            ((bare,),) = self._store.fetch(
+                "SELECT count(*) FROM papers WHERE pos > ? AND title = '' AND abstract = '' "
+                "AND full_hash = '' AND pos IN (SELECT pos FROM identifiers)",
+                (position,),
+            )
+        return NewRecords([(row[0], found[row[0]]) for row in rows if row[0] in found], bare)
 
     def _named(self, papers: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(self._store.resolve(one) for one in papers))
@@ -141,6 +164,33 @@ def _groups(db: sqlite3.Connection, ids: Sequence[str]) -> set[Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def written(store: Store, papers: Any, form: str, versions: str) -> str:
+    """Papers as text, see :meth:`aspectra.app.library.Library.export`.
+
+    Args:
+        store: the library.
+        papers: a ranking, ids, or None for all papers.
+        form: name of a writer, or ``trec``.
+        versions: ``best`` or ``all``.
+
+    Raises:
+        UsageError: ``trec`` without a ranking.
+    """
+    from aspectra.papers.export.protocol import WRITERS
+    from aspectra.search.ranking import Ranking
+
+    if isinstance(papers, Ranking):
+        if form == "trec":
+            return papers.to_trec()
+        papers = papers.ids
+    if form == "trec":
+        raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
+    if versions == "best":
+        return WRITERS.get(form).write(one_each(store, papers))
+    held = store.papers() if papers is None else store.get_many(papers).values()
+    return WRITERS.get(form).write(held)
 
 
 def one_each(store: Store, ids: Sequence[str] | None = None) -> Iterator[Paper]:

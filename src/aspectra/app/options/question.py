@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, PREFERENCES, SEARCH, OutputFile, option
-from aspectra.base.checking import check_choice, check_number
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -213,19 +213,6 @@ class ResultOptions:
     def paged(self) -> bool:
         """Whether one of several pages is wanted."""
         return self.sort is not None or self.page is not None
-
-    def check(self) -> None:
-        """Refuse an order or a page that cannot be, before anything is searched.
-
-        Raises:
-            UsageError: there is no such order or page.
-        """
-        from aspectra.app.output.pages import MOST_PAGES, SORTS
-
-        check_choice(self.sort or "score", SORTS, "order")
-        check_number(
-            "the page", self.page or 1, 1, MOST_PAGES, hint="--limit sets how many papers a page has"
-        )
 
     def settle(self, session: Session) -> str:
         """The format that the options or the settings name.

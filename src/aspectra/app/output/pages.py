@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.search.ranking import Hit
 
-__all__ = ["MOST_PAGES", "SORTS", "Page", "page_of"]
+__all__ = ["MOST_PAGES", "SORTS", "Page", "check_page", "page_of"]
 
 MOST_PAGES = 10  # pages that are found, and sorted, together
 SORTS = {
@@ -54,6 +54,16 @@ class Page:
         return f"the {self.found:,} best matches, sorted {SORTS[self.sort]} · {page}"
 
 
+def check_page(sort: str, number: int) -> None:
+    """Refuse an order or a page that cannot be, before anything is searched.
+
+    Raises:
+        UsageError: there is no such order, or no such page.
+    """
+    check_choice(sort, SORTS, "order")
+    check_number("the page", number, 1, MOST_PAGES, hint="--limit sets how many papers a page has")
+
+
 def page_of(
     library: Library, hits: Sequence[Hit], sort: str, number: int, size: int
 ) -> tuple[Page, list[Hit]]:
@@ -67,10 +77,8 @@ def page_of(
         size: papers on a page.
 
     Raises:
-        UsageError: there is no such order, or no such page.
+        UsageError: so many were not found.
     """
-    check_choice(sort, SORTS, "order")
-    check_number("the page", number, 1, MOST_PAGES, hint=f"a page has --limit papers, now {size}")
     pages = max(1, -(-len(hits) // size)) if size else 1
     if number > pages:
         raise UsageError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["write_ranking"]
+__all__ = ["show_hits", "write_ranking"]
 
 _AUTHORS = 3
 _LONGEST_VENUE = 60
@@ -64,9 +64,7 @@ def _show_ranking(
         if page is not None:
             screen.line(page.header, style="dim")
         screen.line()
-    places = len(str(max((hit.rank for hit in ranking), default=0)))
-    for hit in ranking:
-        _show_hit(screen, hit, places, {condition for condition, _ in ranking.not_applied}, explain=explain)
+    show_hits(screen, ranking, explain=explain)
     if not screen.quiet:
         from aspectra.search.conditions.grading import conditions_mask
 
@@ -82,6 +80,13 @@ def _show_ranking(
             shown = f"page {page.number} of {page.of} · {shown} of {page.found:,} found"
         plan = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
         screen.line(f"{shown} of {searched} · {ranking.seconds:.2f} s · {plan}", style="dim")
+
+
+def show_hits(screen: Screen, ranking: Ranking, *, explain: bool = False) -> None:
+    """The papers of a ranking, a block each; ``explain`` adds what each view gave."""
+    places = len(str(max((hit.rank for hit in ranking), default=0)))
+    for hit in ranking:
+        _show_hit(screen, hit, places, {condition for condition, _ in ranking.not_applied}, explain=explain)
 
 
 def _show_hit(

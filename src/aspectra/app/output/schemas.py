@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from aspectra.app.output.documents import Document, Hit, Part, Search
+from aspectra.app.output.work_documents import Added, Duplicates, Flow, Merged, News, Saved, Split
 from aspectra.app.upkeep.checkup import Check
 from aspectra.app.upkeep.dependencies import Dependency
 from aspectra.base.checking import check_choice
@@ -283,6 +284,13 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "hit": Hit,
     "paper": Paper,
     "status": Status,
+    "added": Added,
+    "flow": Flow,
+    "duplicates": Duplicates,
+    "merge": Merged,
+    "split": Split,
+    "saved": Saved,
+    "news": News,
     "doctor": Doctor,
     "config": ConfigValues,
     "config-list": ConfigList,

@@ -9,8 +9,8 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.copies.salvage import REPAIRING, salvage
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import Generations
-from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.store import Store
 
 __all__ = ["repair"]

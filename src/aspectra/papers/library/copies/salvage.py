@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.copies.backup import exchange
-from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 

@@ -72,7 +72,7 @@ def merged_record(versions: Sequence[Paper]) -> Paper:
     return replace(best, identifiers=named, metadata=metadata, **filled)
 
 
-def _first(papers: Iterable[Paper], name: str) -> object:
+def _first(papers: Iterable[Paper], name: str) -> Any:
     return next((value for paper in papers if (value := getattr(paper, name))), None)
 
 

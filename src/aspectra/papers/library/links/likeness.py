@@ -1,9 +1,9 @@
 """Whether two records describe one work: what is compared, and the rules, the surest first.
 
 A pair is *one work* or *to be looked at*. Precision goes first, since records of one work are shown as one
-hit. Rules: a shared identifier where the titles are alike (a DOI cut at a bracket, or that of a whole issue, is
-shared by different works); the same title where years, authors and DOIs do not contradict it; anything that
-comes near these is only reported.
+hit. Rules: a shared identifier where the titles are alike (a DOI cut at a bracket, or that of a whole issue,
+is shared by different works); the same title where years, authors and DOIs do not contradict it; what comes
+near these is only reported.
 """
 
 from __future__ import annotations
