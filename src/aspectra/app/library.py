@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -58,7 +58,7 @@ class Library:
 
     @cached_property
     def works(self) -> Works:
-        """What is one work: duplicates, merge, split, and the flow of records through a review."""
+        """What is one work: duplicates, merge, split, the flow through a review."""
         from aspectra.app.ingest.works import Works
 
         return Works(self.store)
@@ -150,8 +150,8 @@ class Library:
         """Make what was added searchable; only what is new is encoded.
 
         Args:
-            encoders: specifications such as ``"minilm"``; ``[]`` for words only. None keeps the library's.
-                What those given here need is permitted for good, see :mod:`aspectra.base.trust`.
+            encoders: as ``["minilm"]``, which permits what each needs (:mod:`aspectra.base.trust`); ``[]``:
+                words only. None: the library's, without those neither installed nor used in it.
             rebuild: build even if nothing changed.
             terms: encode papers again that were encoded before terms of aspects were kept.
             progress: called with (step, done, total).
@@ -173,7 +173,8 @@ class Library:
         for spec in encoders or ():
             permit_encoder(spec)  # whoever writes it here permits it; a wrong one is an error at once
         chosen = settings_of(self.store).changed(**changed) if changed else None
-        done = build_index(self.store, chosen, progress=progress, rebuild=rebuild, terms=terms)
+        build = partial(build_index, rebuild=rebuild, terms=terms, lenient=encoders is None)
+        done = build(self.store, chosen, progress=progress)
         if "searcher" in self.__dict__:
             self.searcher.refresh()
         return done

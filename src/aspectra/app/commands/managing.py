@@ -40,9 +40,10 @@ def init(
         if not session.screen.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
+            from aspectra.app.commands.indexing import tell_absent
             from aspectra.app.upkeep.demo import fill
 
-            fill(library.store, session)
+            tell_absent(session, fill(library.store, session))
         empty = len(library) == 0
     if project:
         _write_project(session, path)

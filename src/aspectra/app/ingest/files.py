@@ -72,7 +72,7 @@ def _extractor(source: str) -> str:
     from importlib import metadata
 
     try:
-        return f"{__version__} pypdf {metadata.version('pypdf')}"
+        return f"{__version__} pypdfium2 {metadata.version('pypdfium2')}"
     except metadata.PackageNotFoundError:
         return __version__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -68,6 +68,7 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
+        self._same: Collection[str] = ()
         self._edits: dict[int, Edit] = {}
 
     @property
@@ -99,6 +100,7 @@ class Writer:
         source: str = "",
         whole: bool = True,
         report: AddReport | None = None,
+        same: Collection[str] = (),
     ) -> AddReport:
         """Add papers; idempotent by content hash, committed in batches.
 
@@ -112,8 +114,10 @@ class Writer:
             source: name of the source that read it.
             whole: whether these are all records of the file, see :class:`OriginWriter`.
             report: what is counted in, and returned; a new one where None.
+            same: ids whose records are the same papers whatever their titles are now.
         """
         report = AddReport() if report is None else report
+        self._same = same
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction():
             cursor = self._db.execute(
@@ -257,7 +261,8 @@ class Writer:
                 break
             if (edit := self._edits.get(row[2])) and edit.file_hash == paper.content_hash:
                 break
-            if candidate not in taken and self._same_paper(paper, row[1], row[2]):
+            known = candidate in self._same
+            if candidate not in taken and (known or self._same_paper(paper, row[1], row[2])):
                 break
         if candidate == paper.id:
             return paper, None

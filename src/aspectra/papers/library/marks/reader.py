@@ -11,14 +11,14 @@ from typing import Any, Protocol
 from aspectra.papers.library.marks.values import Action, Decision, Edit, Item, Note, Origin
 from aspectra.papers.library.row_sums import MARKED, RowSums
 
-__all__ = ["Marks"]
+__all__ = ["MarkedLibrary", "Marks"]
 
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 _NOTE = "n.text, n.quote, n.kind, n.page, n.colour, n.source, n.key, n.created, n.modified, n.id"
 
 
-class _Library(Protocol):
-    """What is needed of :class:`~aspectra.papers.library.store.Store`."""
+class MarkedLibrary(Protocol):
+    """A library that can be read; what is needed of :class:`~aspectra.papers.library.store.Store`."""
 
     checksums: RowSums
 
@@ -42,7 +42,7 @@ class Marks:
         store: the library.
     """
 
-    def __init__(self, store: _Library) -> None:
+    def __init__(self, store: MarkedLibrary) -> None:
         self._store = store
 
     @property
@@ -60,6 +60,14 @@ class Marks:
         out: dict[str, list[str]] = {}
         for paper, tag in self._of("tags", "DISTINCT p.id, t.tag", papers, "p.pos, t.tag"):
             out.setdefault(paper, []).append(tag)
+        return out
+
+    def tags_of(self, source: str, papers: Iterable[str]) -> dict[str, list[str]]:
+        """Id -> the tags that one source holds of some papers, in alphabetical order."""
+        out: dict[str, list[str]] = {}
+        for paper, tag, held in self._of("tags", "p.id, t.tag, t.source", papers, "p.pos, t.tag"):
+            if held == source:
+                out.setdefault(paper, []).append(tag)
         return out
 
     def tag_counts(self) -> Counter[str]:

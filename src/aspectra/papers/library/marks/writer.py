@@ -15,6 +15,7 @@ import msgspec
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.library.marks import edits
 from aspectra.papers.library.marks.actions import ActionWriter, Step, count_change
+from aspectra.papers.library.marks.copying import copy_sound_marks
 from aspectra.papers.library.marks.values import DECISIONS, EDITABLE, Action, Decision, Item, Note
 from aspectra.papers.library.rows import bump, stored_paper
 from aspectra.papers.text.cleaning import one_line
@@ -292,6 +293,16 @@ class MarksWriter:
                 "DELETE FROM external WHERE system = ? AND library = ? AND key = ?",
                 [(i.system, i.library, i.key) for i in items],
             )
+
+    def copy_sound(self, fetch: Callable[[str, Sequence[Any]], list[Any]], number: int) -> list[str]:
+        """Copy the marks of a damaged library; returns what was left out, see :func:`copy_sound_marks`.
+
+        Args:
+            fetch: all rows of a reading statement of that library.
+            number: its format.
+        """
+        with self._transaction():
+            return copy_sound_marks(self._db, fetch, number)
 
     def _positions(self, papers: Iterable[str]) -> dict[str, int]:
         """Id -> position, in the order given, each once."""
