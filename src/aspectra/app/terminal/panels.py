@@ -55,7 +55,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # What other tools call an option -> what to use here.
 _ELSEWHERE = {
-    "--sort": "results are ordered by relevance; --since 3y or -c 'prefer year=>=2022' favours recent papers",
     "--top": "--limit",
     "--lang": "--language",
     "--max-results": "--limit",

@@ -36,14 +36,18 @@ class MarksWriter:
     Args:
         db: a writing connection in autocommit mode.
         transaction: makes what is done within it one transaction.
+        regroup: groups the versions of works anew after pairs of these ids changed.
     """
 
     def __init__(
-        self, db: sqlite3.Connection, transaction: Callable[[], AbstractContextManager[None]]
+        self,
+        db: sqlite3.Connection,
+        transaction: Callable[[], AbstractContextManager[None]],
+        regroup: Callable[[sqlite3.Connection, Collection[str]], None] = lambda db, ids: None,
     ) -> None:
         self._db = db
         self._transaction = transaction
-        self._actions = ActionWriter(db, transaction)
+        self._actions = ActionWriter(db, transaction, regroup)
 
     def action(self, verb: str, what: str) -> AbstractContextManager[Step]:
         """One step that can be undone, in one transaction: :meth:`Step.keep` what it is about to change.
