@@ -69,14 +69,14 @@ class QuestionOptions:
     language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = (
         None
     )
-    tag: Annotated[Names, option(metavar="TAG", about="Only papers that you tagged so.", panel=FILTERS)] = (
-        None
-    )
+    tag: Annotated[
+        Names, option(metavar="TAG", about="Only papers that you tagged so.", rare=True, panel=FILTERS)
+    ] = None
     decided: Annotated[
         str, option(metavar="NAME", about="Only what you decided: include, any.", rare=True, panel=FILTERS)
     ] = ""
     undecided: Annotated[
-        bool, option("--undecided", about="Only papers without a decision.", panel=FILTERS)
+        bool, option("--undecided", about="Only papers without a decision.", rare=True, panel=FILTERS)
     ] = False
     recipe: Annotated[
         str | None,
