@@ -36,19 +36,39 @@ def _cut(lines: list[Line], width: float, depth: int) -> list[list[Line]]:
     gutter = _gutter(lines, width)
     if gutter is None:
         return [lines]
+    across = {id(line) for line in lines if line.left < gutter < line.right}
+    beside = _beside(lines, across)
     parts: list[list[Line]] = []
     band: list[Line] = []
-    across = False
+    wide = False
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
-        crosses = line.left < gutter < line.right or (
-            across and bool(band) and _ends(band[-1], line, lines, gutter)
+        crosses = (
+            id(line) in across
+            or id(line) in beside
+            or (wide and bool(band) and _ends(band[-1], line, lines, gutter))
         )
-        if crosses != across and band:
-            parts += _band(band, across, gutter, width, depth)
+        if crosses != wide and band:
+            parts += _band(band, wide, gutter, width, depth)
             band = []
-        across = crosses
+        wide = crosses
         band.append(line)
-    return parts + _band(band, across, gutter, width, depth)
+    if wide and len(band) == len(lines):
+        return [lines]
+    return parts + _band(band, wide, gutter, width, depth)
+
+
+def _beside(lines: list[Line], across: set[int]) -> set[int]:
+    """Lines with text beside them that runs across the gutter, such as keywords beside an abstract."""
+    spans = sorted((line.top, line.bottom) for line in lines if id(line) in across)
+    tops = [top for top, _ in spans]
+    found = set()
+    for line in lines:
+        at = bisect.bisect_right(tops, line.base - 0.3 * line.size)
+        if id(line) not in across and any(
+            bottom > line.base - 0.3 * line.size for _, bottom in spans[max(0, at - 3) : at]
+        ):
+            found.add(id(line))
+    return found
 
 
 def _ends(last: Line, line: Line, lines: list[Line], gutter: float) -> bool:
@@ -63,7 +83,7 @@ def _ends(last: Line, line: Line, lines: list[Line], gutter: float) -> bool:
 
 def _band(band: list[Line], across: bool, gutter: float, width: float, depth: int) -> list[list[Line]]:
     if across:
-        return [band]
+        return _cut(band, width, depth + 1)
     left = [line for line in band if line.right <= gutter]
     right = [line for line in band if line.right > gutter]
     return [*_cut(left, width, depth + 1), *_cut(right, width, depth + 1)]

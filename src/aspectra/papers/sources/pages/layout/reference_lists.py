@@ -24,6 +24,11 @@ _HEADING = re.compile(
 _LABEL = re.compile(r"\[(\d{1,3})\]\s*\S")
 _CAPTION = re.compile(r"(?:fig(?:ure|\.)|table)\s*[A-Z]?\d+\s*[.:|]", re.I)
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d[a-z]?(?!\d)")
+_KEY = re.compile(r"^\W{0,3}\[[^\[\]\n]{1,40}\]|^\W{0,2}\d{1,3}[.)]", re.M)
+_LIFE = re.compile(
+    r"^.{3,60}?\b(?:is|was|received|joined|holds|earned|obtained) (?:a|an|the|his|her|their|now|with|"
+    r"currently|both|born|B|M|Ph)\b"
+)
 _LABELLED = re.compile(r"(?:[-*•]\s+)?(?:\[[^\[\]]{1,40}\]|\(?\d{1,3}[.)])\s*\S")
 
 
@@ -42,9 +47,16 @@ class ReferenceList:
         entries = entries_of(block)
         self.entries = [read_reference(entry) for entry in entries]
         kept = sum(c.isalnum() for entry in entries for c in entry)
-        whole = sum(c.isalnum() for c in block)
-        if kept < 0.96 * whole - 4 * len(entries):
+        labels = "".join(_KEY.findall(block))
+        whole = sum(c.isalnum() for c in block) - sum(c.isalnum() for c in labels)
+        line = " ".join(block.split())
+        opening = " ".join(entries[0].split()[:3]) if entries else ""
+        before = line[: max(0, line.find(opening))] if opening else ""
+        head = sum(c.isalnum() for c in before)
+        if kept + head < 0.96 * whole - 4 * len(entries):
             self.rest = "\n\n".join(" ".join(part.split()) for part in block.split("\n\n"))
+        elif head > 20:
+            self.rest = before.strip()
 
 
 def find_references(rows: Sequence[Row], headings: Sequence[Heading], body: Body) -> ReferenceList:
@@ -126,11 +138,12 @@ def _without_tail(rows: Sequence[Row], numbers: list[int], size: float) -> list[
     while end > 1:
         part = parts[end - 1]
         text = " ".join(rows[i].line.text for i in part)
+        life = _LIFE.search(text) and not _LABELLED.match(text)
         other = _font([rows[i].line for i in part]) != main
         plain = (
             not _YEAR.search(text) and not _LABELLED.match(text) and len(text) > 150 and text.count(". ") >= 1
         )
-        if not (other or (plain and "http" not in text)):
+        if not (life or other or (plain and "http" not in text)):
             break
         end -= 1
     tail = [i for part in parts[end:] for i in part]

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s
 
 
 def remove_running(
-    pages: Sequence[Page], title: str = "", kept: Collection[int] = ()
+    pages: Sequence[Page], body: float, title: str = "", kept: Collection[int] = ()
 ) -> tuple[list[str], int]:
     """Take heads, feet and page numbers off the pages.
 
@@ -26,19 +26,25 @@ def remove_running(
 
     Args:
         pages: changed in place.
+        body: size of the text in points; what is much larger is no head (the title of a slide).
         title: of the paper, or "".
         kept: ids of runs that stay, whatever they repeat (the title itself).
 
     Returns:
         Each different head once, and how many letters and digits were taken off.
     """
-    edges = [(page, line) for page in pages for line in _edge(page) if id(line.runs[0]) not in kept]
-    seen: defaultdict[str, set[int]] = defaultdict(set)
-    exact: defaultdict[str, set[int]] = defaultdict(set)
+    edges = [
+        (page, line)
+        for page in pages
+        for line in _edge(page)
+        if id(line.runs[0]) not in kept and line.size <= body + 2
+    ]
+    seen: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+    exact: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
     steps: defaultdict[int, set[int]] = defaultdict(set)
     for page, line in edges:
-        seen[_pattern(line)].add(page.number)
-        exact[line.text].add(page.number)
+        seen[_pattern(line)].append((line.base, page.number))
+        exact[line.text].append((line.base, page.number))
         for number in _numbers(line):
             steps[number - page.number].add(page.number)
     few = 2 if len(pages) <= 5 else 3
@@ -52,8 +58,8 @@ def remove_running(
         counted = any(len(steps[n - page.number]) >= max(few, most // 2) for n in _numbers(line))
         titled = page.number > 0 and len(name) > 8 and _cut_title(normalise_title(line.text), name)
         worded = line.letters >= 3
-        repeated = worded and len(exact[line.text]) >= few
-        patterned = worded and len(seen[pattern]) >= often and (counted or "#" not in pattern)
+        repeated = worded and _level(exact[line.text], line) >= few
+        patterned = worded and _level(seen[pattern], line) >= often and (counted or "#" not in pattern)
         if (counted and _NUMBER.fullmatch(line.text)) or titled or repeated or patterned:
             likely[page.number].append(line)
             if patterned and counted:
@@ -83,6 +89,11 @@ def _apart(line: Line, others: Sequence[Line]) -> bool:
         and ((other.left < line.right and line.left < other.right) or abs(line.base - other.base) < 2)
         for other in others
     )
+
+
+def _level(places: Sequence[tuple[float, int]], line: Line) -> int:
+    """On how many pages a text is printed at the height of ``line``: heads keep their place."""
+    return len({page for base, page in places if abs(base - line.base) < 6})
 
 
 def _edge(page: Page) -> list[Line]:
