@@ -158,7 +158,8 @@ def _items(blocks: Iterable[tuple[int, str] | Remark], strings: Abbreviations) -
         try:
             found = _parse(text)
         except _UNPARSED as error:
-            yield Remark(f"line {first}", f"the entries from here cannot be read: {clean(error)}")
+            why = clean(error) if isinstance(error, ValueError) else "they are no BibTeX"
+            yield Remark(f"line {first}", f"the entries from here cannot be read: {why}")
         else:
             yield from _entries(found, strings, first)
 
