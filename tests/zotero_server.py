@@ -135,7 +135,7 @@ class ZoteroServer:
         status, more, out = (
             self._read(path, query, given, split)
             if method == "GET"
-            else self._write(method, path, given, body)
+            else self._write(method, path, query, given, body)
         )
         raw = out if isinstance(out, bytes) else json.dumps(out).encode()
         return (
@@ -162,6 +162,8 @@ class ZoteroServer:
         rows = [one for one in table.values() if not one.get("deleted")]
         if len(parts) > 2 and kind == "collections":
             rows = [i for i in self.items.values() if parts[1] in i.get("collections", ())]
+        elif len(parts) > 2:
+            rows = [i for i in self.items.values() if i.get("parentItem") == parts[1]]
         if "since" in query:
             rows = [one for one in rows if one["version"] > int(query["since"])]
         if "itemKey" in query:
@@ -178,7 +180,9 @@ class ZoteroServer:
             more["Link"] = f'<http://localhost:{self.port}{split.path}?{following}>; rel="next"'
         return 200, more, [_whole(one) for one in rows[start : start + limit]]
 
-    def _write(self, method: str, path: str, given: dict[str, str], body: bytes) -> Any:
+    def _write(
+        self, method: str, path: str, query: dict[str, str], given: dict[str, str], body: bytes
+    ) -> Any:
         if not self.server_id:
             return 400, {}, b"Endpoint does not support method"
         if "zotero-server-id" not in given:
@@ -206,6 +210,15 @@ class ZoteroServer:
         table = self.items if parts[0] == "items" else self.collections
         if method == "POST":
             return self._posted(table, value, unmodified)
+        if method == "DELETE" and "itemKey" in query:
+            if unmodified is None:
+                return 428, {}, b"If-Unmodified-Since-Version not provided"
+            if int(unmodified) < self.version:
+                return 412, {}, b"Library has been modified since specified version"
+            self.version += 1
+            for one in query["itemKey"].split(","):
+                table.pop(one, None)
+            return 204, {}, b""
         old = table.get(parts[1])
         if old is None:
             return 404, {}, b"Not found"

@@ -13,8 +13,8 @@ from aspectra.app.terminal.panels import CommandGroup, convert_plainly
 
 __all__ = ["app", "root"]
 
-# Command, in the order of the help -> module in commands that has it, as a function of the same name or,
-# for a group of commands, as ``app``.
+# Command, in the order of the help -> module in commands that has it, as a function of the same name (or the
+# one after the colon) or, for a group of commands, as ``app``. Its class is in CLASSES of the module, if any.
 _COMMANDS = {
     "init": "managing",
     "add": "adding",
@@ -24,6 +24,14 @@ _COMMANDS = {
     "show": "daily.export",
     "export": "daily.export",
     "plan": "searching",
+    "list": "daily.looking:list_papers",
+    "open": "daily.looking:open_paper",
+    "tag": "daily.marking",
+    "note": "daily.marking",
+    "decide": "daily.marking",
+    "edit": "daily.marking",
+    "undo": "daily.marking",
+    "redo": "daily.marking",
     "save": "daily.saved",
     "saved": "daily.saved",
     "news": "daily.saved",
@@ -107,10 +115,12 @@ def _built(name: str) -> Any:
     """A command or a group of commands, with arguments named as people name them."""
     from typer.main import get_command, get_group
 
-    module = import_module(f"aspectra.app.commands.{_COMMANDS[name]}")
-    if hasattr(module, name):
+    place, _, function = _COMMANDS[name].partition(":")
+    module = import_module(f"aspectra.app.commands.{place}")
+    if hasattr(module, function or name):
         alone = CommandGroup("", add_completion=False)
-        alone.command(name)(getattr(module, name))
+        special = getattr(module, "CLASSES", {}).get(name)
+        alone.command(name, **({"cls": special} if special else {}))(getattr(module, function or name))
         made = get_command(alone)
     else:
         made = get_group(module.app)

@@ -16,6 +16,7 @@ from aspectra.search.conditions.lists import UserLists
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
+    from aspectra.app.ingest.marks import LibraryMarks
     from aspectra.app.ingest.saved import SavedSearches
     from aspectra.app.ingest.works import Works
     from aspectra.llm.chat import ChatModel
@@ -55,6 +56,13 @@ class Library:
         from aspectra.search.searcher import Searcher
 
         return Searcher(self.store)
+
+    @cached_property
+    def marks(self) -> LibraryMarks:
+        """Tags, notes, decisions and edits: read, written and undone."""
+        from aspectra.app.ingest.marks import LibraryMarks
+
+        return LibraryMarks(self.store)
 
     @cached_property
     def works(self) -> Works:
@@ -195,6 +203,7 @@ class Library:
         'require year=>=2020'
         """
         self.know_lenses()
+        self.marks.check_tags(given.get("tags", ()))
         return make_query(text, tuple(self.resolve(*seeds)), given)
 
     def know_lenses(self) -> None:
@@ -281,17 +290,9 @@ class Library:
         explain: bool = False,
         **given: Unpack[Preferences],
     ) -> Ranking:
-        """Papers like the seeds; the seeds and their other versions are not shown.
+        """Papers like the seeds (as in :meth:`resolve`); they and their other versions are not shown.
 
-        Args:
-            seeds: ids, DOIs, arXiv ids or exact titles.
-            text: further words, searched together with the seeds.
-            recipe: as in :meth:`search`.
-            explain: as there.
-            given: as there.
-
-        Raises:
-            As :meth:`search`; NoSuchPaper: a seed is not in the library.
+        The rest is as in :meth:`search`; ``text`` are further words, searched together with the seeds.
 
         >>> library.similar("Owls hunt at night", limit=1).ids
         ['mice']
@@ -308,9 +309,6 @@ class Library:
 
     def links(self, paper: str) -> dict[str, list[str]]:
         """Ids of a paper's other ``versions``, of what it ``cites`` and what it is ``cited_by``.
-
-        Args:
-            paper: as in :meth:`show`.
 
         >>> library.links("owl")
         {'versions': [], 'cites': [], 'cited_by': []}

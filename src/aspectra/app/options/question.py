@@ -69,6 +69,15 @@ class QuestionOptions:
     language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = (
         None
     )
+    tag: Annotated[Names, option(metavar="TAG", about="Only papers that you tagged so.", panel=FILTERS)] = (
+        None
+    )
+    decided: Annotated[
+        str, option(metavar="NAME", about="Only what you decided: include, any.", rare=True, panel=FILTERS)
+    ] = ""
+    undecided: Annotated[
+        bool, option("--undecided", about="Only papers without a decision.", panel=FILTERS)
+    ] = False
     recipe: Annotated[
         str | None,
         option(
@@ -122,6 +131,8 @@ class QuestionOptions:
             "venues": tuple(self.venue or ()),
             "authors": tuple(self.author or ()),
             "languages": tuple(self.language or ()),
+            "tags": tuple(self.tag or ()),
+            "decided": "none" if self.undecided else self.decided,
             "lenses": tuple(self.lens or ()),
             "versions": "all" if self.all_versions else "best",
             "limit": settings.limit,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aspectra.app.recent import papers_of_last, recall
+from aspectra.app import recent
 from aspectra.app.session import Session, common, read_stdin
 from aspectra.app.terminal.panels import PanelCommand, option
 from aspectra.app.terminal.screen import count, safe
@@ -17,9 +18,9 @@ from aspectra.base.errors import NoSuchPaper, UsageError
 if TYPE_CHECKING:
     from aspectra.app.library import Library
 
-__all__ = ["TagCommand", "decide", "edit", "note", "redo", "tag", "undo"]
+__all__ = ["CLASSES", "TagCommand", "decide", "edit", "note", "redo", "tag", "undo"]
 
-_WAYS = "aspectra decide include ID..., last 3, last 1-20, or --from FILE"
+_WAYS = "ids, DOIs or titles; last 3 or last 1-20 of a search; --from FILE. aspectra list shows ids"
 _UNDECIDED = "undecided"
 _OFFERED = 9  # reasons that are offered
 
@@ -46,10 +47,10 @@ def papers_named(
     if file is not None:
         given += _listed(file)
     if not given:
-        raise UsageError("say which papers", hint=_WAYS)
-    found = papers_of_last(given, library=session.library_path)
-    if found is not None:
-        return library.resolve(*found)
+        why = f"{file} lists none" if file is not None else ""
+        raise UsageError("say which papers", why=why, hint=_WAYS)
+    if given[0] == "last":
+        return library.resolve(*recent.papers_of_last(given, library=session.library_path) or ())
     missing = []
     ids = []
     for one in given:
@@ -73,7 +74,7 @@ def _listed(file: Path) -> list[str]:
     """The lines of a file that name papers."""
     if str(file) == "-":
         text = read_stdin()
-    elif file.is_file():
+    elif file.exists() and not file.is_dir():
         text = file.read_text("utf-8-sig", "replace")
     else:
         raise UsageError(f"there is no file {file}", hint="a text file with one id, DOI or title a line")
@@ -92,6 +93,9 @@ class TagCommand(PanelCommand):
             removal = len(one) > 2 and one[0] == "-" and one[1] != "-"
             read += ["--remove", one[1:]] if removal else [one]
         return super().parse_args(ctx, [*read, *args[end:]])
+
+
+CLASSES = {"tag": TagCommand}
 
 
 @common
@@ -137,8 +141,8 @@ def tag(
     for one, tags in left.items() if len(found) <= _OFFERED else ():
         session.screen.detail(f"{one}: {', '.join(tags)}")
     session.screen.line(f"Changed the tags of {count(changed, 'paper')}.")
-    if changed:
-        session.screen.next(f"aspectra list --tag {_quoted((new or ['TAG'])[0])}{session.library_words()}")
+    if new:
+        session.screen.next(f"aspectra list --tag {_quoted(new[0])}{session.library_words()}")
 
 
 def _list_tags(session: Session, library: Library) -> None:
@@ -169,9 +173,10 @@ def note(
     """
     with session.open_library() as library:
         if remove is not None:
-            paper = library.marks.drop_note(remove)
-            session.screen.line(f"Removed note {remove} of {paper}.")
+            session.screen.line(f"Removed note {remove} of {library.marks.drop_note(remove)}.")
             return
+        if len(words or ()) < 2 and not quote:
+            raise UsageError("a note needs a paper and a text", hint='aspectra note PAPER "TEXT"')
         *papers, text = words or [""]
         if quote and len(words or ()) == 1:  # a quoted sentence alone is a note too
             papers, text = list(words or ()), ""
@@ -220,7 +225,7 @@ def decide(
         wanted = "" if decision == _UNDECIDED else decision
         if wanted == "exclude" and reason is None:
             reason = _reason(session, library)
-        under = recall().plan.text if papers and papers[0] == "last" else ""
+        under = recent.recall().plan.text if papers and papers[0] == "last" else ""
         changed = library.marks.decide(wanted, *found, reason=reason or "", under=under)
         counts: dict[str, int] = {}
         for one in library.marks.read.decisions().values():
@@ -324,19 +329,41 @@ def _in_editor(library: Library, paper: str) -> dict[str, Any]:
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("say what to change", hint="aspectra edit PAPER --title TEXT --year 2020")
-    held = {name: value for name, value in values_of(library.store.get(paper), EDITABLE).items()}
+    held = values_of(library.store.get(paper), EDITABLE)
     shown = {name: held[name] for name in EDITABLE if held[name] is not None}
     comment = f"# {paper}: change what is wrong, save and close. A removed line changes nothing.\n"
-    text = typer.edit(comment + tomlkit.dumps(shown), extension=".toml")
-    if text is None:
-        return {}
     try:
-        written = tomllib.loads(text)
+        written = tomllib.loads(_written(comment + tomlkit.dumps(shown)))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
             "what you wrote is no TOML", why=str(error), hint=f"aspectra edit {paper}"
         ) from error
     return {name: value for name, value in written.items() if value != held.get(name)}
+
+
+def _written(text: str) -> str:
+    """What becomes of a text in the user's editor."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not named:
+        raise UsageError(
+            "no editor is named",
+            why="neither VISUAL nor EDITOR is set",
+            hint="aspectra edit PAPER --title TEXT",
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "paper.toml"
+        file.write_text(text, encoding="utf-8")
+        try:
+            done = subprocess.run([*shlex.split(named), str(file)], check=False)  # noqa: S603 - the user's own
+        except (OSError, ValueError) as error:
+            raise UsageError(f"the editor {named!r} cannot be started", why=str(error)) from error
+        if done.returncode:
+            raise UsageError(f"the editor {named!r} failed", why="nothing was changed")
+        return file.read_text("utf-8-sig", "replace")
 
 
 @common

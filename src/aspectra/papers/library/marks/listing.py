@@ -12,7 +12,7 @@ from aspectra.papers.library.marks.reader import MarkedLibrary, Marks
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.rows import BLANK
 
-__all__ = ["ORDERS", "Listing", "Wanted", "listed"]
+__all__ = ["ORDERS", "Listing", "Wanted", "listed", "unknown_tag"]
 
 ORDERS = {
     "added": "pos DESC",
@@ -22,7 +22,7 @@ ORDERS = {
 }
 _YEARS = re.compile(r"(\d{1,4})?(-)?(\d{1,4})?", re.ASCII)
 _DAY = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?", re.ASCII)
-_NO_PAGE = 1_000_000_000
+_MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def listed(library: MarkedLibrary, wanted: Wanted) -> Listing:
         UsageError: a condition cannot mean anything, or there is no such page.
     """
     check_choice(wanted.order, ORDERS, "order")
-    check_number("the limit", wanted.limit, 1)
-    check_number("the page", wanted.page, 1)
+    check_number("the limit", wanted.limit, 1, _MOST)
+    check_number("the page", wanted.page, 1, _MOST)
     order = ORDERS[wanted.order if library.format >= MARKED or wanted.order != "decided" else "added"]
     where, values = _years(wanted.years)
     if wanted.no_abstract:
@@ -93,7 +93,7 @@ def listed(library: MarkedLibrary, wanted: Wanted) -> Listing:
         ids = _marked(Marks(library), ids, wanted)
     pages = max(1, -(-len(ids) // wanted.limit))
     if wanted.page > pages:
-        raise UsageError(f"there is no page {wanted.page}", why=f"{len(ids):,} papers make {pages:,} pages")
+        raise UsageError(f"there is no page {wanted.page}", why=f"the last is page {pages:,}")
     start = (wanted.page - 1) * wanted.limit
     return Listing(ids[start : start + wanted.limit], len(ids), wanted.page, pages)
 
@@ -102,12 +102,7 @@ def _marked(marks: Marks, ids: list[str], wanted: Wanted) -> list[str]:
     for tag in wanted.tags:
         held = marks.tagged(tag)
         if not held:
-            near = ", ".join(list(marks.tag_counts())[:10])
-            raise UsageError(
-                f"no paper has the tag {tag!r}",
-                why=f"the tags: {near}" if near else "there are no tags yet",
-                hint="aspectra tag PAPER +TAG",
-            )
+            raise unknown_tag(marks, tag)
         ids = [one for one in ids if one in held]
     if wanted.decision:
         decided = marks.decisions()
@@ -115,6 +110,17 @@ def _marked(marks: Marks, ids: list[str], wanted: Wanted) -> list[str]:
             return [one for one in ids if (one in decided) == (wanted.decision == "any")]
         ids = [one for one in ids if one in decided and decided[one].decision == wanted.decision]
     return ids
+
+
+def unknown_tag(marks: Marks, tag: str) -> UsageError:
+    """The error for a tag that no paper has, with the tags there are."""
+    counts = marks.tag_counts()
+    most = ", ".join(sorted(counts, key=counts.__getitem__, reverse=True)[:10])
+    return UsageError(
+        f"no paper has the tag {tag!r}",
+        why=f"tags in use: {most}" if most else "there are no tags yet",
+        hint="aspectra tag PAPER +TAG",
+    )
 
 
 def _years(text: str) -> tuple[list[str], list[Any]]:

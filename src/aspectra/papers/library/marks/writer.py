@@ -102,7 +102,7 @@ class MarksWriter:
                         changed.add(pos)
             words = " ".join([*(f"+{one}" for one in new), *(f"-{one}" for one in old)])
             step.what = f"tag {words} on {_papers(at)}"
-            count_change(self._db, "marks")
+            _count(self._db, step, changed)
         return len(changed)
 
     def note(self, paper: str, note: Note) -> int:
@@ -170,7 +170,7 @@ class MarksWriter:
                 if decision:
                     put_decision(self._db, pos, Decision(decision, reason, under=under))
             step.what = f"{decision or 'no decision'}{f' ({reason})' if reason else ''} for {_papers(at)}"
-            count_change(self._db, "marks")
+            _count(self._db, step, changed)
         return changed
 
     def edit(self, paper: str, **fields: Any) -> list[str]:
@@ -327,6 +327,14 @@ def put_decision(db: sqlite3.Connection, pos: int, decision: Decision) -> bool:
     row = (pos, decision.source, decision.decision, decision.reason, at, decision.under)
     db.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?)", row)
     return True
+
+
+def _count(db: sqlite3.Connection, step: Step, changed: Any) -> None:
+    """Count a change of marks; without one there is nothing to undo."""
+    if changed:
+        count_change(db, "marks")
+    else:
+        step.forget()
 
 
 def _note_row(note: Note) -> tuple[str, ...]:
