@@ -19,7 +19,7 @@ from aspectra.papers.library.store import Store
 __all__ = ["Duplicates", "Group", "duplicates"]
 
 _SCHEMES = ("doi", "arxiv", "pmid", "pmcid")
-_EDGE = 24  # letters and digits at either end of a title
+_EDGE = 16  # letters and digits at either end of a title
 _WHOLE, _NEXT = 12, 4  # records in a block that are all compared; else each with so many that follow
 
 

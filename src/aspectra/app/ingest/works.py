@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.links.best import merged_record, ordered_versions
+from aspectra.papers.library.links.leading import leading
 from aspectra.papers.library.links.versions import regroup_ids
-from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.duplicates import Duplicates
     from aspectra.app.ingest.flow import Flow
 
-__all__ = ["NewRecords", "Works", "leading", "one_each", "written"]
+__all__ = ["NewRecords", "Works", "one_each", "written"]
 
 
 class NewRecords(NamedTuple):
@@ -215,11 +215,3 @@ def one_each(store: Store, ids: Sequence[str] | None = None) -> Iterator[Paper]:
             done.add(group)
             held = store.get_many(members[group])
             yield merged_record(ordered_versions(held.values(), leads))
-
-
-def leading(store: Store) -> set[str]:
-    """Ids of the papers that the user chose to lead the records of their work."""
-    if store.format < MARKED:
-        return set()
-    store.checksums.check("pairs")
-    return {row[0] for row in store.fetch("SELECT leads FROM pairs WHERE same AND leads != ''")}

@@ -28,7 +28,7 @@ def group_versions(db: sqlite3.Connection, pos: int) -> None:
     others = _twins(db, pos) - merged - apart
     if not others and not merged:
         return
-    members = {pos}
+    members = _group(db, pos)
     for other in (*sorted(merged), *sorted(others)):
         if other in members:
             continue
