@@ -3,8 +3,8 @@
     python benchmarks/bench_add.py [--records 100000] [--files 1000] [--runs 1]
 
 Every 20th record is there in another file too, in the other format and under another key. Titles, names and
-abstracts are random words with the lengths of real ones. Prints a Markdown table; --keep FOLDER leaves files and
-library there.
+abstracts are random words with the lengths of real ones. Prints a Markdown table; --keep FOLDER leaves the
+files and the library there.
 """
 
 from __future__ import annotations

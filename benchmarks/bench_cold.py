@@ -2,9 +2,9 @@
 
     python benchmarks/bench_cold.py --library FOLDER [--runs 15] [--query WORDS]
 
-Files are in the page cache and modules compiled, as from the second search on: bytecode is written to a temporary
-folder, and the first round is not counted. Prints a Markdown table of medians with the range of the middle half,
-and the processor time of all threads.
+Files are in the page cache and modules compiled, as from the second search on: bytecode is written to a
+temporary folder, and the first round is not counted. Prints a Markdown table of medians with the range of the
+middle half, and the processor time of all threads.
 """
 
 from __future__ import annotations
