@@ -20,6 +20,11 @@ ARXIV_DOI = "10.48550/arxiv."
 """How the DOIs of arXiv begin, in lower case."""
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
+# A short DOI (shortdoi.org): "10/" or a resolver before letters and digits, of which one is a letter.
+_SHORT_DOI = re.compile(
+    r"(?:(?:https?://)?(?:dx\.)?doi\.org/(?:10/)?|(?:doi:?\s{0,3})?10/)(?=[0-9]{0,12}[a-z])([a-z0-9]{2,12})/?",
+    re.I,
+)
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]{1,20}(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
 _ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
@@ -65,6 +70,11 @@ def normalise(scheme: str, value: object) -> str:
     '10.18653/v1/2020.acl-main.207'
     >>> normalise("arxiv", "arXiv:2004.07180v2")
     '2004.07180'
+
+    A short DOI stays short: which DOI it stands for only the resolver knows.
+
+    >>> normalise("doi", "https://doi.org/fqd6hj"), normalise("doi", "doi:10/FQD6HJ")
+    ('10/fqd6hj', '10/fqd6hj')
     """
     text = unquote(str(value)).strip() if value is not None else ""
     if not text:
@@ -72,7 +82,8 @@ def normalise(scheme: str, value: object) -> str:
     if scheme == "doi":
         found = _DOI.search(text)
         if not found:
-            return ""
+            short = _SHORT_DOI.fullmatch(text.rstrip(".,;:"))
+            return f"10/{short[1].casefold()}" if short else ""
         doi = found.group().rstrip(".,;:'")
         if doi.endswith(")") and doi.count(")") > doi.count("("):
             doi = doi[:-1]
@@ -110,6 +121,8 @@ def parse_identifier(text: str) -> tuple[str, str] | None:
             value = normalise(scheme, text[lowered.index(host) + len(host) :])
             return (scheme, value) if value else None
     if (found := _DOI.search(text)) and (found.start() == 0 or "doi.org/" in lowered):
+        return ("doi", normalise("doi", text))
+    if _SHORT_DOI.fullmatch(text):
         return ("doi", normalise("doi", text))
     if found := _ARXIV_NEW.fullmatch(text) or _ARXIV_OLD.fullmatch(text):
         return ("arxiv", found.group(1))

@@ -23,6 +23,8 @@ def choose_id(
 ) -> str:
     """The id of a paper: its own, else its DOI, else its arXiv id, else a hash of what names it.
 
+    Without a title any other identifier is the id.
+
     Args:
         own: the record's own id or citation key, of any JSON type; None and blank count as absent.
         identifiers: scheme -> canonical value, as in :attr:`Paper.identifiers`.
@@ -48,6 +50,8 @@ def choose_id(
         return f"doi:{doi}"
     if arxiv := known.get("arxiv"):
         return f"arXiv:{arxiv}"
+    if not title and known:
+        return ":".join(next(iter(known.items())))
     first = authors[0] if authors else ""
     return "h:" + digest_texts([normalise_title(title), str(year), first])[:12]
 

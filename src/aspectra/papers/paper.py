@@ -126,6 +126,11 @@ class Paper:
         """Whether any section holds text."""
         return any(section.text.strip() for section in self.sections)
 
+    @property
+    def has_text(self) -> bool:
+        """Whether it has a title, an abstract or full text; one without is known by its identifiers only."""
+        return bool(self.title or self.abstract or self.has_full_text)
+
     def with_id(self, new: str) -> Paper:
         """The same paper under another id."""
         return replace(self, id=new)

@@ -34,11 +34,16 @@ ER  -
 {"id": "two", "type": "book" "title": "Broken"},
 {"id": "three", "type": "book", "title": "A third paper"}]
 """,
+    "csv": b"""Title,Authors,Abstract
+Caf\xc3\xa9 ranking,"Lovelace, Ada","We rank caf\xc3\xa9s."
+,Nobody,
+A third paper,"Turing A., Church A.",Text
+""",
     "nbib": b"""PMID- 1
 OWN - NLM
 TI  - Caf\xc3\xa9 ranking
 
-PMID- 2
+PMID-
 OWN - NLM
 
 PMID- 3

@@ -190,6 +190,13 @@ class ResultOptions:
         False
     )
     output: OutputFile = None
+    sort: Annotated[
+        str | None,
+        option(metavar="ORDER", about="What was found, by year, citations, title, added.", panel=OUTPUT),
+    ] = None
+    page: Annotated[
+        int | None, option(metavar="N", about="The next papers: --page 2.", rare=True, panel=OUTPUT)
+    ] = None
     explain: Annotated[bool, option("--explain", about="Show the score of each view.", panel=OUTPUT)] = False
     why_not: Annotated[
         str | None, option(metavar="ID", about="Why this paper is not listed.", panel=OUTPUT)
@@ -201,6 +208,11 @@ class ResultOptions:
     strict: Annotated[
         bool, option("--strict", about="Exit with 4 when there are warnings.", rare=True, panel=OUTPUT)
     ] = False
+
+    @property
+    def paged(self) -> bool:
+        """Whether one of several pages is wanted."""
+        return self.sort is not None or self.page is not None
 
     def settle(self, session: Session) -> str:
         """The format that the options or the settings name.

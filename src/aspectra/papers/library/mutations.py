@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
-from aspectra.papers.library import linking
+from aspectra.papers.library.links import citations
+from aspectra.papers.library.links.versions import regroup_ids
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, database_of
 from aspectra.papers.library.marks.values import Edit
@@ -69,6 +70,11 @@ class Writer:
         self._db = connection
         self._same: Collection[str] = ()
         self._edits: dict[int, Edit] = {}
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The writing connection, in autocommit mode but within :meth:`MarksWriter.action`."""
+        return self._db
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -168,7 +174,7 @@ class Writer:
         """
         if self._db.execute("SELECT 1 FROM unlinked LIMIT 1").fetchone():
             with self._transaction():
-                linking.link_citations(self._db)
+                citations.link_citations(self._db)
 
     @cached_property
     def derived(self) -> DerivedWriter:
@@ -182,7 +188,7 @@ class Writer:
         """Writes what the searcher says about papers."""
         from aspectra.papers.library.marks.writer import MarksWriter
 
-        return MarksWriter(self._db, self._transaction)
+        return MarksWriter(self._db, self._transaction, regroup_ids)
 
     def _add_one(self, record: Paper, report: AddReport, taken: set[str]) -> int:
         """Add one record; returns the position of the paper that it is."""

@@ -16,6 +16,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 from typing import Any
 
 import msgspec
@@ -32,6 +34,7 @@ __all__ = [
     "install",
     "problems",
     "row_hash",
+    "sound_rows",
     "track",
     "write_all",
 ]
@@ -217,6 +220,29 @@ def write_all(
         rows = ((name, bucket, total) for bucket, total in _totals(db, _RELATIONS[name]).items())
         db.execute("DELETE FROM sums WHERE relation = ?", (name,))
         db.executemany("INSERT INTO sums VALUES (?, ?, ?)", rows)
+
+
+def sound_rows(
+    fetch: Callable[[str, Sequence[Any]], list[Any]], name: str
+) -> tuple[tuple[str, ...], dict[Any, list[tuple[Any, ...]]], list[Any]]:
+    """All of a relation that is as it was written, to save it from a damaged library.
+
+    Args:
+        fetch: all rows of a reading statement.
+        name: of the relation.
+
+    Returns:
+        The names of the columns, bucket -> sound rows, and the buckets with damage.
+    """
+    one = _RELATIONS[name]
+    stored = dict(fetch("SELECT bucket, total FROM sums WHERE relation = ?", (name,)))
+    found: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+    bucket, held = one.bucket.format(r=one.table), one.held.format(r=one.table)
+    for key, *row in fetch(f"SELECT {bucket}, {', '.join(one.row)} FROM {one.table} WHERE {held}", ()):
+        found[key].append(tuple(row))
+    totals = {key: reduce(xor, (row_hash(*row) for row in rows)) for key, rows in found.items()}
+    wrong = [key for key in stored.keys() | totals.keys() if stored.get(key, 0) != totals.get(key, 0)]
+    return one.row, {key: rows for key, rows in found.items() if key not in wrong}, sorted(wrong, key=str)
 
 
 def _totals(db: sqlite3.Connection, one: _Relation) -> dict[Any, int]:

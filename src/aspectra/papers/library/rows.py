@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from aspectra.base.hashing import canonical_json, digest_texts
 from aspectra.papers.identifiers import normalise
-from aspectra.papers.library import linking
+from aspectra.papers.library.links import citations, versions
 from aspectra.papers.library.row_sums import PAPER_ROW, damaged, row_hash
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
@@ -209,7 +209,7 @@ def put_paper(
         cursor = db.execute(f"INSERT INTO papers ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
         pos = int(cursor.lastrowid or 0)
     else:
-        before = linking.version_keys(db, pos)
+        before = versions.version_keys(db, pos)
         group = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
         names = ", ".join(f"{name} = ?" for name in row)
         db.execute(f"UPDATE papers SET {names} WHERE pos = ?", (*row.values(), pos))
@@ -227,23 +227,23 @@ def put_paper(
         "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
         [(pos, number, record) for number, record in enumerate(cited)],
     )
-    linking.mark_unlinked(db, pos)
+    citations.mark_unlinked(db, pos)
     if before is None:
-        linking.group_versions(db, pos)
-    elif before != linking.version_keys(db, pos):
-        linking.regroup(db, group, pos)
+        versions.group_versions(db, pos)
+    elif before != versions.version_keys(db, pos):
+        versions.regroup(db, group, pos)
         # What cited the paper as it was may mean another one.
-        linking.unlink(db, pos)
+        citations.unlink(db, pos)
     return pos
 
 
 def drop_paper(db: sqlite3.Connection, pos: int) -> None:
     """Remove the paper at a position, with all that the library holds about it."""
     (group,) = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()
-    linking.unlink(db, pos)
+    citations.unlink(db, pos)
     db.execute("DELETE FROM papers WHERE pos = ?", (pos,))
     if group is not None:
-        linking.regroup(db, group)
+        versions.regroup(db, group)
 
 
 def stored_paper(db: sqlite3.Connection, pos: int) -> Paper:

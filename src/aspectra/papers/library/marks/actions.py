@@ -77,6 +77,11 @@ class Step:
         self._parts += 1
         self._db.execute("INSERT INTO action_parts VALUES (?, ?, ?)", (self._number, self._parts, data))
 
+    def forget(self) -> None:
+        """Drop what was kept: nothing was changed."""
+        self._db.execute("DELETE FROM action_parts WHERE action = ?", (self._number,))
+        self._parts = 0
+
     @property
     def empty(self) -> bool:
         """Whether nothing was kept."""

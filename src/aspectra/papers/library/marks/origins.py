@@ -9,6 +9,15 @@ from aspectra.papers.paper import Paper
 
 __all__ = ["OriginWriter", "database_of"]
 
+# A record that is read again where it was keeps the time at which it was read first.
+_PUT = (
+    "INSERT INTO origins VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET place = excluded.place, "
+    "database = excluded.database, source = excluded.source, pos = excluded.pos, "
+    "at = CASE WHEN pos IS excluded.pos THEN at ELSE excluded.at END "
+    "WHERE (place, database, source, pos) IS NOT (excluded.place, excluded.database, excluded.source, "
+    "excluded.pos)"
+)
+
 
 def database_of(paper: Paper) -> str:
     """The database that a record was exported from, where its source states it; else ""."""
@@ -57,7 +66,7 @@ class OriginWriter:
         if not self._whole:
             old = [(self._file, row[5]) for row in self._rows]
             self._db.executemany("DELETE FROM origins WHERE file = ? AND pos = ?", old)
-        self._db.executemany("INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?, ?, ?, ?)", self._rows)
+        self._db.executemany(_PUT, self._rows)
         self._rows.clear()
 
     def finish(self) -> None:

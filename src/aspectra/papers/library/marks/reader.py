@@ -11,14 +11,14 @@ from typing import Any, Protocol
 from aspectra.papers.library.marks.values import Action, Decision, Edit, Item, Note, Origin
 from aspectra.papers.library.row_sums import MARKED, RowSums
 
-__all__ = ["Marks"]
+__all__ = ["MarkedLibrary", "Marks"]
 
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
 _NOTE = "n.text, n.quote, n.kind, n.page, n.colour, n.source, n.key, n.created, n.modified, n.id"
 
 
-class _Library(Protocol):
-    """What is needed of :class:`~aspectra.papers.library.store.Store`."""
+class MarkedLibrary(Protocol):
+    """A library that can be read; what is needed of :class:`~aspectra.papers.library.store.Store`."""
 
     checksums: RowSums
 
@@ -42,7 +42,7 @@ class Marks:
         store: the library.
     """
 
-    def __init__(self, store: _Library) -> None:
+    def __init__(self, store: MarkedLibrary) -> None:
         self._store = store
 
     @property

@@ -15,6 +15,7 @@ import msgspec
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.library.marks import edits
 from aspectra.papers.library.marks.actions import ActionWriter, Step, count_change
+from aspectra.papers.library.marks.copying import copy_sound_marks
 from aspectra.papers.library.marks.values import DECISIONS, EDITABLE, Action, Decision, Item, Note
 from aspectra.papers.library.rows import bump, stored_paper
 from aspectra.papers.text.cleaning import one_line
@@ -35,14 +36,18 @@ class MarksWriter:
     Args:
         db: a writing connection in autocommit mode.
         transaction: makes what is done within it one transaction.
+        regroup: groups the versions of works anew after pairs of these ids changed.
     """
 
     def __init__(
-        self, db: sqlite3.Connection, transaction: Callable[[], AbstractContextManager[None]]
+        self,
+        db: sqlite3.Connection,
+        transaction: Callable[[], AbstractContextManager[None]],
+        regroup: Callable[[sqlite3.Connection, Collection[str]], None] = lambda db, ids: None,
     ) -> None:
         self._db = db
         self._transaction = transaction
-        self._actions = ActionWriter(db, transaction)
+        self._actions = ActionWriter(db, transaction, regroup)
 
     def action(self, verb: str, what: str) -> AbstractContextManager[Step]:
         """One step that can be undone, in one transaction: :meth:`Step.keep` what it is about to change.
@@ -97,7 +102,7 @@ class MarksWriter:
                         changed.add(pos)
             words = " ".join([*(f"+{one}" for one in new), *(f"-{one}" for one in old)])
             step.what = f"tag {words} on {_papers(at)}"
-            count_change(self._db, "marks")
+            _count(self._db, step, changed)
         return len(changed)
 
     def note(self, paper: str, note: Note) -> int:
@@ -165,7 +170,7 @@ class MarksWriter:
                 if decision:
                     put_decision(self._db, pos, Decision(decision, reason, under=under))
             step.what = f"{decision or 'no decision'}{f' ({reason})' if reason else ''} for {_papers(at)}"
-            count_change(self._db, "marks")
+            _count(self._db, step, changed)
         return changed
 
     def edit(self, paper: str, **fields: Any) -> list[str]:
@@ -289,6 +294,16 @@ class MarksWriter:
                 [(i.system, i.library, i.key) for i in items],
             )
 
+    def copy_sound(self, fetch: Callable[[str, Sequence[Any]], list[Any]], number: int) -> list[str]:
+        """Copy the marks of a damaged library; returns what was left out, see :func:`copy_sound_marks`.
+
+        Args:
+            fetch: all rows of a reading statement of that library.
+            number: its format.
+        """
+        with self._transaction():
+            return copy_sound_marks(self._db, fetch, number)
+
     def _positions(self, papers: Iterable[str]) -> dict[str, int]:
         """Id -> position, in the order given, each once."""
         out = {}
@@ -312,6 +327,14 @@ def put_decision(db: sqlite3.Connection, pos: int, decision: Decision) -> bool:
     row = (pos, decision.source, decision.decision, decision.reason, at, decision.under)
     db.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?)", row)
     return True
+
+
+def _count(db: sqlite3.Connection, step: Step, changed: Any) -> None:
+    """Count a change of marks; without one there is nothing to undo."""
+    if changed:
+        count_change(db, "marks")
+    else:
+        step.forget()
 
 
 def _note_row(note: Note) -> tuple[str, ...]:

@@ -37,14 +37,14 @@ class XmlFormat:
 
     Attributes:
         name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
-        element: name of the element that is a record.
+        element: name of the element that is a record, or several names.
         confidence: (name of the root element, its attributes, the head) -> 0 to 1.
         convert: (element, place, options) -> papers and remarks; ValueError refuses the record.
     """
 
     name: str
     description: str
-    element: str
+    element: str | tuple[str, ...]
     confidence: Callable[[str, str, bytes], float]
     convert: Callable[[Element, str, ReadOptions], Iterator[Paper | Remark]]
     endings: tuple[str, ...] = (".xml",)
@@ -89,8 +89,8 @@ class _Nothing(etree.Resolver):
         return empty(" ", context)
 
 
-def records(file: InputFile, name: str) -> Iterator[Element]:
-    """The outermost elements of a name, in file order, with namespaces taken off all names.
+def records(file: InputFile, names: str | tuple[str, ...]) -> Iterator[Element]:
+    """The outermost elements of these names, in file order, with namespaces taken off all names.
 
     An element is emptied when the next one is taken: however large the file, one record is in memory.
 
@@ -98,9 +98,12 @@ def records(file: InputFile, name: str) -> Iterator[Element]:
         BadInput: no well-formed XML, no such element, a document type that declares entities, or a record
             that is too large. The elements before the fault are given first.
     """
+    names = (names,) if isinstance(names, str) else names
+    recoded = file.recoded()
     parser = etree.XMLPullParser(
         ("start", "end"),
-        tag=(f"{{*}}{name}",),
+        tag=tuple(f"{{*}}{name}" for name in names),
+        encoding=None if recoded is None else "utf-8",  # whatever the declaration states
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
@@ -117,7 +120,7 @@ def records(file: InputFile, name: str) -> Iterator[Element]:
     before, root, problem = b"", None, None
     while problem is None and root is None:
         with file.damage():
-            block = stream.read(_BLOCK)
+            block = stream.read(_BLOCK) if recoded is None else next(recoded, b"")
         # Without zero bytes, so that a declaration in UTF-16 or UTF-32 is found too.
         plain = before + block.replace(b"\x00", b"")
         if b"<!ENTITY" in plain:
@@ -152,7 +155,7 @@ def records(file: InputFile, name: str) -> Iterator[Element]:
         raise BadInput(f"{path} is not well-formed XML", why=why, hint="fetch or export the file again")
     if not count:
         raise BadInput(
-            f"{path} holds no <{name}>",
+            f"{path} holds no <{'> or <'.join(names)}>",
             why=f"its root element is <{getattr(root, 'tag', '')}>",
             hint="name the format with --as NAME",
         )

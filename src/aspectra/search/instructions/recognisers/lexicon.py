@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -22,6 +22,8 @@ _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 # Three and more words that may follow, one behind the other, are a choice: one of them, or none.
 _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
+
+_PLAIN = re.compile("[A-Za-z]++(?:['-][A-Za-z]++)*+")
 
 
 def _text(name: str) -> str:
@@ -65,7 +67,10 @@ def expand(pattern: str) -> list[str]:
     >>> expand("blog( post)(s)")
     ['blog posts', 'blog post', 'blogs', 'blog']
     """
-    pattern = _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
+    if "(" not in pattern and "{" not in pattern:  # most calls: of 17,000 phrases
+        return [" ".join(pattern.split())]
+    if ")( " in pattern:
+        pattern = _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
     found = _CHOICE.search(pattern)
     if found is None:
         return [" ".join(pattern.split())]
@@ -134,14 +139,32 @@ class Mark:
         return self.cat in ("word", "quote", "change")
 
 
-@dataclass(slots=True)
 class _Node:
-    after: dict[str, _Node] = field(default_factory=dict)
-    entry: Entry | None = None
+    __slots__ = ("after", "entry")
+
+    def __init__(self) -> None:
+        self.after: dict[str, _Node] = {}
+        self.entry: Entry | None = None
 
 
 def _whole(run: str) -> list[int]:
     return [len(run)]
+
+
+def _words_of(phrase: str) -> Sequence[str]:
+    """The tokens of a phrase, in lower case."""
+    if phrase.isascii():
+        if phrase.replace(" ", "").isalpha():
+            return phrase.lower().split()
+        parts = phrase.split(" ")
+        if all(map(_PLAIN.fullmatch, parts)):  # no token of such parts reaches beyond a space
+            return [word for part in parts for word in _words_of_part(part)]
+    return [token.low for token in tokenise(phrase, _whole)]
+
+
+@cache
+def _words_of_part(part: str) -> tuple[str, ...]:
+    return tuple(token.low for token in tokenise(part, _whole))
 
 
 class Lexicon:
@@ -155,15 +178,18 @@ class Lexicon:
 
     def add(self, phrase: str, entry: Entry) -> None:
         """Add a phrase; the first one added stays."""
+        words = _words_of(phrase)
+        self.words.update(words)
+        if not phrase.isascii():
+            han = [word for word in words if "\u3400" <= word[0] <= "\u9fff"]
+            self._han.update(han)
+            self._longest_han = max(self._longest_han, *map(len, han), 0)
         node = self._root
-        plain = phrase.isascii() and phrase.replace(" ", "").isalpha()
-        words = phrase.lower().split() if plain else [token.low for token in tokenise(phrase, _whole)]
         for word in words:
-            if "\u3400" <= word[0] <= "\u9fff":
-                self._han.add(word)
-                self._longest_han = max(self._longest_han, len(word))
-            self.words.add(word)
-            node = node.after.setdefault(word, _Node())
+            after = node.after.get(word)
+            if after is None:
+                after = node.after[word] = _Node()
+            node = after
         if node.entry is None and node is not self._root:
             node.entry = entry
 

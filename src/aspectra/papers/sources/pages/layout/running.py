@@ -1,0 +1,91 @@
+"""Running heads, running feet and page numbers: what repeats at the edge of pages."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from aspectra.papers.paper import normalise_title
+from aspectra.papers.sources.pages.layout.lines import Line, Page
+
+__all__ = ["remove_running"]
+
+_DIGITS = re.compile(r"\d+")
+_EDGE = 0.13  # of the page's height
+_NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s*\d{1,4})?\W{0,3}", re.I)
+
+
+def remove_running(pages: Sequence[Page], title: str = "", kept: Collection[int] = ()) -> tuple[list[str], int]:
+    """Take heads, feet and page numbers off the pages.
+
+    A line at the edge of a page is one when its text comes back on other pages, numbers apart; when it is a
+    number that grows with the pages; or when it is the title of the paper on a later page.
+
+    Args:
+        pages: changed in place.
+        title: of the paper, or "".
+        kept: ids of runs that stay, whatever they repeat (the title itself).
+
+    Returns:
+        Each different head once, and how many letters and digits were taken off.
+    """
+    edges = [(page, line) for page in pages for line in _edge(page) if id(line.runs[0]) not in kept]
+    seen: defaultdict[str, set[int]] = defaultdict(set)
+    exact: defaultdict[str, set[int]] = defaultdict(set)
+    steps: defaultdict[int, set[int]] = defaultdict(set)
+    for page, line in edges:
+        seen[_pattern(line)].add(page.number)
+        exact[line.text].add(page.number)
+        for number in _numbers(line):
+            steps[number - page.number].add(page.number)
+    few = 2 if len(pages) <= 5 else 3
+    often = max(few, min(6, len(pages) // 5))
+    name = normalise_title(title)
+    removed: dict[str, None] = {}
+    gone: defaultdict[int, set[int]] = defaultdict(set)
+    for page, line in edges:
+        pattern = _pattern(line)
+        number = _NUMBER.fullmatch(line.text)
+        counted = any(len(steps[value - page.number]) >= min(few, len(pages)) for value in _numbers(line))
+        titled = page.number > 0 and len(name) > 8 and _cut_title(normalise_title(line.text), name)
+        repeated = len(exact[line.text]) >= few if line.letters >= 3 else False
+        patterned = line.letters >= 3 and len(seen[pattern]) >= often and (counted or "#" not in pattern)
+        if (number and counted) or titled or repeated or patterned:
+            gone[page.number].add(id(line))
+            removed.setdefault(line.text if line.letters >= 3 else "", None)
+    count = 0
+    for page in pages:
+        off = [line for line in page.lines if id(line) in gone[page.number]]
+        count += sum(c.isalnum() for line in off for run in line.runs for c in run.text)
+        page.lines = [line for line in page.lines if id(line) not in gone[page.number]]
+    return [text for text in removed if text], count
+
+
+def _edge(page: Page) -> list[Line]:
+    """The lines of the first three and the last three rows that lie in the margins of the page."""
+    lines = sorted(page.lines, key=lambda line: line.base)
+    found: dict[int, Line] = {}
+    for ordered in (lines, lines[::-1]):
+        rows: list[float] = []
+        for line in ordered:
+            if not rows or abs(line.base - rows[-1]) > 3:
+                rows.append(line.base)
+            if len(rows) > 3:
+                break
+            if line.base < _EDGE * page.height or line.base > (1 - _EDGE) * page.height:
+                found[id(line)] = line
+    return list(found.values())
+
+
+def _pattern(line: Line) -> str:
+    return _DIGITS.sub("#", line.text).casefold()
+
+
+def _numbers(line: Line) -> list[int]:
+    return [int(digits) for digits in _DIGITS.findall(line.text)[:4] if len(digits) <= 5]
+
+
+def _cut_title(line: str, title: str) -> bool:
+    """Whether a line is the title, or its beginning where it was too long for the head."""
+    return len(line) > 8 and (line == title or (title.startswith(line) and len(line) > 0.4 * len(title)))

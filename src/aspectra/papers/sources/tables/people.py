@@ -1,0 +1,108 @@
+"""Names of people and lists in one cell of a table, in the spellings that exports use."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from aspectra.papers.names import given_first, split_names
+from aspectra.papers.text.cleaning import one_line
+
+__all__ = ["list_in", "people_in"]
+
+_SUFFIX = re.compile(r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)\.?", re.I)
+_NUMBER = re.compile(r"\s*+\(\d{5,20}\)\s*+$")  # Scopus puts its number of an author behind the name
+_OTHERS = re.compile(r"(?:et al\.?|and others|others|\.\.\.|…|\d+ more)", re.I)
+_LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
+_PARTING = re.compile(r"[;|\n]")
+_AND = re.compile(r"\s(?:and|&)\s")
+_COMMA_AND = re.compile(r",(?:\s?(?:and|&)\s)?|\s(?:and|&)\s")
+_LONGEST_LIST = 200_000  # characters of a list literal; longer ones are taken as text
+
+
+def list_in(cell: str) -> list[str]:
+    """The entries of a cell: a list as Python or JSON writes it, or texts between signs.
+
+    The sign is ``;``, else ``|``, else the line end, else the comma. Commas inside brackets part nothing. An
+    entry is on one line, none is empty.
+
+    >>> list_in("['a, b', 'c']"), list_in("a; b (c; d)"), list_in("tumour (diagnosis, surgery), human")
+    (['a, b', 'c'], ['a', 'b (c', 'd)'], ['tumour (diagnosis, surgery)', 'human'])
+    """
+    if (literal := _literal(cell)) is not None:
+        return literal
+    for sign in (";", "|", "\n"):
+        if sign in cell:
+            return [part for part in map(one_line, cell.split(sign)) if part]
+    return [part for part in map(one_line, _outside_brackets(cell)) if part]
+
+
+def _literal(cell: str) -> list[str] | None:
+    text = cell.strip()
+    if not (text.startswith("[") and text.endswith("]") and len(text) < _LONGEST_LIST):
+        return None
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if not isinstance(found, list) or not all(isinstance(one, str | int | float) for one in found):
+        return None
+    return [part for part in map(one_line, found) if part]
+
+
+def _outside_brackets(cell: str) -> list[str]:
+    """The cell cut at commas that are not inside round brackets."""
+    parts, depth, start = list[str](), 0, 0
+    for number, sign in enumerate(cell):
+        if sign == "(":
+            depth += 1
+        elif sign == ")":
+            depth = max(0, depth - 1)
+        elif sign == "," and not depth:
+            parts.append(cell[start:number])
+            start = number + 1
+    return [*parts, cell[start:]]
+
+
+def people_in(cell: str) -> list[str]:
+    """The people in a cell as printed names, given name first.
+
+    >>> people_in("Liu R., Adler D.G."), people_in("Zulhendri F,Perera CO")
+    (['R. Liu', 'D.G. Adler'], ['F Zulhendri', 'CO Perera'])
+    >>> people_in("Balica, G; Vostinaru, O"), people_in("['Marx, Karl', 'Lindgren, Astrid']")
+    (['G Balica', 'O Vostinaru'], ['Karl Marx', 'Astrid Lindgren'])
+    >>> people_in("Smith, J.A., van Doe, K."), people_in("Perera, Conrad (5720123456); Herman, H.")
+    (['J.A. Smith', 'K. van Doe'], ['Conrad Perera', 'H. Herman'])
+    >>> people_in("Ada Lovelace, Alan Turing")
+    ['Ada Lovelace', 'Alan Turing']
+    """
+    if (literal := _literal(cell)) is not None:
+        return [name for one in literal if (name := given_first(one))]
+    parted = _PARTING.search(cell) is not None
+    pieces = (_PARTING if parted else _COMMA_AND).split(cell)
+    pieces = [_NUMBER.sub("", one_line(piece)) for piece in pieces]
+    pieces = [piece for piece in pieces if piece and not _OTHERS.fullmatch(piece)]
+    turned = [_turned(piece) for piece in pieces]
+    if turned and all(turned):
+        return [name for name in turned if name]
+    if parted:
+        return [name for name in map(given_first, pieces) if name]
+    if len(pieces) % 2 == 0 and all(_initials(given.replace(" ", "")) for given in pieces[1::2]):
+        return [f"{given} {family}" for family, given in zip(pieces[::2], pieces[1::2], strict=True)]
+    return split_names(cell if _AND.search(cell) else ", ".join(pieces))
+
+
+def _initials(word: str) -> bool:
+    """Whether a word is initials, as ``AB``, ``A.B.`` and ``J.-P.``."""
+    letters = word.replace(".", "").replace("-", "")
+    return 1 <= len(letters) <= 4 and letters.isalpha() and letters.isupper()
+
+
+def _turned(piece: str) -> str:
+    """Return "AB Family" for "Family AB", a suffix behind; "" for a name of another shape."""
+    # The end of a list ("Jones KL.") has a full stop of its own.
+    words = _LAST_STOP.sub("", piece).split()
+    suffix = f" {words.pop()}" if len(words) > 2 and _SUFFIX.fullmatch(words[-1]) else ""
+    if len(words) < 2 or "," in piece or not _initials(words[-1]) or _initials(words[0]):
+        return ""
+    return f"{words[-1]} {' '.join(words[:-1])}{suffix}"

@@ -1,0 +1,304 @@
+"""The papers in the rows of a table, whatever program wrote it.
+
+Every column stays in ``metadata["table"]`` under its own name, but for those that a title and an abstract
+were taken from unchanged. A cell that holds a whole RIS record fills what the columns leave open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.bibliography import names_in
+from aspectra.papers.identifiers import named_identifiers, normalise, parse_identifier
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.assembly import assemble, each
+from aspectra.papers.sources.inner import InnerFile
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.tables.columns import Header, folded, words
+from aspectra.papers.sources.tables.people import list_in, people_in
+from aspectra.papers.sources.tables.screening import screening_of
+from aspectra.papers.text.cleaning import clean, one_line, storable
+
+__all__ = ["MOST_BEFORE", "find_header", "papers_in_rows"]
+
+MOST_BEFORE = 20
+"""Rows that may stand before the header: names of the search, the date of the export."""
+
+_LISTED = 40  # names of columns in a message
+_CITATION = re.compile(
+    r"(?P<venue>[^()]{2,300}?)\s?\((?P<year>1[4-9]\d\d|20\d\d)\)(?:\s(?P<volume>[^\s():.]{1,20})"
+    r"(?::(?P<issue>[^\s():]{1,30}))?)?(?:\s\((?P<pages>[^()]{1,40})\))?(?:[.,\s].{0,500})?"
+)
+_LINKED_DOI = re.compile(r"doi(?:=|:|%3A|\.org/)(10\.[^&;#\s]+)", re.I)
+_RIS = re.compile(r"\s{0,20}TY {0,4}- {0,4}[A-Z]")
+_GUARD = re.compile(r"'(?=[\"'\s]{0,20}[=+\-@|;\uff1d\uff0b\uff0d\uff20\uff5c\uff1b])")
+_OWN = (
+    "id",
+    "title",
+    "authors",
+    "year",
+    "venue",
+    "doi",
+    "arxiv",
+    "pmid",
+    "url",
+    "language",
+    "keywords",
+    "abstract",
+)
+
+Row = tuple[str, Sequence[str]]
+"""(place of a row for people, its cells)."""
+
+
+def find_header(rows: Iterable[Sequence[str]]) -> tuple[int, Header]:
+    """(number from 0, the header): the row with the most known names among the first; row 0 without any."""
+    found = [(number, Header.of(cells)) for number, cells in enumerate(islice(rows, MOST_BEFORE + 1))]
+    if not found:
+        return 0, Header(())
+    return max(found, key=lambda one: (one[1].titled or one[1].identified, one[1].known, -one[0]))
+
+
+def papers_in_rows(
+    path: Path, rows: Iterable[Row | Remark], options: ReadOptions
+) -> Iterator[Paper | Remark]:
+    """Papers and remarks of a table, in its order.
+
+    Args:
+        path: of the file, for messages.
+        rows: (place, cells) of every row, the header among the first.
+        options: limits.
+
+    Raises:
+        BadInput: there is no row, or no column with titles or identifiers.
+    """
+    waiting = iter(rows)
+    head: list[Row] = []
+    for item in waiting:
+        if isinstance(item, Remark):
+            yield item
+            continue
+        head.append(item)
+        if len(head) > MOST_BEFORE:
+            break
+    at, header = find_header(cells for _, cells in head)
+    if not header.titled and not header.identified:
+        raise _no_titles(path, header)
+    for place, cells in head[:at]:
+        text = one_line(" ".join(cells))[:200]
+        if text:
+            yield Remark(place, f"stands before the header, is not read: {text}", skipped=False)
+    if not header.titled:
+        why = "no column holds titles: papers are kept by their identifiers, to be completed later"
+        yield Remark("file", why, skipped=False)
+    table = _Table(header, path)
+
+    def placed() -> Iterator[tuple[str, Row | Remark]]:
+        yield from ((row[0], row) for row in head[at + 1 :])
+        for item in waiting:
+            yield ("", item) if isinstance(item, Remark) else (item[0], item)
+
+    filled = (one for one in placed() if isinstance(one[1], Remark) or any(map(str.strip, one[1][1])))
+    yield from each(filled, table.paper, options)
+
+
+def _no_titles(path: Path, header: Header) -> BadInput:
+    names = ", ".join(header.names[:_LISTED])
+    if more := len(header.names) - _LISTED:
+        names += f" and {more} more" if more > 0 else ""
+    return BadInput(
+        f"{path} is a table without a column of titles",
+        why=f"its columns are: {names}" if names else "it has no row",
+        hint="name the column that holds the titles `title` and add the file again, or export as RIS",
+    )
+
+
+class _Table:
+    """Reads the rows of one table."""
+
+    def __init__(self, header: Header, path: Path) -> None:
+        held = words()
+        self._header, self._path = header, path
+        self._attributes = header.group(held.attributes)
+        self._identifiers = header.group(held.identifiers)
+        self._shared = header.group(held.shared)
+        self._lists = header.group(held.lists)
+        self._kept = header.group(held.kept)
+        self._screening = header.group(held.screening)
+        self._ours = tuple(header.names) == _OWN
+        self._databases = frozenset(held.databases["names"])
+
+    def paper(self, row: Row, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+        cells = _Cells(row[1], self._header, guarded=self._ours)
+        if extra := cells.extra:
+            reason = f"{len(extra)} cells more than the header has names: kept, check the quotes of this row"
+            yield Remark(place, reason, skipped=False)
+        record = self._ris(cells, options)
+        title, abstract = cells.first(self._attributes["title"]), cells.first(self._attributes["abstract"])
+        year, venue, shared = self._facts(cells)
+        urls = [u for n in self._attributes["url"] for u in re.split(r"[;\s]+", cells.text(n)) if "://" in u]
+        authors = people_in(cells.first(self._attributes["authors"]))
+        identifiers = [*self._named(cells), *_linked(urls)]
+        metadata: dict[str, Any] = {**shared, "table": cells.all(but=(title, abstract))}
+        if record:
+            identifiers += record.identifiers.items()
+            metadata = {**record.metadata, **metadata}
+        if record and not (title or record.title) and not abstract:
+            yield Remark(place, "has no title", skipped=False)
+        elif self._attributes["title"] and not title and abstract and not record:
+            yield Remark(place, "has no title: kept by its abstract", skipped=False)
+        yield from assemble(
+            place,
+            options,
+            own_id=self._own_id(cells),
+            title=title or (record.title if record else ""),
+            abstract=abstract or (record.abstract if record else ""),
+            authors=authors or (record.authors if record else ()),
+            year=(*year, record.year if record else None),
+            venue=venue or (record.venue if record else ""),
+            identifiers=identifiers,
+            url=urls[0] if urls else record.url if record else "",
+            language=cells.first(self._attributes["language"]) or (record.language if record else ""),
+            metadata=storable(metadata),
+        )
+
+    def _own_id(self, cells: _Cells) -> str:
+        """A key of the record; numbers alone and texts with blanks name rows or things, not papers."""
+        for number in self._attributes["id"]:
+            text = one_line(cells.text(number))
+            if self._ours or (text and " " not in text and not text.replace(".", "").isdigit()):
+                return text
+        return ""
+
+    def _named(self, cells: _Cells) -> Iterator[tuple[str, object]]:
+        """Identifiers out of the columns that are named after one."""
+        for scheme, numbers in self._identifiers.items():
+            for number in numbers:
+                text = cells.text(number)
+                if text and scheme in ("pmid", "corpusid"):
+                    text = text.removesuffix(".0")  # spreadsheets turn numbers into fractions
+                yield scheme, text.split(";")[0] if scheme == "isbn" else text
+        yield from named_identifiers(cells.named())
+        if (ut := cells.first(self._attributes["id"][:1])).upper().startswith("MEDLINE:"):
+            yield "pmid", ut[8:]
+
+    def _facts(self, cells: _Cells) -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        """(texts with the year, the venue, metadata under shared names)."""
+        shared = {name: one_line(cells.first(numbers)) for name, numbers in self._shared.items()}
+        start, end = shared.pop("first"), shared.pop("last")
+        shared["pages"] = shared["pages"] or (f"{start}-{end}" if start and end else start or end)
+        kind = shared["type"]
+        shared["type"] = _type(kind)
+        if kind and kind.casefold() != shared["type"]:
+            shared["document_type"] = kind
+        shared["note"] = clean(cells.first(self._shared["note"]))
+        year = [cells.first(self._attributes["year"]), cells.first(self._attributes["date"])]
+        venue = ""
+        for number in self._attributes["venue"]:
+            text = one_line(cells.text(number))
+            name = folded(self._header.names[number])
+            if name in ("source", "citation") and (cited := _CITATION.fullmatch(text[:900])):
+                year.append(cited["year"])
+                for part in ("volume", "issue", "pages"):
+                    shared[part] = shared[part] or cited[part] or ""
+                text = cited["venue"]
+            elif name == "citation" or folded(text) in self._databases:
+                if name == "source":
+                    shared["database"] = text
+                continue
+            venue = venue or text
+        date = one_line(cells.first(self._attributes["date"]))
+        lists = {
+            name: [one for number in numbers for one in list_in(cells.text(number))]
+            for name, numbers in self._lists.items()
+        }
+        editors = [one for number in self._lists["editors"] for one in people_in(cells.text(number))]
+        kept = {name: text for name, numbers in self._kept.items() if (text := cells.first(numbers))}
+        found: dict[str, Any] = {
+            **shared,
+            "date": date,
+            "keywords": list(dict.fromkeys(lists["keywords"])),
+            "editors": list(dict.fromkeys(editors)),
+            **kept,
+            "screening": screening_of(
+                cells.first(self._screening["decision"]),
+                cells.first(self._screening["reason"]),
+                shared["note"],
+            ),
+        }
+        return tuple(year), venue, {name: value for name, value in found.items() if value}
+
+    def _ris(self, cells: _Cells, options: ReadOptions) -> Paper | None:
+        """The paper of a RIS record that a cell holds as a whole, or None."""
+        cell = next((cell for cell in cells.values if _RIS.match(cell)), "")
+        if not cell:
+            return None
+        inside = InnerFile.of_text(self._path, cell)
+        try:
+            found = SOURCES.get("ris").read(inside, replace(options, max_text_chars=2**62))
+            return next((item for item in found if isinstance(item, Paper)), None)
+        except (BadInput, ValueError):
+            return None
+
+
+class _Cells:
+    """One row by the numbers of its columns."""
+
+    def __init__(self, values: Sequence[str], header: Header, *, guarded: bool) -> None:
+        self.values = [
+            _GUARD.sub("", value, count=1) if guarded and value[:1] == "'" else value for value in values
+        ]
+        self._header = header
+
+    @property
+    def extra(self) -> list[str]:
+        """Cells behind the last column that has a name."""
+        return [cell for cell in self.values[len(self._header.names) :] if cell.strip()]
+
+    def text(self, number: int) -> str:
+        """The cell of a column; "" where the row is shorter, and for what stands for nothing."""
+        cell = self.values[number] if number < len(self.values) else ""
+        text = cell.strip()
+        return "" if text in ("", "NA", "N/A", "nan", "NaN", "None", "null", "NULL", "[]") else text
+
+    def first(self, numbers: Iterable[int]) -> str:
+        """The first of these cells that has a text."""
+        return next((text for number in numbers if (text := self.text(number))), "")
+
+    def named(self) -> dict[str, object]:
+        """Name of a column -> its text."""
+        return {name: text for number, name in enumerate(self._header.names) if (text := self.text(number))}
+
+    def all(self, but: Sequence[str]) -> dict[str, str]:
+        """Every cell that holds something, as it is, but for these texts."""
+        found = {name: self.values[n] for n, name in enumerate(self._header.names) if n < len(self.values)}
+        start = len(self._header.names) + 1
+        found |= {f"column {number}": cell for number, cell in enumerate(self.values[start - 1 :], start)}
+        return {name: cell for name, cell in found.items() if cell.strip() and cell.strip() not in but}
+
+
+def _type(text: str) -> str:
+    """The CSL type of a kind of publication, as tables or RIS call it; "" for none, "document" for others."""
+    if not text:
+        return ""
+    names = names_in("ris").types
+    for part in (text, *text.split(";")):
+        key = part.strip()
+        if found := words().types.get(key.casefold()) or names.get(key.upper()):
+            return found
+    return "document"
+
+
+def _linked(urls: Iterable[str]) -> Iterator[tuple[str, object]]:
+    """Identifiers inside links, also those that a link resolver gets as a parameter."""
+    for url in urls:
+        if found := parse_identifier(url):
+            yield found
+        elif (linked := _LINKED_DOI.search(url)) and (doi := normalise("doi", linked[1])):
+            yield "doi", doi
