@@ -6,9 +6,9 @@ FILES is a folder of PDFs. GOLD has one JSON object a file: ``file``, ``title``,
 ``year``, ``has_abstract``, ``abstract_first``, ``abstract_last`` (sentences), ``headings`` [{text, printed}],
 ``page_ends`` [{page, last8, column_ends}] (last words of a page and of its columns), ``references_count``.
 
-Four extractors give plain text, from which the same function finds the structure (``text.structure.outline``):
-pypdf, pypdfium2, pdfminer and pdfplumber. ``aspectra`` is the source ``pdf``, which uses places and fonts.
-Text is compared by letters and digits only.
+Four extractors give plain text, from which ``text.structure.outline`` finds the structure: pypdf, pypdfium2,
+pdfminer and pdfplumber. ``aspectra`` is the source ``pdf``, which uses places and fonts. Text is
+compared by letters and digits only.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def pdfium_pages(path: Path) -> list[str]:
 
     document = pypdfium2.PdfDocument(path)
     return [
-        page.get_textpage().get_text_bounded().replace("\r\n", "\n").replace("\x02", "-\n") for page in document
+        page.get_textpage().get_text_bounded().replace("\r\n", "\n").replace("\x02", "-\n")
+        for page in document
     ]
 
 
@@ -133,13 +134,21 @@ def score(name: str, path: Path, gold: dict[str, Any], real: set[str]) -> Score:
     paper, _ = EXTRACTORS[name](path)
     seconds = time.process_time() + children() - start
     titles = {squash(t) for t in (gold["title"], *gold["title_alt"])}
-    abstract, first, last = (squash(t) for t in (paper.abstract, gold["abstract_first"], gold["abstract_last"]))
+    abstract, first, last = (
+        squash(t) for t in (paper.abstract, gold["abstract_first"], gold["abstract_last"])
+    )
     found = [squash(section.heading) for section in paper.sections if section.heading]
     found += [squash(bare_heading(section.heading)) for section in paper.sections if section.heading]
-    found += ["abstract", "summary"] * bool(paper.abstract) + ["references", "bibliography"] * bool(paper.references)
+    found += ["abstract", "summary"] * bool(paper.abstract) + ["references", "bibliography"] * bool(
+        paper.references
+    )
     missed, wanted = [], set()
     for heading in gold["headings"]:
-        forms = {squash(heading["text"]), squash(heading["printed"]), squash(_NUMBER.sub("", heading["printed"], count=1))}
+        forms = {
+            squash(heading["text"]),
+            squash(heading["printed"]),
+            squash(_NUMBER.sub("", heading["printed"], count=1)),
+        }
         wanted |= forms
         if not forms & set(found):
             missed.append(heading["printed"])
@@ -185,12 +194,16 @@ def children() -> float:
 
 def row(name: str, scores: list[Score]) -> list[str]:
     heads, of = sum(s.headings for s in scores), sum(s.gold_headings for s in scores)
+    ends_lost = sum(s.ends_lost for s in scores)
     return [
         name,
-        *(f"{sum(getattr(s, key) for s in scores)}/{len(scores)}" for key in ("title", "authors", "year", "abstract")),
+        *(
+            f"{sum(getattr(s, key) for s in scores)}/{len(scores)}"
+            for key in ("title", "authors", "year", "abstract")
+        ),
         f"{heads}/{of} ({heads / of:.0%})",
         str(sum(len(s.extra) for s in scores)),
-        f"{sum(len(s.pages_lost) for s in scores)} ({sum(s.ends_lost for s in scores)}/{sum(s.ends for s in scores)} ends)",
+        f"{sum(len(s.pages_lost) for s in scores)} ({ends_lost}/{sum(s.ends for s in scores)} ends)",
         str(sum(len(s.glued) for s in scores)),
         f"{sum(s.seconds for s in scores):.1f}",
     ]
@@ -202,17 +215,27 @@ HEAD = "extractor title authors year abstract headings other_headings pages_lost
 def table(rows: Iterable[list[str]], markdown: bool) -> str:
     lines = [[cell.replace("_", " ") for cell in HEAD], *rows]
     if markdown:
-        return "\n".join(["| " + " | ".join(lines[0]) + " |", "|---" * len(HEAD) + "|", *("| " + " | ".join(r) + " |" for r in lines[1:])])
+        return "\n".join(
+            [
+                "| " + " | ".join(lines[0]) + " |",
+                "|---" * len(HEAD) + "|",
+                *("| " + " | ".join(r) + " |" for r in lines[1:]),
+            ]
+        )
     widths = [max(len(r[i]) for r in lines) for i in range(len(HEAD))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)) for r in lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", type=Path)
     parser.add_argument("gold", type=Path)
     parser.add_argument("--extractors", nargs="+", default=["aspectra"], choices=list(EXTRACTORS))
-    parser.add_argument("--half", choices=("first", "second", "both"), default="both", help="every second file")
+    parser.add_argument(
+        "--half", choices=("first", "second", "both"), default="both", help="every second file"
+    )
     parser.add_argument("--words", type=Path, help="a file of real words of 20 letters or more, one a line")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--quiet", action="store_true")
@@ -226,7 +249,8 @@ def main() -> None:
         scores = [score(name, path, gold[path.name], real) for path in paths]
         rows.append(row(name, scores))
         for s in [] if options.quiet else scores:
-            print(f"{name} {s.file}: headings {s.headings}/{s.gold_headings}, references {s.references}/{gold[s.file]['references_count']}")
+            cited = f"references {s.references}/{gold[s.file]['references_count']}"
+            print(f"{name} {s.file}: headings {s.headings}/{s.gold_headings}, {cited}")
             for what in ("wrong", "missed", "extra", "pages_lost", "glued"):
                 if value := getattr(s, what):
                     print(f"    {what}: {value}")

@@ -20,10 +20,9 @@ ARXIV_DOI = "10.48550/arxiv."
 """How the DOIs of arXiv begin, in lower case."""
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
-# A short DOI (shortdoi.org): "10/" or a resolver before letters and digits, of which one is a letter.
+# A short DOI (shortdoi.org): "10/" or a resolver before letters and digits.
 _SHORT_DOI = re.compile(
-    r"(?:(?:https?://)?(?:dx\.)?doi\.org/(?:10/)?|(?:doi:?\s{0,3})?10/)(?=[0-9]{0,12}[a-z])([a-z0-9]{2,12})/?",
-    re.I,
+    r"(?:(?:https?://)?(?:dx\.)?doi\.org/(?:10/)?|(?:doi:?\s{0,3})?10/)([a-z0-9]{2,12})/?", re.I
 )
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]{1,20}(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
@@ -122,7 +121,8 @@ def parse_identifier(text: str) -> tuple[str, str] | None:
             return (scheme, value) if value else None
     if (found := _DOI.search(text)) and (found.start() == 0 or "doi.org/" in lowered):
         return ("doi", normalise("doi", text))
-    if _SHORT_DOI.fullmatch(text):
+    # Bare digits are a date or a score rather than a short DOI.
+    if (found := _SHORT_DOI.fullmatch(text)) and not (found[1].isdigit() and text.startswith("10/")):
         return ("doi", normalise("doi", text))
     if found := _ARXIV_NEW.fullmatch(text) or _ARXIV_OLD.fullmatch(text):
         return ("arxiv", found.group(1))

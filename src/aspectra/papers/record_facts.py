@@ -103,7 +103,7 @@ def _fields(metadata: Mapping[str, Any]) -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {}
     for name, value in metadata.items():
         out.setdefault(name.casefold(), []).append(value)
-    for form in ("csl", "bibtex", "ris", "nbib"):
+    for form in ("csl", "bibtex", "ris", "nbib", "wos", "ovid", "enw", "endnote", "pubmed"):
         held = metadata.get(form)
         inner = held.get("fields", held) if isinstance(held, dict) else held
         pairs: Iterable[Any] = inner if isinstance(inner, list) else ()

@@ -57,7 +57,7 @@ def check_items(items: Iterable[Paper | Remark]) -> list[Paper]:
         assert Paper.from_dict(json.loads(spelled)) == item
         assert item.id.strip()
         assert not _CONTROL.search("".join(_texts(record)))
-        assert item.has_text or item.identifiers
+        assert item.has_text or item.identifiers or item.url
         for sentence in item.sentences:
             assert 0 <= sentence.start < sentence.end <= len(item.abstract)
     assert len({paper.id for paper in papers}) == len(papers)

@@ -96,7 +96,7 @@ def test_people_of_front_matter_are_objects_in_any_order(tmp_path: Path) -> None
 
 def test_front_matter_that_is_no_yaml_is_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "x.md"
-    path.write_text("---\ntitle: Umbrellas: a study\nyear: 2021\n---\nText")
+    path.write_text("---\ntitle: Umbrellas: a study\nyear: 2021\nlist: [a\n---\nText")
     remark, paper = read_papers(path, "markdown")
     assert "front matter" in remark.reason
     assert (paper.title, paper.year) == ("Umbrellas: a study", 2021)
@@ -175,3 +175,113 @@ def test_not_text(tmp_path: Path) -> None:
     path.write_bytes(b"ab\x00cd")
     with pytest.raises(BadInput):
         list(read_papers(path, "markdown"))
+
+
+JOSS = """---
+title: 'Owls: a package'
+tags:
+  - birds
+authors:
+  - name: Ada M. Owl^[corresponding author]
+    orcid: 0000-0000-0000-0000
+    affiliation: "1, 2" # (quoted)
+  - given-names: Ludwig
+    dropping-particle: van
+    surname: Barn
+    affiliation: 3
+affiliations:
+ - name: Owl Labs
+   index: 1
+date: 13 August 2017
+bibliography: paper.bib
+---
+
+# Summary
+
+We watch owls.
+"""
+
+
+def test_joss_names(tmp_path: Path) -> None:
+    paper = one(tmp_path / "paper.md", JOSS)
+    assert (paper.title, paper.year) == ("Owls: a package", 2017)
+    assert paper.authors == ("Ada M. Owl", "Ludwig van Barn")
+    assert paper.metadata["bibliography"] == "paper.bib"
+    mended = one(tmp_path / "paper.md", JOSS.replace("'", "").replace("name: Ada", "name: Ada: "))
+    assert mended.title == "Owls: a package"
+    assert mended.authors[1] == "Ludwig van Barn"
+
+
+@pytest.mark.parametrize(
+    ("people", "names"),
+    [
+        ("  name: Ada Owl\n  affiliation: 1", ("Ada Owl",)),
+        ("  - Ada Owl:\n    affiliation: 1", ("Ada Owl",)),
+        ("  - name:\n      given: Ada\n      family: Owl", ("Ada Owl",)),
+        ("  - affiliation: 1", ()),
+    ],
+)
+def test_authors_of_a_front_matter(tmp_path: Path, people: str, names: tuple[str, ...]) -> None:
+    assert one(tmp_path / "x.md", f"---\ntitle: T\nauthors:\n{people}\n---\nText.\n").authors == names
+
+
+README = """# Owl tools
+
+Tools for owls.
+
+## Citation
+
+```bibtex
+@article{owl, title = {Owls at night}, author = {Owl, Ada}, year = 2001}
+```
+
+More text.
+
+~~~
+@misc{eggs,
+  title = {Eggs}
+}
+~~~
+"""
+
+
+def test_a_readme_gives_what_it_cites(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(README)
+    found = [item for item in read_papers(path) if isinstance(item, Paper)]
+    assert [paper.title for paper in found] == ["Owls at night", "Eggs"]
+    items = list(read_papers(path, "markdown"))
+    assert [item for item in items if isinstance(item, Paper)] == found
+    assert [item.reason for item in items if isinstance(item, Remark)] == [
+        "cites papers in BibTeX: its entries are read, its own text is not"
+    ]
+
+
+def test_a_paper_may_show_bibtex(tmp_path: Path) -> None:
+    paper = one(
+        tmp_path / "x.md",
+        "# Keys\n\n## Abstract\n\nWe show keys.\n\n" + README.partition("Tools for owls.")[2],
+    )
+    assert (paper.title, paper.abstract) == ("Keys", "We show keys.")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("README.md", "# Owl tools\n\nTools for owls.\n"),
+        ("LICENSE.txt", "You may copy this.\n"),
+        ("x.txt", "FN Some Database\nVR 1.0\nPT J\nAU Owl, A\n   Barn, B\nTI Owls\nER\n\nEF\n"),
+        ("x.txt", "TI- Owls\nAU- Owl, A\nPY- 2001\n"),
+        ("x.txt", "%0 Journal Article\n%T Owls\n%A Owl, A\n"),
+        ("x.txt", "<1>\nAuthor\n  Owl, A\nTitle\n  Owls\n"),
+        ("x.txt", "one\ttwo\tthree\n1\t2\t3\n4\t5\t6\n"),
+        ("x.md", "TI  - Owls\nAB  - They hunt.\nAU  - Owl, A\n"),
+    ],
+)
+def test_other_files_are_no_papers(tmp_path: Path, name: str, text: str) -> None:
+    assert SOURCES.get("markdown").sniff(tmp_path / name, text.encode()) == 0.0
+
+
+def test_a_readme_with_an_abstract_is_a_paper(tmp_path: Path) -> None:
+    text = "# Owls\n\n## Abstract\n\nThey hunt.\n"
+    assert SOURCES.get("markdown").sniff(tmp_path / "README.md", text.encode()) == 0.3

@@ -111,7 +111,7 @@ def test_structure(article: Path) -> None:
     assert "left to those" in text["Proofs"]
     assert paper.identifiers == {"arxiv": "2101.01234"}
     assert paper.year == 2021
-    assert paper.authors == ("Ada Example",)
+    assert paper.authors == ("Ada Example", "Bo Sample")
     assert paper.id == "arXiv:2101.01234"
 
 
@@ -127,7 +127,7 @@ def test_references(article: Path) -> None:
 def test_metadata_names_extractor_and_quality_but_no_path(article: Path) -> None:
     (paper,), _ = read(article)
     assert paper.metadata["file"] == "article.pdf"
-    assert paper.metadata["extractor"] .startswith(f"pypdfium2 {pypdfium2.PYPDFIUM_INFO} (PDFium ")
+    assert paper.metadata["extractor"].startswith(f"pypdfium2 {pypdfium2.PYPDFIUM_INFO} (PDFium ")
     assert (paper.metadata["pages"], paper.metadata["pages_read"]) == (3, 3)
     assert paper.metadata["text_quality"] == "good"
     assert str(article.parent) not in str(paper.to_dict())

@@ -42,6 +42,8 @@ def each(
     records: Iterable[tuple[str, T | Remark]],
     convert: Callable[[T, str, ReadOptions], Iterator[Paper | Remark]],
     options: ReadOptions,
+    *,
+    titles: bool = False,
 ) -> Iterator[Paper | Remark]:
     """What ``convert`` makes of each record, remarks passed on; a record it refuses becomes a remark.
 
@@ -49,6 +51,7 @@ def each(
         records: (place, record or remark) in file order.
         convert: (record, place, options) -> papers and remarks; ValueError refuses the record.
         options: limits.
+        titles: whether records have titles, so that one without is remarked.
     """
     for place, record in records:
         if isinstance(record, Remark):
@@ -58,10 +61,14 @@ def each(
             made = list(convert(record, place, options))
         except (ValueError, RecursionError) as error:
             yield Remark(place, f"record cannot be kept: {error}")
+            continue
         except (AttributeError, TypeError, LookupError):
             yield Remark(place, "record cannot be kept: its fields are not laid out as in this format")
-        else:
-            yield from made
+            continue
+        for item in made:
+            if titles and isinstance(item, Paper) and not item.title and item.has_text:
+                yield Remark(place, "no title: kept by its text", skipped=False)
+            yield item
 
 
 def year_in(value: object) -> int | None:

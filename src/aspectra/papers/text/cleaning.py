@@ -121,7 +121,7 @@ def mend_hyphens(text: str) -> str:
 
 
 def _compound(left: str, right: str, hyphened: str, words: Collection[str]) -> bool:
-    """Whether a divided word is rather two: written with a hyphen elsewhere, or long and of two known words."""
+    """Whether a divided word is two: written with a hyphen elsewhere, or long and of two known words."""
     if hyphened in words:
         return True
     long = min(len(left), len(right)) >= 4 and len(left) + len(right) >= 15

@@ -153,7 +153,7 @@ def _page(document: Any, number: int, raw: Any, most: int) -> dict[str, Any]:
                 "hidden": reading.hidden,
             }
             if reading.count < _FEW:
-                message["images"] = round(_image_share(page, raw), 2)
+                message["images"] = round(_image_share(page), 2)
         finally:
             page.close()
     except (MemoryError, RecursionError):
@@ -163,14 +163,14 @@ def _page(document: Any, number: int, raw: Any, most: int) -> dict[str, Any]:
     return message
 
 
-def _image_share(page: Any, raw: Any) -> float:
+def _image_share(page: Any) -> float:
     """Share of the page that images cover (overlaps count twice), at most 1."""
     covered = 0.0
     for item in page.get_objects(filter=[_IMAGE], max_depth=3):
         left, bottom, right, top = item.get_bounds()
         covered += max(0.0, right - left) * max(0.0, top - bottom)
     width, height = page.get_size()
-    return min(1.0, covered / max(1.0, width * height))
+    return min(1.0, float(covered / max(1.0, width * height)))
 
 
 class _Runs:

@@ -4,10 +4,14 @@ Markdown (``.md``, Nougat's ``.mmd``): front matter in YAML (``title``, ``author
 ...), headings to sections, a heading *Abstract*, a heading *References*. Other text: the structure is found
 as in a PDF; where there is none, a first line that looks like a title is the title, and the rest is the
 abstract when it is short, else one section.
+
+Text that looks tagged (``TI - ...``) or like a table is some other format, never Markdown. A page with a
+fenced BibTeX block and neither front matter nor an abstract describes other papers: its entries are read.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +22,14 @@ from aspectra.papers.names import person, split_names
 from aspectra.papers.paper import Paper, Section
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.inner import InnerFile
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line, storable, strip_invisible
 from aspectra.papers.text.references import entries_of, read_reference
 from aspectra.papers.text.structure import Outline, bare_heading, outline
 
-__all__ = ["Markdown", "front_matter"]
+__all__ = ["Markdown", "front_matter", "other_format"]
 
 _MARKDOWN = (".md", ".markdown", ".mmd")
 _OTHERS = frozenset(
@@ -47,6 +52,24 @@ _REFERENCES = re.compile(
 )
 _FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
 _KEY = re.compile(r"^([A-Za-z_][\w .-]{0,60}?)[ \t]*:[ \t]+(\S.*)$", re.M)
+_COLON = re.compile(r"^([ ]{0,20}(?:- )?[\w-]{1,40}:[ ]{1,4})([^\s\"'\[{>|&*!%@`#][^\n]{0,2000})$", re.M)
+_NO_PAPERS = frozenset(
+    "readme license licence changelog contributing code_of_conduct authors install notice todo".split()
+)
+_ENTRIES = (
+    r"^[ ]{0,3}(?:```+|~~~+)[ ]{0,3}(?:\{?\.?(?:bibtex|biblatex|bib|latex|tex)\}?)?[ \t]*+\n"
+    r"(\s*+@[A-Za-z]{3,20}\s?[{(]"
+)
+_BIBTEX_FENCE = re.compile(_ENTRIES + ")", re.M | re.I)
+_BIBTEX = re.compile(_ENTRIES + r".*?)^[ ]{0,3}(?:```|~~~)", re.M | re.I | re.S)
+_ABSTRACT_LINE = re.compile(r"^(?:#{1,6}[ \t]{1,4})?\**abstract\**[.:]?[ \t]*+$", re.I | re.M)
+_NOTE = re.compile(r"\^(?:\[[^\[\]]{0,200}\]|[^\s^]{1,20}\^)")
+_TRIED = 300  # lines by which a format is told
+_TAG = re.compile(
+    r"([A-Z][A-Z0-9]{1,3}[ ]{0,2}- |[A-Z][A-Z0-9] (?=\S)|[A-Z][A-Z0-9]{1,3}[ ]{0,2}-$|%[A-Z0-9@!] )"
+)
+_RECORD_NUMBER = re.compile(r"<\d{1,7}>|Record \d{1,7} of \d{1,7}", re.I)
+_PARTS_OF_NAMES = {"given-names": "given", "surname": "family"}
 _USED = {"title", "subtitle", "authors", "author", "year", "date", "doi", "arxiv", "url", "venue", "journal"}
 _USED |= {"abstract", "lang", "language", "id"}
 
@@ -59,10 +82,16 @@ class Markdown:
     endings = (*_MARKDOWN, ".txt", ".text")
 
     def sniff(self, path: Path, head: bytes) -> float:
-        """0.3 for text under a name such as ``.md`` or ``.txt``, 0.1 under an unknown one, else 0."""
+        """0.3 for text under a name such as ``.md`` or ``.txt``, 0.1 under an unknown one, else 0.
+
+        0 for what looks tagged or like a table, and for a README without front matter, abstract or BibTeX.
+        """
         if not head.strip() or b"\x00" in head or not _decodes(head):
             return 0.0
         suffix = path.suffix.casefold()
+        text = head.decode("utf-8", "replace")
+        if other_format(text) or (path.stem.casefold() in _NO_PAPERS and not _marked(text)):
+            return 0.0
         if suffix in self.endings:
             return 0.3
         if suffix in _OTHERS or head.lstrip()[:1] in (b"{", b"[", b"<", b"@"):
@@ -70,7 +99,7 @@ class Markdown:
         return 0.3 if head.startswith((b"# ", b"---\n")) else 0.1
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
-        """The one paper of the file, after remarks.
+        """The one paper of the file, after remarks; of a page that cites papers in BibTeX, those.
 
         Raises:
             BadInput: the file is empty, is damaged or is not text.
@@ -86,10 +115,70 @@ class Markdown:
         if problem:
             remarks.append(Remark("file", f"front matter: {problem}", skipped=False))
         title = one_line(fields.get("title"))
+        blocks = _BIBTEX.findall(text)
+        if blocks and not fields and not _ABSTRACT_LINE.search(text):
+            yield from remarks
+            yield from _cited(path, "\n".join(blocks), options)
+            return
         structured = path.suffix.casefold() in _MARKDOWN
         found = _markdown(text, title) if structured else _plain(text, title)
         yield from remarks
         yield from _assemble(path, options, fields, found)
+
+
+def _marked(text: str) -> bool:
+    """Whether a text has marks of a paper, or of entries to read: a front matter, an abstract, BibTeX."""
+    return bool(_FRONT.match(text) or _ABSTRACT_LINE.search(text) or _BIBTEX_FENCE.search(text))
+
+
+def other_format(text: str) -> bool:
+    r"""Whether a text looks tagged, as databases export records, or like a table.
+
+    Tagged: a third of the lines at the margin begin with tags of two to four capitals, and three tags differ;
+    or the first line is a number in pointed brackets. Table: nearly all lines have the same number of tabs.
+
+    >>> other_format("TI- Owls\nAU- Owl, A\nPY- 2001\n"), other_format("Owls hunt.\nA night.\n")
+    (True, False)
+    """
+    lines = [line for line in text.split("\n")[:_TRIED] if line.strip()]
+    if not lines or _RECORD_NUMBER.fullmatch(lines[0].strip()):
+        return bool(lines)
+    margin = [line for line in lines if not line[0].isspace()]
+    tags = [found[1] for line in margin if (found := _TAG.match(line))]
+    if len(set(tags)) >= 3 and len(tags) * 3 >= len(margin):
+        return True
+    tabs = [line.count("\t") for line in lines]
+    return len(lines) >= 2 and tabs[0] >= 1 and sum(n == tabs[0] for n in tabs) >= 0.9 * len(tabs)
+
+
+def _cited(path: Path, entries: str, options: ReadOptions) -> Iterator[Paper | Remark]:
+    """The papers of the BibTeX entries on a page; the page itself is none."""
+    reason = "cites papers in BibTeX: its entries are read, its own text is not"
+    yield Remark("file", reason, skipped=False)
+    yield from SOURCES.get("bibtex").read(InnerFile.of_text(path, entries), options)
+
+
+def _people(value: Any) -> list[str]:
+    """Names of the authors of a front matter: texts, mappings with a name or its parts, or names as keys."""
+    if isinstance(value, dict):
+        one = {_PARTS_OF_NAMES.get(key, key): part for key, part in value.items()}
+        if isinstance(one.get("name"), dict | list):
+            return _people(one["name"])
+        if name := person(one):
+            return [_NOTE.sub("", name).strip()]
+        return [
+            key
+            for key, held in value.items()
+            if " " in key and (held in ("", None) or isinstance(held, dict))
+        ]
+    if isinstance(value, list):
+        return [
+            name
+            for one in value
+            for name in (_people(one) if isinstance(one, dict) else [person(one)])
+            if name
+        ]
+    return split_names(value) if isinstance(value, str) else []
 
 
 def _decodes(head: bytes) -> bool:
@@ -110,7 +199,6 @@ def _mostly_printable(head: bytes) -> bool:
 def _assemble(
     path: Path, options: ReadOptions, fields: dict[str, Any], found: Outline
 ) -> Iterator[Paper | Remark]:
-    people = fields.get("authors") or fields.get("author")
     metadata = {key: value for key, value in fields.items() if key not in _USED and value}
     metadata["file"] = clean(path.name)
     if found.front:
@@ -123,7 +211,7 @@ def _assemble(
         own_id=fields["id"] if isinstance(fields.get("id"), str) else "",
         title=found.title,
         abstract=fields["abstract"] if isinstance(fields.get("abstract"), str) else found.abstract,
-        authors=map(person, people) if isinstance(people, list) else split_names(people),
+        authors=_people(fields.get("authors") or fields.get("author")),
         year=(fields.get("year"), fields.get("date")),
         venue=fields.get("venue") or fields.get("journal"),
         identifiers=[("doi", fields.get("doi")), ("arxiv", fields.get("arxiv"))],
@@ -154,10 +242,10 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
         # PyYAML takes seconds for long texts, and the square of the depth for nested ones.
         if len(found[1]) > LIMITS.front_chars or found[1].count("[") + found[1].count("{") > _DEEPEST:
             raise ValueError("it is longer or deeper than any front matter")
-        # Aliases of aliases expand without end.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(found[1], yaml.BaseLoader)):
-            raise ValueError("aliases are not followed")
-        loaded = yaml.BaseLoader(found[1]).get_single_data()  # texts, lists and mappings only
+        try:
+            loaded = _loaded(found[1])
+        except yaml.YAMLError:
+            loaded = _loaded(_COLON.sub(_quoted, found[1]))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = f"not read as YAML ({one_line(error)[:200]}), only its simple lines are"
         loaded = {key: value.strip("\"' ") for key, value in _KEY.findall(found[1])}
@@ -165,6 +253,25 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, str]:
         return {}, text, ""
     fields = {one_line(key).casefold(): value for key, value in loaded.items()}
     return fields, text[found.end() :].strip("\n"), problem
+
+
+def _loaded(text: str) -> Any:
+    """The value of a YAML document: texts, lists and mappings only.
+
+    Raises:
+        yaml.YAMLError: it is no YAML.
+        ValueError: it holds aliases; aliases of aliases expand without end.
+    """
+    import yaml
+
+    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, yaml.BaseLoader)):
+        raise ValueError("aliases are not followed")
+    return yaml.BaseLoader(text).get_single_data()
+
+
+def _quoted(found: re.Match[str]) -> str:
+    """A line of a front matter whose value holds a colon, with the value in quotes."""
+    return found[1] + json.dumps(found[2].rstrip(), ensure_ascii=False)
 
 
 def _blocks(text: str) -> list[tuple[int, str, list[str]]]:

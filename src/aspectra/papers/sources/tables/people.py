@@ -11,7 +11,7 @@ from aspectra.papers.text.cleaning import one_line
 __all__ = ["list_in", "people_in"]
 
 _SUFFIX = re.compile(r"(?:jr|sr|2nd|3rd|4th|ii|iii|iv)\.?", re.I)
-_NUMBER = re.compile(r"\s*+\(\d{5,20}\)\s*+$")  # Scopus puts its number of an author behind the name
+_NUMBER = re.compile(r" ?\(\d{5,20}\)$")  # Scopus puts its number of an author behind the name
 _OTHERS = re.compile(r"(?:et al\.?|and others|others|\.\.\.|…|\d+ more)", re.I)
 _LAST_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
 _PARTING = re.compile(r"[;|\n]")

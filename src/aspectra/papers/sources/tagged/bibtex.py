@@ -29,7 +29,7 @@ from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.abbreviations import Abbreviations, plain_value
-from aspectra.papers.sources.tagged.entry import entry_paper
+from aspectra.papers.sources.tagged.entry import NAMES, entry_paper
 from aspectra.papers.text.cleaning import clean, storable
 
 __all__ = ["BibTeX"]
@@ -295,6 +295,8 @@ def _inherited(
 def _as_child(kind: str, parent: Mapping[str, str]) -> dict[str, str]:
     """The parent's fields under the names they have in the child: its title is the child's book."""
     out = {name: value for name, value in parent.items() if name not in _NOT_INHERITED}
+    if kind not in NAMES.types:  # of the types that packages add, BibLaTeX inherits all fields as they are
+        return out
     title = out.pop("title", "")
     out.pop("subtitle", None)
     if kind != "inbook":

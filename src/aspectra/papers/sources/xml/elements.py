@@ -19,7 +19,8 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "records", "root_name", "text_of"]
+__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "leaves", "records", "root_name"]
+__all__ += ["text_of"]
 
 Element = etree._Element
 
@@ -62,7 +63,7 @@ class XmlFormat:
         """
         found = records(file, self.element)
         placed = ((f"record {number}", element) for number, element in enumerate(found, 1))
-        yield from each(placed, self.convert, options)
+        yield from each(placed, self.convert, options, titles=True)
 
 
 def root_name(head: bytes) -> tuple[str, str]:
@@ -206,6 +207,29 @@ def found(element: Element | None, path: str) -> Iterator[Element]:
 def first(element: Element | None, path: str) -> Element | None:
     """The first element that :func:`found` gives, or None."""
     return next(found(element, path), None)
+
+
+def leaves(element: Element, skip: Collection[str] = (), *, whole: Collection[str] = ()) -> list[list[str]]:
+    """[name, text] of every element inside that holds text and no other elements, in file order.
+
+    Args:
+        element: where to look.
+        skip: names of elements that are left out with all that is inside.
+        whole: names of elements that only mark up their parent's text.
+    """
+    out: list[list[str]] = []
+    stack = [element]
+    while stack:
+        node = stack.pop()
+        inner = [child for child in node if isinstance(child.tag, str)]
+        if node.tag in skip:
+            continue
+        if all(child.tag in whole for child in inner) and node is not element:
+            if text := text_of(node):
+                out.append([str(node.tag), text])
+        else:
+            stack.extend(reversed(inner))
+    return out
 
 
 def text_of(element: Element | None, skip: Collection[str] = ()) -> str:

@@ -6,24 +6,28 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of
-from aspectra.papers.sources.pages.layout.lines import Line, Run
-from aspectra.papers.sources.pages.layout.paragraphs import Row
+from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, known_name
+from aspectra.papers.sources.pages.layout.lines import Line, Row, Run
 
 __all__ = ["Abstract", "find_abstract"]
 
-_HEADING = re.compile(r"\W*(?:\d\W{0,2})?(?:abstract|a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|(?:executive )?summary)\W*", re.I)
+_HEADING = re.compile(
+    r"\W*(?:\d\W{0,2})?(?:abstract|a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|(?:executive )?summary)\W*", re.I
+)
 _LABEL = re.compile(r"\W*(?:abstract|ABSTRACT|Abstract)\s*[.:—–-]\s*(?=\S)")
 _AFTER = re.compile(
     r"\W*(?:key ?-?words?(?: and phrases)?|index terms|ccs concepts|acm reference format|general terms|"
     r"categories and subject descriptors|jel classification|pacs|subject classification|code|datasets?|"
-    r"extended version|supplementary material|(?:project )?(?:page|website)|correspondence|copyright|©)\b[^a-z]{0,4}",
+    r"extended version|supplementary material|(?:project )?(?:page|website)|correspondence|"
+    r"copyright|©)\b[^a-z]{0,4}",
     re.I,
 )
 _STRUCTURED = re.compile(
-    r"\W*(?:background|context|objectives?|aims?|purpose|introduction|motivation|methods?|materials and methods|"
+    r"\W*(?:background|context|objectives?|aims?|purpose|introduction|motivation|methods?|"
+    r"materials and methods|"
     r"methodology|design|setting|participants|interventions?|main outcome measures?|results?|findings|"
-    r"conclusions?|interpretation|significance|importance|limitations?|availability|contact|funding|approach)\W*",
+    r"conclusions?|interpretation|significance|importance|limitations?|availability|contact|"
+    r"funding|approach)\W*",
     re.I,
 )
 _END = re.compile(r"[.!?][”’\"')\]\d†‡∗*]{0,4}$")
@@ -41,8 +45,10 @@ class Abstract:
 
 def find_abstract(rows: Sequence[Row], headings: Sequence[Heading], body: Body, page: int) -> Abstract:
     """The abstract on the first three pages, or an empty one."""
+    # A thesis has its abstract behind its title, declaration and thanks.
+    last = page + (2 if rows and rows[-1].line.page < 40 else 15)
     for heading in headings:
-        if rows[heading.first].line.page > page + 2:
+        if rows[heading.first].line.page > last:
             break
         if _HEADING.fullmatch(heading.text):
             return _below(rows, headings, heading.last + 1, {heading.first}, body)
@@ -67,7 +73,9 @@ def _cut_label(line: Line, end: int) -> None:
             left -= not text[0].isspace()
             text = text[1:]
         if text.strip():
-            runs.append(Run(text, run.left, run.top, run.right, run.bottom, run.base, run.size, run.font, run.joint))
+            runs.append(
+                Run(text, run.left, run.top, run.right, run.bottom, run.base, run.size, run.font, run.joint)
+            )
     line.runs[:] = runs or line.runs
     for name in ("text", "spaced", "letters"):
         line.__dict__.pop(name, None)
@@ -107,7 +115,11 @@ def _below(
     if length > _LONGEST:
         found.rows = _first_paragraphs(rows, found.rows)
         found.beside = {i for i in found.beside if i < max(found.rows, default=0)}
-    if closed and not any(number in stops for number in range(start, len(rows)) if rows[number].line.page == rows[start].line.page):
+    if closed and not any(
+        number in stops
+        for number in range(start, len(rows))
+        if rows[number].line.page == rows[start].line.page
+    ):
         # No heading ends the front: only the paragraph of the keywords belongs to it.
         found.beside = _until_prose(rows, found.beside, body)
     return found
@@ -117,8 +129,9 @@ def _within(heading: Heading, rows: Sequence[Row], headings: Sequence[Heading]) 
     """Whether a heading such as "Methods" is a part of a structured abstract: it comes again later."""
     if not _STRUCTURED.fullmatch(heading.text) or rows[heading.first].line.page > 1:
         return False
-    later = [h for h in headings if h.first > heading.first]
-    return any(h.text.casefold().strip(" .:") == heading.text.casefold().strip(" .:") for h in later)
+    name = heading.text.casefold().strip(" .:")
+    later = [known_name(h.text).casefold() for h in headings if h.first > heading.first]
+    return name in later or (name != "introduction" and "introduction" in later)
 
 
 def _leaves(rows: Sequence[Row], number: int, size: float, body: Body) -> bool:
@@ -166,11 +179,16 @@ def _unnamed(rows: Sequence[Row], headings: Sequence[Heading], body: Body, page:
             continue
         style = body_of(lines)
         slanted = sum(line.letters for line in lines if line.share("italic") > 0.7) > 0.7 * letters
-        bold = not body.bold and sum(line.letters for line in lines if line.share("bold") > 0.7) > 0.7 * letters
-        if abs(style.size - body.size) >= 0.4 or slanted or bold:
-            if style.size > body.size - 1.6 and not text.startswith(("Copyright", "©", "Permission")):
-                return Abstract(rows=set(block))
-    prose = [block for block in blocks if sum(rows[i].line.letters for i in block) >= 250 and max(block) < first]
+        bold = (
+            not body.bold and sum(line.letters for line in lines if line.share("bold") > 0.7) > 0.7 * letters
+        )
+        apart = abs(style.size - body.size) >= 0.4 or slanted or bold
+        rights = text.startswith(("Copyright", "©", "Permission"))
+        if apart and not rights and style.size > body.size - 1.6:
+            return Abstract(rows=set(block))
+    prose = [
+        block for block in blocks if sum(rows[i].line.letters for i in block) >= 250 and max(block) < first
+    ]
     if first < len(rows) and prose and rows[first].line.page <= page + 1:
         start = min(prose[0])
         letters = sum(rows[i].line.letters for i in range(start, first))

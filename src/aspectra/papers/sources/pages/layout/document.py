@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,10 +10,10 @@ from aspectra.papers.paper import Reference, Section
 from aspectra.papers.sources.pages.layout import front as fronts
 from aspectra.papers.sources.pages.layout.abstracts import Abstract, find_abstract
 from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, find_headings, known_name
-from aspectra.papers.sources.pages.layout.lines import Line, Page
+from aspectra.papers.sources.pages.layout.lines import Line, Page, Row, is_prose
 from aspectra.papers.sources.pages.layout.order import regions
-from aspectra.papers.sources.pages.layout.paragraphs import Row, paragraphs
-from aspectra.papers.sources.pages.layout.reference_lists import ReferenceList, find_references
+from aspectra.papers.sources.pages.layout.paragraphs import paragraphs
+from aspectra.papers.sources.pages.layout.reference_lists import find_references
 from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
 from aspectra.papers.text.structure import bare_heading, outline
@@ -29,9 +28,9 @@ _PARAGRAPH = "\x1f"
 class Printed:
     """The parts of a printed paper.
 
-    ``front`` is what stands around title and abstract on the first page, ``heads`` are the running heads that
-    were taken off, each once, and ``running`` counts the letters and digits of all of them; ``turned`` is text
-    at an angle (stamps, labels of axes); ``zero_width`` counts characters without width that were removed;
+    ``front`` is what stands around title and abstract on the first page. ``heads`` are the running heads that
+    were taken off, each once; ``running`` counts the letters and digits of all of them. ``turned`` is text at
+    an angle (stamps, labels of axes). ``zero_width`` counts characters without width that were removed.
     ``below`` is the height of the title, in points from the top.
     """
 
@@ -71,11 +70,9 @@ def read_pages(pages: Sequence[Page], info: Mapping[str, str]) -> Printed:
     rows = _rows(pages)
     body = body_of([row.line for row in rows])
     rows = [row for row in rows if id(row.line.runs[0]) not in marked]
-    headings = find_headings([row.line for row in rows], [row.region for row in rows], body)
-    if len(headings) >= 2:
+    headings = find_headings(rows, body)
+    if len(headings) >= 2 or not _by_words(found, rows, first.number, info, beginning):
         _by_layout(found, rows, headings, body, first.number, info, beginning)
-    else:
-        _by_words(found, rows, body, first.number, info, beginning)
     edge = _edges(columns, first.height, body)
     found.arxiv, stamp = fronts.arxiv_stamp([*first.turned, *beginning.split("\n")])
     near = [*found.heads, *edge, *found.front.split("\n")]
@@ -112,7 +109,9 @@ def _rows(pages: Sequence[Page]) -> list[Row]:
 def _rows_of(title: str, lines: Sequence[Line]) -> list[Line]:
     """The first lines that print the title."""
     wanted = "".join(title.split()).casefold()
-    return [line for line in lines[:60] if len(line.text) > 5 and "".join(line.text.split()).casefold() in wanted]
+    return [
+        line for line in lines[:60] if len(line.text) > 5 and "".join(line.text.split()).casefold() in wanted
+    ]
 
 
 def _by_layout(
@@ -182,22 +181,10 @@ def _front(rows: list[Row], headings: list[Heading], abstract: Abstract, page: i
         end = first_section
     found: set[int] = set()
     for number in range(min(end, len(rows))):
-        if rows[number].line.page > page or _prose(rows, number):
+        if rows[number].line.page > page or is_prose(rows, number):
             break
         found.add(number)
     return found | abstract.beside
-
-
-def _prose(rows: list[Row], at: int) -> bool:
-    """Whether running text begins: three full lines of one size below each other."""
-    part = rows[at : at + 4]
-    if len(part) < 4 or any(row.region != part[0].region for row in part):
-        return False
-    sizes = {round(row.line.size, 1) for row in part}
-    full = [row for row in part if len(row.line.text) > 38 and row.line.letters > 0.7 * len(row.line.text)]
-    words = Counter(word for row in part for word in row.line.text.casefold().split())
-    common = sum(words[word] for word in ("the", "of", "and", "in", "to", "a", "is", "that", "we"))
-    return len(sizes) == 1 and len(full) >= 3 and common >= 4
 
 
 def _local(rows: list[Row], numbers: set[int], body: Body) -> Body:
@@ -219,23 +206,24 @@ def _mended(texts: list[list[str]]) -> tuple[list[list[str]], int]:
     return out, hidden
 
 
-def _by_words(
-    found: Printed, rows: list[Row], body: Body, page: int, info: Mapping[str, str], beginning: str
-) -> None:
-    """Structure by the words of the headings: no style tells them from the text."""
+def _by_words(found: Printed, rows: list[Row], page: int, info: Mapping[str, str], beginning: str) -> bool:
+    """Structure by the words of the headings, where no style tells them from the text; False without any."""
     text = "\n\n".join("\n".join(row.line.text for row in part) for part in _parted(rows))
     shown, found.zero_width = strip_invisible(clean(text))
     read = outline(mend_hyphens(shown), title=found.title or "\x00", markdown=False)
+    if sum(bool(section.heading) for section in read.sections) < 2:
+        return False
     found.abstract, found.sections = read.abstract, list(read.sections)
     found.references, found.front = list(read.references), read.front
     lines = []
     for number, row in enumerate(rows):
-        if row.line.page > page or known_name(row.line.text) or _prose(rows, number):
+        if row.line.page > page or known_name(row.line.text) or is_prose(rows, number):
             break
         lines.append(row.line)
     found.authors = fronts.authors_of(lines[:60], info.get("Author", ""), beginning)
     if not found.front:
         found.front = "\n".join(line.text for line in lines[:60])
+    return True
 
 
 def _parted(rows: list[Row]) -> list[list[Row]]:

@@ -23,29 +23,48 @@ _YEAR = re.compile(r"(?<!\d)((?:19[5-9]|20[0-4])\d)(?!\d)")
 _NO_TITLE = re.compile(
     r"@|https?:|www\.|\b10\.\d{4,9}/|\bISSN\b|\bISBN\b|\bvol(?:ume)?\.? ?\d|^arxiv:|"
     r"^(?:in )?proceedings? of\b|^(?:the )?(?:\S+ ){0,6}journal of\b|^journal\b|"
-    r"\btransactions on\b|^(?:advances|lecture notes) in\b|^(?:published|accepted|submitted|received|presented)\b|"
+    r"\btransactions on\b|^(?:advances|lecture notes) in\b|^(?:published|accepted|submitted|"
+    r"received|presented)\b|"
     r"^(?:original |research |review |regular |full |short |invited )*"
     r"(?:article|paper|research|communication|letter|report|review|survey|editorial|perspective)s?$|"
-    r"^open access$|^(?:technical|working|discussion) (?:report|paper)\b.{0,20}$|^(?:ph\.? ?d\.?|doctoral|master).{0,20} thesis$|"
-    r"^(?:abstract|contents|table of contents|preprint|draft|articles?|under review.*|a preprint)$|^copyright|^©",
+    r"^open access$|^(?:technical|working|discussion) (?:report|paper)\b.{0,20}$|"
+    r"^(?:ph\.? ?d\.?|doctoral|master).{0,20} thesis$|"
+    r"^(?:an? )?(?:universit|department|faculty|school of|institute of|college of)|"
+    r"\buniversit(?:y|é|ät|à|at)$|"
+    r"^(?:author.s personal copy|accepted manuscript|just accepted|in press|research online|see discussions)|"
+    r"^(?:abstract|contents|table of contents|preprint|draft|articles?|under review.*|"
+    r"a preprint)$|^copyright|^©",
     re.I,
 )
+_MAST = re.compile(r"journal homepage|sciencedirect|contents lists available|www\.elsevier", re.I)
 _NOT_NAME = re.compile(
     r"universit|institut|department|\bdept\b|school|college|laborator|\blabs?\b|cent(?:er|re)\b|research|"
     r"\bscien|engineering|technolog|\binc\b|\bltd\b|\bcorp|company|group\b|foundation|hospital|clinic|"
     r"academy|ministry|faculty|division|program|informati|comput|intelligence|systems|google|microsoft|"
-    r"amazon|facebook|\bmeta\b|\bibm\b|nvidia|openai|deepmind|fellow|ieee|\bacm\b|member|student|professor|"
+    r"amazon|facebook|\bmeta\b|\bibm\b|nvidia|openai|deepmind|\bacm\b|professor|"
     r"independent|abstract|introduction|keywords|corresponding|author|equal|contribut|preprint|draft|"
     r"conference|workshop|proceedings|journal|article|copyright|licen[sc]e|republic|kingdom|united|\bUSA?\b|"
-    r"\bchina\b|germany|france|japan|india\b|canada|switzerland|netherlands|street|avenue|\broad\b|association|"
+    r"\bchina\b|germany|france|japan|india\b|canada|switzerland|netherlands|street|avenue|"
+    r"\broad\b|association|"
     r"society|council|national|state\b|street|analytics|statistics|mathematic|physics|biolog|chemist|medic|"
-    r"\b(?:the|of|for|with|on|to|from|this|we|is|are|in|an?|by|at)\b|submitted|received|accepted|published|technical|report",
+    r"\b(?:the|of|for|with|on|to|from|this|we|is|are|in|an?|by|at)\b|submitted|received|"
+    r"accepted|published|technical|report",
     re.I,
 )
-_PARTICLES = frozenset("van von de der den del della di da dos du la le el al bin ibn ter ten zu zur af av y e".split())
+_ROLE = re.compile(
+    r"(?:(?:life |senior |graduate |student |associate )*(?:member|fellow|student)|ieee|"
+    r"ph\.? ?d\.?|m\.? ?d\.?|msc?|bsc?|mba|mph|"
+    r"editor|supervisor|advisor|student member)\.?",
+    re.I,
+)
+_BY = re.compile(r"^\s*+(?:by|authors?|von|par)\b[\s:]++(?=[A-Z])", re.I)
+_PARTICLES = frozenset(
+    "van von de der den del della di da dos du la le el al bin ibn ter ten zu zur af av y e".split()
+)
 _TOKEN = re.compile(r"[^\W\d_](?:[^\W\d_]|[.'’`´¨-])*")
 _SPLIT = re.compile(r"\s{2,}|[,;·•|/&□⋄♠♢♡♣★]|\band\b|\bAND\b")
 _MARKS = "∗*†‡§¶‖♠♢♡♣⋆★□⋄◦•✉\u2709"
+_INITIAL = re.compile(r"\b(?:[A-Z]|[JS]r)\.$")
 _SUFFIX = frozenset("jr sr ii iii iv phd md".split())
 
 
@@ -70,7 +89,12 @@ def title_rows(lines: Sequence[Line], body: float, height: float) -> list[Line]:
             blocks.append([line])
     best: list[Line] = []
     rank = (0.0, 0)
-    for block in blocks:
+    above = max(
+        (n for n, block in enumerate(blocks) if any(_MAST.search(line.text) for line in block)), default=-1
+    )
+    for number, block in enumerate(blocks):
+        if number <= above:
+            continue  # what stands above such a line is the name of the journal
         text = _title_text(block)
         words = text.split()
         size = max(_largest(line) for line in block)
@@ -128,7 +152,9 @@ def authors_of(lines: Sequence[Line], named: str, beginning: str) -> list[str]:
     """
     found = _printed_names(lines)
     stated = [
-        name for name in map(one_line, split_names(named)) if _name_like(name) == 2 and not _NOT_NAME.search(name)
+        name
+        for name in map(one_line, split_names(named))
+        if _name_like(name) == 2 and not _NOT_NAME.search(name)
     ]
     page = normalise_title(beginning)
     if stated and len(stated) >= len(found) and all(normalise_title(name) in page for name in stated):
@@ -168,9 +194,10 @@ def _names_in(line: Line, before: int) -> tuple[list[str], bool]:
     names: list[str] = []
     single: list[tuple[int, str]] = []
     other = False
-    for piece in _SPLIT.split(_unmarked(line)):
-        name = " ".join(piece.split()).strip(_MARKS + " .:")
-        if not name or name.casefold() in _SUFFIX:
+    for piece in _SPLIT.split(_BY.sub("", _unmarked(line))):
+        name = " ".join(piece.split()).strip(_MARKS + " :")
+        name = name if _INITIAL.search(name) else name.rstrip(".")
+        if not name or name.casefold() in _SUFFIX or _ROLE.fullmatch(name):
             continue
         if "@" in name or any(c.isdigit() for c in name) or "{" in name:
             other = True
@@ -235,7 +262,9 @@ def _cased(name: str) -> str:
     if not name.isupper() or len(name.replace(".", "").replace(" ", "")) <= 4:
         return name
     return " ".join(
-        token if len(token.rstrip(".")) == 1 or "." in token[:-1] else "-".join(p.capitalize() for p in token.split("-"))
+        token
+        if len(token.rstrip(".")) == 1 or "." in token[:-1]
+        else "-".join(p.capitalize() for p in token.split("-"))
         for token in name.split()
     )
 
@@ -255,11 +284,15 @@ def own_doi(lines: Iterable[str]) -> str:
     return dois.pop() if len(dois) == 1 else ""
 
 
-_PROCEEDINGS = re.compile(r"\b(?:proceedings|proc\.|appearing in|journal|vol(?:ume)?\.|transactions|magazine|conference)\b", re.I)
+_PROCEEDINGS = re.compile(
+    r"\b(?:proceedings|proc\.|appearing in|journal|vol(?:ume)?\.|transactions|magazine|conference)\b", re.I
+)
 _UNSURE = re.compile(r"\b(?:submitted|under review|do not distribute|received|accessed)\b", re.I)
 _RIGHTS = re.compile(r"©|\bcopyright\b|\(c\)|^c (?=\d{4})", re.I)
 _DATED = re.compile(
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|fall|autumn|winter|published|accepted)[a-z]*\b", re.I
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|fall|autumn|winter|"
+    r"published|accepted)[a-z]*\b",
+    re.I,
 )
 
 
@@ -272,6 +305,7 @@ def year_of(edge: Sequence[str], stamp: int | None, front: Sequence[str]) -> int
         front: lines between title and text.
     """
     lines = [*edge, *front]
+    lines = [found.string[: found.start()] if (found := _UNSURE.search(line)) else line for line in lines]
     for pattern, among in ((_PROCEEDINGS, lines), (None, []), (_RIGHTS, lines), (_DATED, lines)):
         if pattern is None:
             if stamp:
@@ -279,9 +313,7 @@ def year_of(edge: Sequence[str], stamp: int | None, front: Sequence[str]) -> int
             continue
         for line in among:
             years = _YEAR.findall(line)
-            if years and pattern.search(line) and not _UNSURE.search(line) and len(line) < 400:
+            if years and pattern.search(line) and len(line) < 600:
                 return int(years[0])
     alone = [line for line in front if re.fullmatch(r"\W*(?:19|20)\d\d\W*", line)]
     return int(_YEAR.findall(alone[0])[0]) if alone and _YEAR.findall(alone[0]) else None
-
-

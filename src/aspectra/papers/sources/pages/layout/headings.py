@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aspectra.papers import text
-from aspectra.papers.sources.pages.layout.lines import Line
+from aspectra.papers.sources.pages.layout.lines import Line, Row, is_prose
 
 __all__ = ["Body", "Heading", "body_of", "find_headings", "known_name"]
 
@@ -30,6 +31,7 @@ _CAPTION = re.compile(
     r"\.?\s*(?:[A-Z]{0,2}\d|[IVX]+\b|[.:(]|$)",
     re.I,
 )
+_CONTENTS = re.compile(r"(?:\. ?){4}|\s{2}\d{1,3}$")  # a line of a table of contents
 _LONGEST = 220  # characters of a heading
 _MOST_ROWS = 5
 
@@ -66,7 +68,7 @@ def body_of(rows: Sequence[Line]) -> Body:
     (font, size, bold), _ = sizes.most_common(1)[0]
     steps = Counter(
         round(two.base - one.base, 1)
-        for one, two in zip(rows, rows[1:], strict=False)
+        for one, two in itertools.pairwise(rows)
         if one.page == two.page and abs(one.size - size) < 0.3 and size <= two.base - one.base < 2.5 * size
     )
     return Body(font, size, steps.most_common(1)[0][0] if steps else 1.2 * size, bold)
@@ -78,14 +80,15 @@ def known_name(line: str) -> str:
     return found["name"] if found and found["name"][0].isupper() else ""
 
 
-def find_headings(rows: Sequence[Line], regions: Sequence[int], body: Body) -> list[Heading]:
+def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
     """Headings in the order of the rows.
 
     Args:
-        rows: lines in reading order.
-        regions: number of the column or band of each row.
+        printed: rows in reading order.
         body: style of the text.
     """
+    rows = [row.line for row in printed]
+    regions = [row.region for row in printed]
     candidates = _candidates(rows, regions, body)
     styles = _trusted(candidates, rows, body)
     if not styles:
@@ -94,7 +97,12 @@ def find_headings(rows: Sequence[Line], regions: Sequence[int], body: Body) -> l
     found = []
     # Before the first sure heading of the first page there are only names and places.
     sure = [h for h in candidates if known_name(h.text) or _numbered(h.text)[:1].isdigit()]
-    begin = sure[0].first if sure and rows[sure[0].first].page == rows[0].page else 0
+    if sure and rows[sure[0].first].page == rows[0].page:
+        begin = sure[0].first
+    else:
+        begin = next(
+            (at for at, row in enumerate(rows) if row.page > rows[0].page or is_prose(printed, at)), 0
+        )
     letter = ""
     for heading in candidates:
         row = rows[heading.first]
@@ -127,7 +135,9 @@ def _candidates(rows: Sequence[Line], regions: Sequence[int], body: Body) -> lis
     at = 0
     while at < len(rows):
         row = rows[at]
-        if not _distinct(row, body) or not _begins(row.text):
+        raised = row.runs[0].size < 0.85 * row.size and row.runs[0].text.strip()[:1].isdigit()
+        listed = bool(_CONTENTS.search(row.spaced))
+        if raised or listed or not _distinct(row, body) or not _begins(row.text):
             at += 1
             continue
         last = at
@@ -176,7 +186,9 @@ def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: Body) ->
             # With a full stop it is more often the lead of a paragraph.
             votes[style] += 0 if heading.text.endswith((".", ":")) else 2
         elif number := _numbered(heading.text):
-            votes[style] += 1 if not number.isdigit() or not tops or int(number) in (tops[-1], tops[-1] + 1) else 0
+            votes[style] += (
+                1 if not number.isdigit() or not tops or int(number) in (tops[-1], tops[-1] + 1) else 0
+            )
             if number.isdigit():
                 tops.append(int(number))
     sizes = {size for (_, size), count in votes.items() if count >= 2}
@@ -245,7 +257,7 @@ def _shaped(name: str, more_rows: int) -> bool:
         and letters >= 0.6 * len(name)
         and "@" not in name
         and "http" not in name
-        and not re.search(r"(?:\. ?){4}", name)
+        and not _CONTENTS.search(name)
         and more_rows < _MOST_ROWS
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-__all__ = ["Font", "Line", "Page", "Run", "joined", "page_of"]
+__all__ = ["Font", "Line", "Page", "Row", "Run", "is_prose", "joined", "page_of"]
 
 _BOLD = re.compile(
     r"bold|black|heavy|demi|semib|medi(?!um)|(?:cm|sf|ec|tc|lm)s*bx|bx\d|[a-z]TB|-B(?:d|$|I)|\.B\b", re.I
@@ -18,6 +18,7 @@ _BOLD = re.compile(
 _BOLD_CASE = re.compile(r"[a-z]T(?:B|Z)(?:I|O)?$|Bd(?:It)?$")
 _ITALIC = re.compile(r"ital|obli|slant|(?:cm|sf|ec|lm)(?:ti|sl|bxti)\d|It$|TI$", re.I)
 _SMALL_CAPS = re.compile(r"csc|smallcap|caps|SC\d*$|-SC", re.I)
+_COMMON = "the of and in to a is that we der die und le la les et de que el en".split()
 _BAND = 12.0  # points; lines are looked up by the bands of the page that they touch
 
 
@@ -120,6 +121,14 @@ class Line:
         return marked / total if total else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line and the number of the column or band that it stands in."""
+
+    line: Line
+    region: int
+
+
 @dataclass
 class Page:
     """Lines of one page, unordered. ``turned`` is text at another angle; ``characters`` counts all."""
@@ -148,6 +157,17 @@ def joined(runs: Sequence[Run]) -> str:
         out += run.text
         before = run
     return out
+
+
+def is_prose(rows: Sequence[Row], at: int) -> bool:
+    """Whether running text begins: three full lines of one size below each other, with common words."""
+    part = rows[at : at + 4]
+    if len(part) < 4 or any(row.region != part[0].region for row in part):
+        return False
+    sizes = {round(row.line.size, 1) for row in part}
+    full = [row for row in part if len(row.line.text) > 38 and row.line.letters > 0.7 * len(row.line.text)]
+    words = Counter(word for row in part for word in row.line.text.casefold().split())
+    return len(sizes) == 1 and len(full) >= 3 and sum(words[word] for word in _COMMON) >= 4
 
 
 def page_of(message: dict[str, Any]) -> Page:
@@ -223,7 +243,9 @@ def _bridged(lines: list[Line]) -> list[Line]:
             out.append(line)
             continue
         reach = 1.8 * line.size
-        near = lines[bisect.bisect_left(bases, line.base - reach) : bisect.bisect_right(bases, line.base + reach)]
+        near = lines[
+            bisect.bisect_left(bases, line.base - reach) : bisect.bisect_right(bases, line.base + reach)
+        ]
         across = [other for other in near if other.left < last.right - 1 and other.right > line.left + 1]
         if any(o.base < line.base - 2 for o in across) and any(o.base > line.base + 2 for o in across):
             out[-1] = Line([*last.runs, *line.runs], line.page)

@@ -125,7 +125,9 @@ def _rows(lines: list[Line]) -> list[Line]:
         else:
             rows.append([line])
     return [
-        row[0] if len(row) == 1 else Line(sorted((r for part in row for r in part.runs), key=_left), row[0].page)
+        row[0]
+        if len(row) == 1
+        else Line(sorted((r for part in row for r in part.runs), key=_left), row[0].page)
         for row in rows
     ]
 

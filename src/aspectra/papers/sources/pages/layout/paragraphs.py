@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from aspectra.papers.sources.pages.layout.headings import Body
-from aspectra.papers.sources.pages.layout.lines import Line
+from aspectra.papers.sources.pages.layout.lines import Row
 
-__all__ = ["Row", "paragraphs"]
+__all__ = ["paragraphs"]
 
-_CAPTION = re.compile(r"(?:fig(?:ure)?s?|table|tab|algorithm|listing|scheme|box)\b\.?\s*[A-Z]?\d+\s*[.:|(–—-]", re.I)
+_CAPTION = re.compile(
+    r"(?:fig(?:ure)?s?|table|tab|algorithm|listing|scheme|box)\b\.?\s*[A-Z]?\d+\s*[.:|(–—-]", re.I
+)
 _BULLET = re.compile(r"(?:[•▪■◦‣∙*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]|\[\d{1,3}\])\s")
 _END = re.compile(r"[.!?:;][”’\"')\]\d†‡∗*]{0,4}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line and the number of the column or band that it stands in."""
-
-    line: Line
-    region: int
-
-
 def paragraphs(rows: Sequence[Row], body: Body) -> list[str]:
-    """Paragraphs as printed lines with ``\\n`` between them, so that hyphens can be mended.
+    r"""Paragraphs as printed lines with ``\\n`` between them, so that hyphens can be mended.
 
     Every row is in exactly one paragraph. What is set smaller than the body (footnotes, labels of figures,
     cells of tables) and captions never stand within a sentence of the text: they follow its paragraph.
@@ -68,7 +61,12 @@ def _blocks(rows: Sequence[Row], body: Body) -> Iterator[tuple[str, bool]]:
         line = row.line
         begins_caption = bool(_CAPTION.match(line.text))
         small = line.size < body.size - 0.6
-        fresh = last is None or _breaks(last, row, rows, body, caption) or begins_caption or small != (side and not caption)
+        fresh = (
+            last is None
+            or _breaks(last, row, rows, body, caption)
+            or begins_caption
+            or small != (side and not caption)
+        )
         if caption and not fresh and not begins_caption:
             fresh = False
         if fresh and current:

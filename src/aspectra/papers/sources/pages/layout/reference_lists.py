@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -9,14 +10,14 @@ from dataclasses import dataclass, field
 
 from aspectra.papers.paper import Reference
 from aspectra.papers.sources.pages.layout.headings import Body, Heading
-from aspectra.papers.sources.pages.layout.lines import Line
-from aspectra.papers.sources.pages.layout.paragraphs import Row
+from aspectra.papers.sources.pages.layout.lines import Line, Row
 from aspectra.papers.text.references import entries_of, read_reference
 
 __all__ = ["ReferenceList", "find_references"]
 
 _HEADING = re.compile(
-    r"\W*(?:(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,5})[.)]?\s*)?(?:references(?: and notes| cited)?|bibliography|"
+    r"\W*(?:(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,5})[.)]?\s*)?(?:references(?: and notes|"
+    r" cited)?|bibliography|"
     r"literature cited|works cited|reference list|literature)\W*",
     re.I,
 )
@@ -28,7 +29,7 @@ _LABELLED = re.compile(r"(?:[-*•]\s+)?(?:\[[^\[\]]{1,40}\]|\(?\d{1,3}[.)])\s*\
 
 @dataclass
 class ReferenceList:
-    """Numbers of the rows of the list and of its headings; after ``read`` its entries and what is no entry."""
+    """Numbers of the rows of the list and of its headings; after ``read`` its entries and what is none."""
 
     rows: set[int] = field(default_factory=set)
     headings: set[int] = field(default_factory=set)
@@ -85,18 +86,13 @@ def _labelled(rows: Sequence[Row]) -> int | None:
 
 def _own(rows: Sequence[Row], start: int, end: int) -> list[int]:
     """Rows of the list itself: tables and figures between, and text after it in another type, are left."""
-    sizes: Counter[tuple[str, float]] = Counter()
-    for number in range(start, end):
-        line = rows[number].line
-        sizes[line.font.name, round(line.size, 1)] += len(line.text)
-    if not sizes:
-        return []
-    (font, size), _ = sizes.most_common(1)[0]
     # The type of the first rows is the list's; the most common may be that of a long appendix.
     opening: Counter[float] = Counter()
     for number in range(start, min(end, start + 12)):
         opening[round(rows[number].line.size, 1)] += len(rows[number].line.text)
-    size = opening.most_common(1)[0][0] if opening else size
+    if not opening:
+        return []
+    size = opening.most_common(1)[0][0]
     kept: list[int] = []
     caption = False
     for number in range(start, end):
@@ -131,7 +127,9 @@ def _without_tail(rows: Sequence[Row], numbers: list[int], size: float) -> list[
         part = parts[end - 1]
         text = " ".join(rows[i].line.text for i in part)
         other = _font([rows[i].line for i in part]) != main
-        plain = not _YEAR.search(text) and not _LABELLED.match(text) and len(text) > 150 and text.count(". ") >= 1
+        plain = (
+            not _YEAR.search(text) and not _LABELLED.match(text) and len(text) > 150 and text.count(". ") >= 1
+        )
         if not (other or (plain and "http" not in text)):
             break
         end -= 1
@@ -160,7 +158,7 @@ def _with_blanks(rows: Sequence[Row]) -> list[str]:
     hanging = _hangs(by_region)
     steps = Counter(
         round(two.line.base - one.line.base, 1)
-        for one, two in zip(rows, rows[1:], strict=False)
+        for one, two in itertools.pairwise(rows)
         if one.region == two.region
     )
     leading = steps.most_common(1)[0][0] if steps else 12.0
@@ -176,7 +174,9 @@ def _with_blanks(rows: Sequence[Row]) -> list[str]:
             elif spaced and last.region == row.region:
                 fresh = row.line.base - last.line.base > 1.15 * leading
             elif spaced:
-                fresh = bool(re.search(r"[.\])]\s*$|\d\s*$", last.line.text)) and not row.line.text[:1].islower()
+                fresh = (
+                    bool(re.search(r"[.\])]\s*$|\d\s*$", last.line.text)) and not row.line.text[:1].islower()
+                )
         if fresh:
             out.append("")
         out.append(row.line.text)

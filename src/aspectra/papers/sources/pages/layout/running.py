@@ -16,7 +16,9 @@ _EDGE = 0.13  # of the page's height
 _NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s*\d{1,4})?\W{0,3}", re.I)
 
 
-def remove_running(pages: Sequence[Page], title: str = "", kept: Collection[int] = ()) -> tuple[list[str], int]:
+def remove_running(
+    pages: Sequence[Page], title: str = "", kept: Collection[int] = ()
+) -> tuple[list[str], int]:
     """Take heads, feet and page numbers off the pages.
 
     A line at the edge of a page is one when its text comes back on other pages, numbers apart; when it is a
@@ -42,24 +44,45 @@ def remove_running(pages: Sequence[Page], title: str = "", kept: Collection[int]
     few = 2 if len(pages) <= 5 else 3
     often = max(few, min(6, len(pages) // 5))
     name = normalise_title(title)
-    removed: dict[str, None] = {}
-    gone: defaultdict[int, set[int]] = defaultdict(set)
+    most = max((len(places) for places in steps.values()), default=0)
+    sure: set[int] = set()
+    likely: defaultdict[int, list[Line]] = defaultdict(list)
     for page, line in edges:
         pattern = _pattern(line)
-        number = _NUMBER.fullmatch(line.text)
-        counted = any(len(steps[value - page.number]) >= min(few, len(pages)) for value in _numbers(line))
+        counted = any(len(steps[n - page.number]) >= max(few, most // 2) for n in _numbers(line))
         titled = page.number > 0 and len(name) > 8 and _cut_title(normalise_title(line.text), name)
-        repeated = len(exact[line.text]) >= few if line.letters >= 3 else False
-        patterned = line.letters >= 3 and len(seen[pattern]) >= often and (counted or "#" not in pattern)
-        if (number and counted) or titled or repeated or patterned:
-            gone[page.number].add(id(line))
-            removed.setdefault(line.text if line.letters >= 3 else "", None)
+        worded = line.letters >= 3
+        repeated = worded and len(exact[line.text]) >= few
+        patterned = worded and len(seen[pattern]) >= often and (counted or "#" not in pattern)
+        if (counted and _NUMBER.fullmatch(line.text)) or titled or repeated or patterned:
+            likely[page.number].append(line)
+            if patterned and counted:
+                sure.add(id(line))
+    removed: dict[str, None] = {}
+    gone: defaultdict[int, set[int]] = defaultdict(set)
+    for page in pages:
+        marked = {id(line) for line in likely[page.number]}
+        others = [line for line in page.lines if id(line) not in marked]
+        for line in likely[page.number]:
+            # A head with the number of its page needs no white about it to be one.
+            if id(line) in sure or _apart(line, others):
+                gone[page.number].add(id(line))
+                removed.setdefault(line.text if line.letters >= 3 else "", None)
     count = 0
     for page in pages:
         off = [line for line in page.lines if id(line) in gone[page.number]]
         count += sum(c.isalnum() for line in off for run in line.runs for c in run.text)
         page.lines = [line for line in page.lines if id(line) not in gone[page.number]]
     return [text for text in removed if text], count
+
+
+def _apart(line: Line, others: Sequence[Line]) -> bool:
+    """Whether a line keeps away from the text above and below it, as the end of a column does not."""
+    return not any(
+        abs(line.base - other.base) < 1.4 * max(line.size, other.size)
+        and ((other.left < line.right and line.left < other.right) or abs(line.base - other.base) < 2)
+        for other in others
+    )
 
 
 def _edge(page: Page) -> list[Line]:
