@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from aspectra.app.zotero.api import ZoteroApi
-from aspectra.app.zotero.connection import Connection, local_address
-from aspectra.app.zotero.sync import SyncReport, follow
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Connection, local_address
+from aspectra.app.ingest.zotero.sync import SyncReport, follow
 from aspectra.papers.library.store import Store
 from aspectra.papers.sources.zotero.changes import ZoteroSource
 from aspectra.papers.sources.zotero.database import ZoteroDatabase

@@ -6,12 +6,12 @@ import copy
 
 import pytest
 
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
+from aspectra.app.ingest.zotero.full_texts import read_pdfs
+from aspectra.app.ingest.zotero.places import Places
+from aspectra.app.ingest.zotero.sync import follow, recall
 from aspectra.app.main import main
-from aspectra.app.zotero.api import ZoteroApi
-from aspectra.app.zotero.connection import Connection, ZoteroError, local_address
-from aspectra.app.zotero.full_texts import read_pdfs
-from aspectra.app.zotero.places import Places
-from aspectra.app.zotero.sync import follow, recall
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.store import Store

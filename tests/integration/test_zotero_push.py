@@ -8,13 +8,13 @@ import stat
 
 import pytest
 
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
+from aspectra.app.ingest.zotero.keys import keys_file
+from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, item_of_paper
+from aspectra.app.ingest.zotero.pushing import Pushed, Pushing
+from aspectra.app.ingest.zotero.sync import follow
 from aspectra.app.main import main
-from aspectra.app.zotero.api import ZoteroApi
-from aspectra.app.zotero.connection import Connection, ZoteroError, local_address
-from aspectra.app.zotero.keys import keys_file
-from aspectra.app.zotero.outgoing import Outgoing, Quote, item_of_paper
-from aspectra.app.zotero.pushing import Pushed, Pushing
-from aspectra.app.zotero.sync import follow
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers

@@ -49,7 +49,7 @@ _COMMANDS = {
     "licences": "about",
     "bench": "bench",
     "lens": "lens",
-    "zotero": "zotero",
+    "zotero": "daily.zotero",
     "config": "configuring",
 }
 

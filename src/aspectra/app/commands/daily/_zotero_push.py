@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, import_file
+from aspectra.app.ingest.zotero.pushing import Pushed, Pushing
 from aspectra.app.library import Library, open_library
 from aspectra.app.session import Session
 from aspectra.app.terminal.screen import count, safe
-from aspectra.app.zotero.outgoing import Outgoing, Quote, import_file
-from aspectra.app.zotero.pushing import Pushed, Pushing
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks.values import Item
 
 if TYPE_CHECKING:
-    from aspectra.app.zotero.api import ZoteroApi
+    from aspectra.app.ingest.zotero.api import ZoteroApi
     from aspectra.papers.library.store import Store
     from aspectra.search.ranking import Hit
 
