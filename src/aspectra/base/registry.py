@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
@@ -102,14 +102,15 @@ class Registry(Generic[T]):
 
 
 @cache
-def _all_entry_points() -> metadata.EntryPoints:
+def _all_entry_points() -> Any:  # of another class before Python 3.12
     from importlib import metadata
 
     return metadata.entry_points()  # reads a file of every installed package: once for all families
 
 
-def _entry_points(group: str) -> metadata.EntryPoints:
-    return _all_entry_points().select(group=group)
+def _entry_points(group: str) -> Iterable[metadata.EntryPoint]:
+    found: Iterable[metadata.EntryPoint] = _all_entry_points().select(group=group)
+    return found
 
 
 def _modules_of(package: str) -> Iterator[tuple[str, str]]:
