@@ -14,7 +14,7 @@ SECONDS ?= 60
 RECORD ?= docs/results/reliability.jsonl
 PROOF = $(BIN)/python tests/proofs/$@.py $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record $(RECORD))
 
-.PHONY: help setup demo test test-torch lint bench study docs site clean llm-test-server
+.PHONY: help setup demo test test-torch lint bench study docs site wheel clean llm-test-server
 .PHONY: soak kills crashes flips fuzz mutants proofs
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make bench   speed, beside peers and the machine's limits (CORPUS=papers.jsonl.zst)"
 	@echo "make study   one study's table, into docs/results (NAME=csfcube DATA=FOLDER [AMONG=LIBRARY])"
 	@echo "make docs    test the documentation and build its site into site/"
+	@echo "make wheel   build the wheel into dist/, install it in an empty environment and try it there"
 	@echo "make setup   only set up"
 	@echo "make proofs  the long ones in turn: kills crashes flips fuzz soak mutants, each a target of its own"
 	@echo "             (KILLS=1000 CRASHES=1000 FLIPS=3500 SECONDS=60 MINUTES=10 SEED=1 RECORD=file.jsonl)"
@@ -77,8 +78,8 @@ test-torch: .venv-torch/.installed
 	.venv-torch/bin/python -m pytest tests/unit/views tests/unit/search/test_rerank_local_judges.py
 
 lint: .venv/.installed-dev
-	$(BIN)/ruff check src tests benchmarks studies docs training
-	$(BIN)/ruff format --check src tests benchmarks studies docs training
+	$(BIN)/ruff check src tests benchmarks packaging studies docs training
+	$(BIN)/ruff format --check src tests benchmarks packaging studies docs training
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -123,9 +124,14 @@ docs: .venv/.installed-dev
 site: .venv/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
+wheel: .venv/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist
+	$(BIN)/python packaging/try_wheel.py dist
+
 PORT ?= 8123
 llm-test-server: .venv/.installed
 	@$(BIN)/python tests/llm_server.py --port $(PORT) $(foreach fault,$(FAULTS),--fault $(fault))
 
 clean:
-	rm -rf .venv .venv-torch demo.lib site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-torch demo.lib site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -17,7 +17,6 @@ from typing import Any, get_args
 
 import click
 import griffe
-import typer
 from mkdocs.structure.files import File, Files
 
 PUBLIC = ("aspectra", "aspectra.lab", "aspectra.testing")
@@ -73,13 +72,13 @@ def _linked(text: str) -> str:
 
 def commands() -> Iterator[str]:
     """One section a command: its help and a table of its options."""
-    from aspectra.app.cli import app
+    from aspectra.app.cli import root
     from aspectra.app.session import CommonOptions
 
     common = {field.name for field in fields(CommonOptions)} | {"help_all"}
     yield "# Commands\n"
     yield "Generated from the program itself. Every command also takes the options of the last section.\n"
-    for words, command in _walk(typer.main.get_command(app), ("aspectra",)):
+    for words, command in _walk(root(), ("aspectra",)):
         yield f"## `{' '.join(words)}`\n"
         yield inspect.cleandoc((command.help or "").replace("\b", "")) + "\n"
         yield from _table(p for p in command.params if p.name not in common)

@@ -47,7 +47,7 @@ def test_importing_is_light():
             sys.executable,
             "-c",
             "import sys, aspectra; aspectra.AspectraError;"
-            "heavy = {'numpy', 'openvino', 'bm25s', 'typer', 'rich', 'lxml', 'pypdf', 'torch', 'scipy'};"
+            "heavy = {'numpy', 'openvino', 'bm25s', 'typer', 'rich', 'lxml', 'pypdfium2', 'torch', 'scipy'};"
             "print(sorted(heavy & set(sys.modules)))",
         ],
         capture_output=True,

@@ -14,7 +14,7 @@ from aspectra.search.scoring.chain import Chain, Node, fold
 from aspectra.views.build.readings import fill_missing
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import WordPairs, build_moments
-from aspectra.views.storage.arrays import StoredFolder
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.text.tokens import LexicalSettings
 
 PIECES = [

@@ -17,6 +17,7 @@ from aspectra.lab.experiments.experiment import Cell, run_cells, topic_query
 from aspectra.lab.experiments.records import Record, Records
 from aspectra.llm.chat import Request
 from aspectra.llm.scripted import Scripted
+from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.planning.planners.protocol import PLANNERS
@@ -81,6 +82,8 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     )
     with library.writing("remove") as writer:  # the index still holds it
         writer.remove(["p29"])
+        for number, words in enumerate(("the owl at night", "a maze", "night and night")):
+            writer.marks.note(f"p{number:02d}", Note(words))
     with Searcher(library, load=lambda _: encoder, model=Scripted(_answer)) as made:
         yield made
 

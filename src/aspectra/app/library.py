@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from aspectra.app.preferences import Preferences, make_query
 from aspectra.app.settings import DEFAULT_RECIPE, export_formats
 from aspectra.base.checking import check_choice
-from aspectra.base.errors import UsageError
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.lists import UserLists
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
+    from aspectra.app.ingest.marks import LibraryMarks
+    from aspectra.app.ingest.saved import SavedSearches
+    from aspectra.app.ingest.works import Works
     from aspectra.llm.chat import ChatModel
     from aspectra.papers.paper import Paper
     from aspectra.papers.sources.protocol import ReadOptions
@@ -54,6 +56,27 @@ class Library:
         from aspectra.search.searcher import Searcher
 
         return Searcher(self.store)
+
+    @cached_property
+    def marks(self) -> LibraryMarks:
+        """Tags, notes, decisions and edits: read, written and undone."""
+        from aspectra.app.ingest.marks import LibraryMarks
+
+        return LibraryMarks(self.store)
+
+    @cached_property
+    def works(self) -> Works:
+        """What is one work: duplicates, merge, split, the flow through a review."""
+        from aspectra.app.ingest.works import Works
+
+        return Works(self.store)
+
+    @cached_property
+    def saved(self) -> SavedSearches:
+        """Saved searches, and what is new in them."""
+        from aspectra.app.ingest.saved import SavedSearches
+
+        return SavedSearches(self)
 
     def __enter__(self) -> Library:
         return self
@@ -106,22 +129,16 @@ class Library:
         return reports
 
     def resolve(self, *papers: str) -> list[str]:
-        """Ids of papers, each once, in the order given.
+        """Ids of papers, each once, in the order given: ids, DOIs, arXiv ids or exact titles.
 
         Raises NoSuchPaper where one is not in the library.
-
-        Args:
-            papers: ids, DOIs, arXiv ids or exact titles.
         """
         return list(dict.fromkeys(self.store.resolve(one) for one in papers))
 
     def remove(self, *ids: str) -> int:
-        """Remove papers; returns how many there were.
+        """Remove papers (as in :meth:`resolve`); returns how many there were.
 
         Raises NoSuchPaper where one is not in the library; nothing is removed then.
-
-        Args:
-            ids: ids, DOIs, arXiv ids or exact titles.
         """
         found = self.resolve(*ids)
         with self.store.writing("remove") as writer:
@@ -141,8 +158,8 @@ class Library:
         """Make what was added searchable; only what is new is encoded.
 
         Args:
-            encoders: specifications such as ``"minilm"``; ``[]`` for words only. None keeps the library's.
-                What those given here need is permitted for good, see :mod:`aspectra.base.trust`.
+            encoders: as ``["minilm"]``, which permits what each needs (:mod:`aspectra.base.trust`); ``[]``:
+                words only. None: the library's, without those neither installed nor used in it.
             rebuild: build even if nothing changed.
             terms: encode papers again that were encoded before terms of aspects were kept.
             progress: called with (step, done, total).
@@ -164,7 +181,8 @@ class Library:
         for spec in encoders or ():
             permit_encoder(spec)  # whoever writes it here permits it; a wrong one is an error at once
         chosen = settings_of(self.store).changed(**changed) if changed else None
-        done = build_index(self.store, chosen, progress=progress, rebuild=rebuild, terms=terms)
+        build = partial(build_index, rebuild=rebuild, terms=terms, lenient=encoders is None)
+        done = build(self.store, chosen, progress=progress)
         if "searcher" in self.__dict__:
             self.searcher.refresh()
         return done
@@ -185,6 +203,7 @@ class Library:
         'require year=>=2020'
         """
         self.know_lenses()
+        self.marks.check_tags(given.get("tags", ()))
         return make_query(text, tuple(self.resolve(*seeds)), given)
 
     def know_lenses(self) -> None:
@@ -271,17 +290,9 @@ class Library:
         explain: bool = False,
         **given: Unpack[Preferences],
     ) -> Ranking:
-        """Papers like the seeds; the seeds and their other versions are not shown.
+        """Papers like the seeds (as in :meth:`resolve`); they and their other versions are not shown.
 
-        Args:
-            seeds: ids, DOIs, arXiv ids or exact titles.
-            text: further words, searched together with the seeds.
-            recipe: as in :meth:`search`.
-            explain: as there.
-            given: as there.
-
-        Raises:
-            As :meth:`search`; NoSuchPaper: a seed is not in the library.
+        The rest is as in :meth:`search`; ``text`` are further words, searched together with the seeds.
 
         >>> library.similar("Owls hunt at night", limit=1).ids
         ['mice']
@@ -289,10 +300,7 @@ class Library:
         return self.run(self.plan(text, seeds=seeds, recipe=recipe, **given), explain=explain)
 
     def show(self, paper: str) -> Paper:
-        """One paper with its full text, by id, DOI, arXiv id or exact title.
-
-        Raises:
-            NoSuchPaper: it is not in the library.
+        """One paper with its full text, by id, DOI, arXiv id or exact title; NoSuchPaper where it is none.
 
         >>> library.show("owl").year
         2019
@@ -301,9 +309,6 @@ class Library:
 
     def links(self, paper: str) -> dict[str, list[str]]:
         """Ids of a paper's other ``versions``, of what it ``cites`` and what it is ``cited_by``.
-
-        Args:
-            paper: as in :meth:`show`.
 
         >>> library.links("owl")
         {'versions': [], 'cites': [], 'cited_by': []}
@@ -315,12 +320,18 @@ class Library:
             "cited_by": self.store.cited_by(held),
         }
 
-    def export(self, papers: Ranking | Iterable[Paper | str] | None = None, format: str = "bibtex") -> str:  # noqa: A002
+    def export(
+        self,
+        papers: Ranking | Iterable[Paper | str] | None = None,
+        format: str = "bibtex",  # noqa: A002
+        versions: Literal["best", "all"] = "best",
+    ) -> str:
         """Papers as text for other programs.
 
         Args:
             papers: a ranking, papers, or their ids; None for all papers of the library.
             format: name of a writer, as ``bibtex``, or ``trec`` for rankings.
+            versions: ``best``: one record a work, with what only its others have; ``all``: each record.
 
         Raises:
             UsageError: there is no such format, or it does not fit.
@@ -329,27 +340,15 @@ class Library:
         >>> library.export(["owl"], "csv").splitlines()[0][:9]
         'id,title,'
         """
-        from aspectra.papers.export.protocol import WRITERS
-        from aspectra.search.ranking import Ranking
+        from aspectra.app.ingest.works import written
 
         check_choice(format, export_formats(), "export format")
-        if isinstance(papers, Ranking):
-            if format == "trec":
-                return papers.to_trec()
-            papers = papers.ids
-        if format == "trec":
-            raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
-        if papers is None:
-            return WRITERS.get(format).write(self.store.papers())
-        ids = self.resolve(*(one if isinstance(one, str) else one.id for one in papers))
-        return WRITERS.get(format).write(self.store.get_many(ids).values())
+        if papers is not None and not hasattr(papers, "to_trec"):
+            papers = self.resolve(*(one if isinstance(one, str) else one.id for one in papers))
+        return written(self.store, papers, format, versions)
 
     def backup(self, file: Path | str) -> Path:
-        """Copy the library to one file while it is in use, as :func:`aspectra.restore` reads it.
-
-        >>> library.backup(folder / "papers.backup").name
-        'papers.backup'
-        """
+        """Copy the library to one file while it is in use, as :func:`aspectra.restore` reads it."""
         from aspectra.papers.library.copies.backup import back_up
 
         return back_up(self.store, Path(file))

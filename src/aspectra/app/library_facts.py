@@ -74,11 +74,12 @@ def _index(library: Store) -> dict[str, Any] | None:
 
 def _waiting(library: Store, folder: Path, manifest: dict[str, Any]) -> dict[str, int]:
     """Papers that a new index would treat otherwise than the one there is."""
-    from aspectra.views.storage.arrays import StoredFolder
+    from aspectra.views.storage.columns import stored_ids
+    from aspectra.views.storage.folder import open_folder
 
-    held = StoredFolder(folder, library.generations.checksums(folder, manifest))
+    held = open_folder(library.generations, folder, manifest)
     hashes = held.whole("text_hashes")
-    indexed = {paper_id: row.tobytes() for paper_id, row in zip(held.json("ids.json"), hashes, strict=True)}
+    indexed = {paper_id: row.tobytes() for paper_id, row in zip(stored_ids(held), hashes, strict=True)}
     held.close()
     new = changed = 0
     for paper_id, text_hash in library.rows("SELECT id, text_hash FROM papers"):

@@ -1,13 +1,15 @@
-"""The last search, so that ``export last`` and ``plan last`` can repeat it. Losing it costs nothing."""
+"""The last search: its plan, what was asked for, and its papers by number. Losing it costs nothing."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aspectra.app.settings import state_file
 from aspectra.base.errors import UsageError
@@ -15,23 +17,47 @@ from aspectra.base.errors import UsageError
 if TYPE_CHECKING:
     from aspectra.search.plan import Plan
 
-__all__ = ["Recent", "recall", "remember"]
+__all__ = ["LAST", "Recent", "papers_of_last", "recall", "remember", "spelled"]
 
+LAST = "last"
 _NAME = "last.json"
+_NUMBERS = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
+_WAYS = "aspectra show last 3, aspectra export last 1-20, or: aspectra export last 3,5"
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """A plan and the library it was run on."""
+    """A search and what came of it.
+
+    Attributes:
+        library: the folder that was searched, absolute.
+        plan: what was run.
+        ids: of all papers that were found, best first: paper N is ``ids[N - 1]``.
+        scores: of these.
+        shown: the numbers that were listed, in that order; they count from 1.
+        asked: ``text``, ``seeds`` and ``given`` (the arguments of :meth:`aspectra.app.library.Library.plan`,
+            as they were written), or {} for a plan from a file.
+    """
 
     library: Path
     plan: Plan
+    ids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    shown: tuple[int, ...] = ()
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
-def remember(library: Path, plan: Plan) -> None:
-    """Keep the plan; a folder that cannot be written is no error."""
+def remember(recent: Recent) -> None:
+    """Keep a search; a folder that cannot be written is no error."""
     path = state_file(_NAME)
-    value = {"library": os.path.abspath(library), "plan": plan.to_dict()}
+    value = {
+        "library": os.path.abspath(recent.library),
+        "plan": recent.plan.to_dict(),
+        "ids": recent.ids,
+        "scores": recent.scores,
+        "shown": recent.shown,
+        "asked": recent.asked,
+    }
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{_NAME}.{os.getpid()}")
@@ -48,9 +74,80 @@ def recall() -> Recent:
     from aspectra.search.plan import Plan
 
     try:
-        loaded = json.loads(state_file(_NAME).read_text(encoding="utf-8"))
-        return Recent(Path(loaded["library"]), Plan.from_dict(loaded["plan"]))
+        loaded = _loaded()
+        rest = {name: tuple(loaded.get(name, ())) for name in ("ids", "scores", "shown")}
+        return Recent(
+            Path(loaded["library"]),
+            Plan.from_dict(loaded["plan"]),
+            asked=dict(loaded.get("asked", {})),
+            **rest,
+        )
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _none() from error
+
+
+def papers_of_last(words: Sequence[str], *, library: Path | None = None) -> list[str] | None:
+    """Ids of papers of the last search that are named by their numbers; nothing is searched.
+
+    Args:
+        words: ``last`` for all that were listed, else ``last`` and numbers: ``3``, ``1-20``, ``3,5``.
+        library: the folder of the library in use; None where any will do.
+
+    Returns:
+        The ids in the order of the words, each once, or None where the first word is not ``last``.
+
+    Raises:
+        UsageError: there was no search, it was in another library, or it found no paper of that number.
+    """
+    if not words or words[0] != LAST:
+        return None
+    try:
+        loaded = _loaded()
+        ids, shown, where = list(loaded["ids"]), list(loaded["shown"]), str(loaded["library"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _none() from error
+    if library is not None and os.path.abspath(library) != where:
         raise UsageError(
-            "there is no last search to repeat", hint='aspectra search "what you look for"'
-        ) from error
+            f"the last search was in another library: {where}",
+            hint=f"--library {where}, or search in this library first",
+        )
+    wanted = _numbers(words[1:], len(ids)) if len(words) > 1 else shown
+    return list(dict.fromkeys(ids[number - 1] for number in wanted))
+
+
+def spelled(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for, in values of JSON: a recipe that is no text as its dictionary."""
+    given = {
+        name: value if value is None or isinstance(value, (str, int, tuple, list)) else value.to_dict()
+        for name, value in asked.get("given", {}).items()
+    }
+    return {**asked, "given": given} if asked else {}
+
+
+def _numbers(words: Sequence[str], found: int) -> list[int]:
+    """The numbers that words such as ``3``, ``1-20`` and ``3,5`` name."""
+    out: list[int] = []
+    for part in (part for word in words for part in word.split(",") if part):
+        named = _NUMBERS.fullmatch(part)
+        if named is None:
+            raise UsageError(f"{part!r} is no number of a paper of the last search", hint=_WAYS)
+        first, last = int(named[1]), int(named[2] or named[1])
+        if not 1 <= first <= last <= found:
+            raise UsageError(
+                f"the last search has no paper {part}",
+                why=f"it found {found:,}: 1-{found}" if found else "it found none",
+                hint='aspectra search "..." -n 50 finds more',
+            )
+        out += range(first, last + 1)
+    if not out:
+        raise UsageError("no number follows `last`", hint=_WAYS)
+    return out
+
+
+def _loaded() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(state_file(_NAME).read_text(encoding="utf-8"))
+    return loaded
+
+
+def _none() -> UsageError:
+    return UsageError("there is no last search to repeat", hint='aspectra search "what you look for"')

@@ -29,7 +29,7 @@ __all__ = ["CommonOptions", "Session", "common", "read_stdin"]
 
 _COMMANDS = re.compile(
     r"\baspectra (?:lens (?:add|estimate|list|remove|run|show|status)|"
-    r"add|backup|doctor|index|restore|search|show|status)\b"
+    r"add|backup|decide|doctor|edit|index|list|open|redo|restore|search|show|status|tag|undo)\b"
     r"(?! --library)"
 )
 

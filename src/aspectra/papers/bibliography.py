@@ -2,21 +2,63 @@
 
 Sources of bibliographies put what a :class:`Paper` has no field for under these metadata names, so that
 a record read from one format can be written in another: ``type`` (a CSL type), ``volume``, ``issue``,
-``pages``, ``publisher``, ``issn``, ``date``, ``note`` (text), ``keywords`` and ``editors`` (lists).
+``pages``, ``publisher``, ``issn``, ``date``, ``note``, ``database`` (text), ``keywords`` and ``editors``
+(lists). ``database`` is where a search found the record, for counts by database; see :func:`database_of`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = ["SHARED", "Names", "names_in", "shared_list", "shared_text"]
+__all__ = ["SHARED", "Names", "database_of", "names_in", "shared_list", "shared_text"]
 
-SHARED = ("type", "volume", "issue", "pages", "publisher", "issn", "date", "note", "keywords", "editors")
+SHARED = (
+    *("type", "volume", "issue", "pages", "publisher", "issn", "date", "note", "keywords", "editors"),
+    "database",
+)
+# Words in the names of databases -> the name to count by; the first that occurs counts.
+_DATABASES = (
+    ("pubmed", "PubMed"),
+    ("embase", "Embase"),
+    ("medline", "MEDLINE"),
+    ("web of science", "Web of Science"),
+    ("web of knowledge", "Web of Science"),
+    ("isi export format", "Web of Science"),
+    ("scopus", "Scopus"),
+    ("psycinfo", "PsycINFO"),
+    ("cinahl", "CINAHL"),
+    ("cochrane", "Cochrane Library"),
+    ("xplore", "IEEE Xplore"),
+    ("acm digital", "ACM Digital Library"),
+    ("openalex", "OpenAlex"),
+    ("arxiv", "arXiv"),
+    ("google scholar", "Google Scholar"),
+    ("proquest", "ProQuest"),
+    ("zotero", "Zotero"),
+)
+_ACCESSIONS = (
+    (re.compile(r"(?:WOS|ISI):", re.I), "Web of Science"),
+    (re.compile(r"MEDLINE:", re.I), "MEDLINE"),
+    (re.compile(r"2-s2\.0-\d", re.I), "Scopus"),
+    (re.compile(r"INSPEC:", re.I), "Inspec"),
+    (re.compile(r"BIOSIS:|BCI:|PREV\d", re.I), "BIOSIS"),
+)
+# Hosts that only records of the database link to.
+_RECORD_HOSTS = {
+    "scopus.com": "Scopus",
+    "embase.com": "Embase",
+    "webofscience.com": "Web of Science",
+    "cochranelibrary.com": "Cochrane Library",
+    "search.ebscohost.com": "EBSCO",
+}
+_LONGEST_NAME = 100
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -58,3 +100,40 @@ def shared_list(metadata: Mapping[str, Any], name: str) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [v for v in value if isinstance(v, str) and v] if isinstance(value, list) else []
+
+
+def database_of(
+    names: Iterable[str] = (),
+    accessions: Iterable[str] = (),
+    urls: Iterable[str] = (),
+    *,
+    known: bool = False,
+) -> str:
+    """The database that a record comes from, or "" where it does not state one.
+
+    Args:
+        names: what the record calls it, the most telling first; a well-known one is given its usual name.
+        accessions: numbers of the record, some of which begin with the name of a database (``WOS:``).
+        urls: addresses of the record, some of which are the database's own.
+        known: whether ``names`` that are no well-known database are left out.
+
+    >>> database_of(["Ovid MEDLINE(R) ALL"]), database_of([], ["WOS:000123"]), database_of(["Owl Base"])
+    ('MEDLINE', 'Web of Science', 'Owl Base')
+    """
+    stated = [name for name in (" ".join(name.split()) for name in names) if name]
+    for name in stated:
+        if found := next((shown for word, shown in _DATABASES if word in name.casefold()), ""):
+            return found
+    if stated and not known:
+        return stated[0][:_LONGEST_NAME]
+    for number in accessions:
+        if found := next((shown for begins, shown in _ACCESSIONS if begins.match(number.strip())), ""):
+            return found
+    for url in urls:
+        try:
+            host = (urlsplit(url.strip()).hostname or "").removeprefix("www.")
+        except ValueError:
+            continue
+        if host in _RECORD_HOSTS:
+            return _RECORD_HOSTS[host]
+    return ""

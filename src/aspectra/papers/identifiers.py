@@ -20,10 +20,22 @@ ARXIV_DOI = "10.48550/arxiv."
 """How the DOIs of arXiv begin, in lower case."""
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
+# A short DOI (shortdoi.org): "10/" or a resolver before letters and digits.
+_SHORT_DOI = re.compile(
+    r"(?:(?:https?://)?(?:dx\.)?doi\.org/(?:10/)?|(?:doi:?\s{0,3})?10/)([a-z0-9]{2,12})/?", re.I
+)
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]{1,20}(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
 _ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
-_HOSTS = {"arxiv": "arxiv.org/", "acl": "aclanthology.org/", "openalex": "openalex.org/"}
+_HOSTS = (
+    ("arxiv", "arxiv.org/"),
+    ("acl", "aclanthology.org/"),
+    ("openalex", "openalex.org/"),
+    ("pmid", "pubmed.ncbi.nlm.nih.gov/"),
+    ("pmid", "ncbi.nlm.nih.gov/pubmed/"),
+    ("pmcid", "ncbi.nlm.nih.gov/pmc/articles/"),
+    ("pmcid", "pmc.ncbi.nlm.nih.gov/articles/"),
+)
 _SHAPES = {
     "acl": _ACL,
     "openalex": re.compile(r"[Ww]\d+"),
@@ -65,6 +77,11 @@ def normalise(scheme: str, value: object) -> str:
     '10.18653/v1/2020.acl-main.207'
     >>> normalise("arxiv", "arXiv:2004.07180v2")
     '2004.07180'
+
+    A short DOI stays short: which DOI it stands for only the resolver knows.
+
+    >>> normalise("doi", "https://doi.org/fqd6hj"), normalise("doi", "doi:10/FQD6HJ")
+    ('10/fqd6hj', '10/fqd6hj')
     """
     text = unquote(str(value)).strip() if value is not None else ""
     if not text:
@@ -72,7 +89,8 @@ def normalise(scheme: str, value: object) -> str:
     if scheme == "doi":
         found = _DOI.search(text)
         if not found:
-            return ""
+            short = _SHORT_DOI.fullmatch(text.rstrip(".,;:"))
+            return f"10/{short[1].casefold()}" if short else ""
         doi = found.group().rstrip(".,;:'")
         if doi.endswith(")") and doi.count(")") > doi.count("("):
             doi = doi[:-1]
@@ -105,11 +123,14 @@ def parse_identifier(text: str) -> tuple[str, str] | None:
         value = normalise(scheme, rest)
         return (scheme, value) if value else None
     lowered = text.casefold()
-    for scheme, host in _HOSTS.items():
+    for scheme, host in _HOSTS:
         if host in lowered:
             value = normalise(scheme, text[lowered.index(host) + len(host) :])
             return (scheme, value) if value else None
     if (found := _DOI.search(text)) and (found.start() == 0 or "doi.org/" in lowered):
+        return ("doi", normalise("doi", text))
+    # Bare digits are a date or a score rather than a short DOI.
+    if (found := _SHORT_DOI.fullmatch(text)) and not (found[1].isdigit() and text.startswith("10/")):
         return ("doi", normalise("doi", text))
     if found := _ARXIV_NEW.fullmatch(text) or _ARXIV_OLD.fullmatch(text):
         return ("arxiv", found.group(1))

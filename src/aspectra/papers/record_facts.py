@@ -16,7 +16,7 @@ from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import Paper
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["FACTS_VERSION", "RecordFacts", "facts_of"]
+__all__ = ["FACTS_VERSION", "RecordFacts", "facts_of", "is_preprint_doi"]
 
 FACTS_VERSION = 1  # another one rebuilds the columns of an index
 
@@ -103,7 +103,7 @@ def _fields(metadata: Mapping[str, Any]) -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {}
     for name, value in metadata.items():
         out.setdefault(name.casefold(), []).append(value)
-    for form in ("csl", "bibtex", "ris", "nbib"):
+    for form in ("csl", "bibtex", "ris", "nbib", "wos", "ovid", "enw", "endnote", "pubmed"):
         held = metadata.get(form)
         inner = held.get("fields", held) if isinstance(held, dict) else held
         pairs: Iterable[Any] = inner if isinstance(inner, list) else ()
@@ -139,10 +139,15 @@ def _types(fields: Mapping[str, list[Any]], doi: str) -> Iterator[str]:
     for text in _texts(fields, _TYPES):
         parts = (part.strip()[:60].casefold() for part in text.split(";"))
         yield from (part for part in parts if part and not part.startswith(("doi", "10.")))
-    if _PREPRINT_DOI.match(doi):
+    if is_preprint_doi(doi):
         yield "preprint doi"
     for value in fields.get("is_retracted", ()):
         yield "retracted" if value is True else "not retracted"
+
+
+def is_preprint_doi(doi: str) -> bool:
+    """Whether only a server of preprints registers DOIs like this one."""
+    return _PREPRINT_DOI.match(doi) is not None
 
 
 def _affiliations(fields: Mapping[str, list[Any]]) -> Iterator[str]:

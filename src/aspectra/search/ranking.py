@@ -26,7 +26,8 @@ class Evidence:
 
     Attributes:
         quote: exactly ``field_text(paper, field)[start:end]``.
-        field: ``title``, ``abstract`` or ``section:N``.
+        field: ``title``, ``abstract`` or ``section:N``; ``note:N`` for the passage or the words of the note
+            with that number.
         start, end: in characters.
         aspect: what the quote is about, or "".
         score: how well it matches, higher is better; comparable within one ranking.

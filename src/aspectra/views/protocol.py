@@ -142,6 +142,8 @@ class ViewFacts:
             return "aspectra index --terms"
         if self.base == TOKENS:
             return "aspectra index --late"
+        if self.base == "notes":
+            return 'aspectra note PAPER "what you think of it", or aspectra zotero sync'
         if self.scorer == _GRAPH:
             return "aspectra add papers with references (OpenAlex, JATS, unarXive ...), then aspectra index"
         if self.lens:

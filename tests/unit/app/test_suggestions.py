@@ -27,7 +27,6 @@ def indexed(home, run):
         (["search", "owls", "-c", "avoid langage=de"], "did you mean language"),
         (["search", "owls", "-c", "forbid kind=survey"], "known: require, exclude, prefer, avoid"),
         (["search", "owls", "-c", "avoids kind=survey"], "did you mean avoid?"),
-        (["search", "owls", "--sort", "year"], "ordered by relevance"),
         (["search", "owls", "--top", "5"], "did you mean --limit?"),
         (["search", "owls", "--lang", "de"], "--language"),
         (["search", "owls", "--out", "x"], "--output"),

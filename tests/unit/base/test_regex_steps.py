@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import aspectra
+from aspectra.search.instructions.recognisers.expressions import Expression
 from regex_steps import Steps, TooManySteps, endless, hostile_texts
 
 SOURCE = Path(aspectra.__file__).parent
@@ -87,7 +88,8 @@ def collected() -> Found:
     for module in _modules():
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
         uses = _uses(tree)
-        for name, value in vars(module).items():
+        for name, held in vars(module).items():
+            value = held.whole if isinstance(held, Expression) else held
             holders = vars(value).values() if isinstance(value, type) else (value,)
             for pattern in (p for holder in holders for p in _held(holder)):
                 direct = isinstance(value, re.Pattern) and value is pattern

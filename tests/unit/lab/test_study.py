@@ -17,7 +17,7 @@ from aspectra.lab.experiments.execute import recorded_run, run_study, score_stud
 from aspectra.lab.experiments.recipe_tables import main_tables
 from aspectra.lab.experiments.study import Source, Study, protocols_of
 from aspectra.lab.reports.comparison import comparison_tables, published_table, systems_of
-from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.search.recipe import Recipe
 from fake_encoder import FakeEncoder
 

@@ -293,12 +293,12 @@ def test_a_paper_that_left_its_group_never_joins_it_to_another_work(library):
 
 @pytest.mark.parametrize("end", ["changes", "is removed"])
 def test_two_works_part_when_the_paper_between_them_goes(library, end):
-    doi = {"doi": "10.1000/between"}
+    shared = {"arxiv": "2101.00007"}
     add(
         library,
         _work("one"),
-        _work("between", identifiers=doi),
-        _work("two", "All about dolphins", identifiers=doi),
+        _work("between", identifiers=shared),
+        _work("two", "All about dolphins", identifiers=shared),
     )
     assert len(library.versions(["one"])["one"]) == 2
     if end == "changes":
@@ -326,7 +326,7 @@ def test_citations_are_linked_by_the_next_run_when_the_first_was_killed(library,
 
     records = (_work("cited"), Paper("citing", title="C", references=(Reference(title="A study of whales"),)))
     with monkeypatch.context() as patch:
-        patch.setattr("aspectra.papers.library.linking.link_citations", killed)
+        patch.setattr("aspectra.papers.library.links.citations.link_citations", killed)
         with pytest.raises(KeyboardInterrupt):
             add(library, *records)
     report = add(library, *records)

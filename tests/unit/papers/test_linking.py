@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from aspectra.papers.identifiers import identifiers_in, normalise
-from aspectra.papers.library import linking
+from aspectra.papers.library.links import citations as linking
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section, normalise_title
 

@@ -182,7 +182,7 @@ def test_a_database_is_made_again_from_sound_papers(filled, statement):
     papers, cited = list(filled.papers()), filled.cited_by("owl")
     values = len(list(filled.derived.items(VECTORS)))
     tamper(filled, statement)
-    kept, left_out = salvage(filled)
+    kept, left_out, _ = salvage(filled)
     assert kept is not None
     assert kept.exists()
     with Store(filled.folder) as again:

@@ -22,6 +22,7 @@ EVERYTHING = ViewNames(
         "lens-style@delta",
         "lens-stance@bm25",
         "citations@graph",
+        "notes@bm25",
         *(f"{reader}@fake" for reader in READERS),
     ),
     "fake",

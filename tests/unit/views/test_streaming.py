@@ -12,6 +12,7 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.views.build import full_text
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
+from aspectra.views.lexical import bm25
 from aspectra.views.settings import IndexSettings
 
 
@@ -34,8 +35,6 @@ def library(tmp_path):
 
 
 def test_one_full_text_is_held_at_a_time(library, tmp_path, monkeypatch):
-    import bm25s
-
     alive: weakref.WeakSet[_Text] = weakref.WeakSet()
     most, words = [0], []
 
@@ -51,12 +50,12 @@ def test_one_full_text_is_held_at_a_time(library, tmp_path, monkeypatch):
             else:
                 yield paper
 
-    def index(self, corpus, *args, build=bm25s.BM25.index, **more):
-        words.extend(corpus[0])
-        return build(self, corpus, *args, **more)
+    def count(documents, total, made=bm25.count_words):
+        words.extend(documents)
+        return made(documents, total)
 
     monkeypatch.setattr(Store, "papers", texts)
-    monkeypatch.setattr(bm25s.BM25, "index", index)
+    monkeypatch.setattr(bm25, "count_words", count)
     # Its pieces are counted where they are made: each is a part of one text.
     pieces = []
     made = full_text.chunk_texts

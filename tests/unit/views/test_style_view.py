@@ -12,7 +12,7 @@ from aspectra.papers.paper import Paper, Section
 from aspectra.views.dense.lens_vectors import LensEncoder, vector_lens
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.lenses.style import StyleLens
-from aspectra.views.storage.arrays import StoredFolder
+from aspectra.views.storage.folder import StoredFolder
 from small_library import searcher_over
 
 SUBJECTS = ["owls", "ships", "bread", "glass", "rivers", "clocks", "horses", "tides"]

@@ -10,15 +10,17 @@ import typer
 from msgspec.structs import asdict
 
 from aspectra.app.session import Session, common
-from aspectra.app.terminal.panels import option
-from aspectra.app.terminal.screen import count
+from aspectra.app.terminal.panels import AsJson, option
+from aspectra.app.terminal.screen import count, safe
 
 if TYPE_CHECKING:
     from aspectra.app.ingest.files import FileReport
+    from aspectra.app.ingest.works import NewRecords
 
 __all__ = ["add"]
 
 _SHOWN = 3  # remarks printed per file; the others are for `status --skips`
+_FILES = 20  # files that have lines of their own; of more, only what failed
 
 
 @common
@@ -32,6 +34,7 @@ def add(
     ] = None,
     again: Annotated[bool, option("--again", about="Read files even if they have not changed.")] = False,
     strict: Annotated[bool, option("--strict", about="Exit with 4 when anything was skipped.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Add papers from files and folders.
 
@@ -41,23 +44,32 @@ def add(
     Example:  aspectra add library.bib papers/
     """
     from aspectra.app.upkeep.schedule import check_if_due
-    from aspectra.papers.library.summary import summary
     from aspectra.papers.sources.protocol import ReadOptions
 
     limits = ReadOptions(**asdict(session.settings.add))
     with session.open_library() as library:
         check_if_due(library.store)
+        before = library.works.last_position
         with session.progress() as shown:
+            lines = 0
 
             def tell(report: FileReport) -> None:
+                nonlocal lines
                 shown.clear()
-                _tell(session, report)
+                if as_json:
+                    if report.error is not None and report.named:
+                        session.screen.failure(report.error)
+                    return
+                lines += _tell(session, report, brief=lines >= _FILES and not session.options.verbose)
 
             reports = library.add(
                 *paths, source=as_, again=again, options=limits, report=tell, progress=shown
             )
-        groups = summary(library.store)["version_groups"]
-    _sum_up(session, reports, groups)
+        new = library.works.added_since(before)
+    if as_json:
+        session.screen.document("added", _document(reports, new))
+    else:
+        _sum_up(session, reports, new)
     skipped = sum(r.skipped for r in reports)
     # A file that was named and could not be read is a failure, whatever became of the others.
     if not any(r.papers for r in reports) or any(r.named and r.error for r in reports):
@@ -66,18 +78,23 @@ def add(
         raise typer.Exit(4)
 
 
-def _tell(session: Session, report: FileReport) -> None:
-    """One line for a file, and its first remarks."""
+def _tell(session: Session, report: FileReport, *, brief: bool) -> bool:
+    """One line for a file, and its first remarks; returns whether there was one.
+
+    With ``brief``, only what could not be read is told.
+    """
     screen = session.screen
     if report.error is not None and report.named:
         screen.failure(report.error)
-        return
+        return False
     if report.passed_over:
         screen.detail(f"{report.path}: passed over: {report.passed_over}")
-        return
+        return False
     if report.error is not None:
         screen.note(f"{report.path}: skipped: {report.remarks[-1].reason}")
-        return
+        return False
+    if brief:
+        return True
     if not session.screen.quiet:
         name = f"{report.path} ({report.source})"
         if report.known:
@@ -95,23 +112,31 @@ def _tell(session: Session, report: FileReport) -> None:
     if len(remarks) > _SHOWN:
         more = f"aspectra status --skips{session.library_words()}"
         screen.note(f"  and {count(len(remarks) - _SHOWN, 'remark')} more: {more}")
+    return True
 
 
-def _sum_up(session: Session, reports: Sequence[FileReport], groups: int) -> None:
+def _sum_up(session: Session, reports: Sequence[FileReport], new: NewRecords) -> None:
     added, updated = sum(r.added for r in reports), sum(r.updated for r in reports)
     unchanged = sum(r.unchanged for r in reports)
     abstracts, full = sum(r.with_abstract for r in reports), sum(r.with_full_text for r in reports)
     skipped = sum(r.skipped for r in reports)
-    read = added + updated + unchanged
+    read = [r for r in reports if not r.error and not r.passed_over]
+    if len(read) > _FILES and not session.options.verbose:
+        untold = read[_FILES:]
+        remarks = sum(len(r.remarks) for r in untold)
+        where = f", {count(remarks, 'remark')}: aspectra status --skips" if remarks else ""
+        session.screen.note(
+            session.spell_out(f"and {count(len(untold), 'file')} more (--verbose lists them){where}")
+        )
     other = "".join(f", {n:,} {word}" for n, word in ((updated, "updated"), (unchanged, "unchanged")) if n)
-    versions = f" {count(groups, 'preprint/journal group')}." if groups else ""
-    if read:
+    if added + updated + unchanged:
         session.screen.line(
             f"Added {count(added, 'record')}{other} ({abstracts:,} with abstract, {full:,} with full text, "
-            f"{skipped:,} skipped).{versions}"
+            f"{skipped:,} skipped)."
         )
     else:
         session.screen.line(f"Added nothing ({skipped:,} skipped).")
+    _tell_versions(session, new)
     passed = [r for r in reports if r.passed_over]
     if passed and not session.options.verbose:
         names = ", ".join(r.path.name for r in passed[:_SHOWN])
@@ -119,3 +144,43 @@ def _sum_up(session: Session, reports: Sequence[FileReport], groups: int) -> Non
         session.screen.note(f"{count(len(passed), 'file')} passed over: {names}{more} (--verbose says why)")
     if added or updated:
         session.screen.next(f"aspectra index{session.library_words()}")
+
+
+def _tell_versions(session: Session, new: NewRecords) -> None:
+    """Which new records are versions of a work, and which have nothing but an identifier."""
+    if new.versions:
+        what = (
+            "is a version of a work that was" if len(new.versions) == 1 else "are versions of works that were"
+        )
+        where = f"aspectra duplicates{session.library_words()}"
+        session.screen.line(f"{count(len(new.versions), 'record')} {what} there, or of each other: {where}")
+    for paper, others in new.versions:
+        session.screen.detail(safe(f"  {paper} is the same work as {', '.join(others)}", one_line=True))
+    if new.to_complete:
+        have = "has" if new.to_complete == 1 else "have"
+        session.screen.line(f"{count(new.to_complete, 'record')} {have} an identifier and nothing else yet.")
+
+
+def _document(reports: Sequence[FileReport], new: NewRecords) -> dict[str, object]:
+    """The JSON document of what was added."""
+    files = [
+        {
+            "file": str(r.path),
+            "source": r.source,
+            "added": r.added,
+            "updated": r.updated,
+            "unchanged": r.unchanged,
+            "skipped": r.skipped,
+            "known": r.known,
+            **({"error": r.error.what} if r.error else {}),
+            **({"passed_over": r.passed_over} if r.passed_over else {}),
+        }
+        for r in reports
+    ]
+    names = ("added", "updated", "unchanged", "skipped", "with_abstract", "with_full_text")
+    return {
+        "files": files,
+        **{name: sum(getattr(r, name) for r in reports) for name in names},
+        "merged": [{"id": paper, "versions": others} for paper, others in new.versions],
+        "to_complete": new.to_complete,
+    }

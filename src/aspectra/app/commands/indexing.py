@@ -13,7 +13,7 @@ from aspectra.base.errors import UsageError
 if TYPE_CHECKING:
     from aspectra.views.build.draft import IndexReport
 
-__all__ = ["index"]
+__all__ = ["index", "tell_absent"]
 
 _TEXTS, _WORDS = "Full texts", "BM25"
 
@@ -101,6 +101,14 @@ def index(
         _tell(session, report, perf_counter() - clock)
 
 
+def tell_absent(session: Session, report: IndexReport) -> None:
+    """Say that papers are searched by words only, and which command changes it."""
+    for encoder, command in report.absent.items():
+        session.screen.note(
+            f"Searched by words only: {encoder} is not installed. To search by meaning: {command}"
+        )
+
+
 def _tell(session: Session, report: IndexReport, seconds: float) -> None:
     from aspectra.app.terminal.progress import duration
 
@@ -120,6 +128,7 @@ def _tell(session: Session, report: IndexReport, seconds: float) -> None:
     for view, number in report.truncated.items():
         if number:
             screen.note(f"{view}: {count(number, 'text')} longer than the encoder reads, cut")
+    tell_absent(session, report)
     for encoder, number in report.lacking_terms.items():
         takes = duration(report.seconds_for_terms[encoder])
         screen.note(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aspectra.app.output.flows import write_flow
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, option
 from aspectra.app.terminal.screen import columns, count, safe
@@ -39,9 +40,10 @@ def init(
         if not session.screen.quiet:
             session.screen.line(f"{'There is already a library' if existed else 'Made a library'} at {path}")
         if demo:
+            from aspectra.app.commands.indexing import tell_absent
             from aspectra.app.upkeep.demo import fill
 
-            fill(library.store, session)
+            tell_absent(session, fill(library.store, session))
         empty = len(library) == 0
     if project:
         _write_project(session, path)
@@ -109,16 +111,31 @@ def status(
     limit: Annotated[
         int, option("--limit", "-n", metavar="N", min=0, about="Most skips listed [100].")
     ] = 100,
+    flow: Annotated[
+        bool, option("--flow", about="Records identified, duplicates, screened, excluded, included.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        option("--output", "-o", metavar="FILE", about="With --flow: as Mermaid (.mmd), CSV or JSON."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what the library holds.
 
     Counts, what is indexed and with what, what waits for `aspectra index`, what was skipped and why.
 
+    --flow has the numbers of a PRISMA 2020 flow diagram; -o flow.mmd writes the diagram itself.
+
     Example:  aspectra status --skips
     """
     from aspectra.papers.library.summary import remarks
 
+    if output is not None and not flow:
+        raise UsageError("-o writes the flow of records alone", hint=f"aspectra status --flow -o {output}")
+    if flow:
+        with session.open_library() as library:
+            write_flow(session.screen, library.works.flow(), output, as_json=as_json)
+        return
     with session.open_library() as library:
         facts = library.status()
         made = remarks(library.store, limit) if skips else []

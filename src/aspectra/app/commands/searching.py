@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from aspectra.app.options.model import cost_in_words, language_model
 from aspectra.app.options.question import QuestionOptions, ResultOptions
+from aspectra.app.recent import Recent, papers_of_last, recall, remember, spelled
 from aspectra.app.session import Session, common, read_stdin
+from aspectra.app.settings import DEFAULT_RECIPE
 from aspectra.app.terminal.panels import OUTPUT, PREFERENCES, AsJson, OutputFile, option
 from aspectra.app.terminal.screen import count, safe
 from aspectra.base.errors import LibraryNotFound, UsageError
@@ -54,7 +58,7 @@ def search(
 ) -> None:
     """Find papers by a question.
 
-    Constraints in it are detected and listed: must, only and never filter papers, others re-rank them.
+    Constraints in it are detected: must, only and never filter, others re-rank.
 
     Example:  aspectra search "graph pretraining, but not a survey" --since 3y
     """
@@ -67,10 +71,16 @@ def search(
     words = _words(text) if plan_file is None else ""
     with session.open_library() as library:
         if plan_file is None:
-            made = library.plan(words, **question.given(session))
+            given = question.given(session)
+            if words and given.get("recipe") in (None, DEFAULT_RECIPE):
+                from aspectra.views.index.early import load_default_encoder
+
+                load_default_encoder(library.store, words)
+            made = library.plan(words, **given)
         else:
             made = _read_plan(library, plan_file, question.limit)
-        _answer(session, library, made, result, style)
+        asked = {"text": words, "seeds": [], "given": question.given(session)} if plan_file is None else {}
+        _answer(session, library, made, result, style, asked)
 
 
 @common
@@ -80,7 +90,7 @@ def similar(
     result: ResultOptions,
     seeds: Annotated[
         list[str],
-        typer.Argument(metavar="SEED", help="Ids, DOIs, arXiv ids, exact titles.", show_default=False),
+        typer.Argument(metavar="SEED", help="Ids, DOIs, exact titles; or: last 3.", show_default=False),
     ],
     direction: Direction = "",
     any_year: AnyYear = False,
@@ -95,11 +105,12 @@ def similar(
     question.settle(session)
     style = result.settle(session)
     words = _words([text]) if text else ""
+    seeds = papers_of_last(seeds, library=session.library_path) or seeds
     with session.open_library() as library:
-        made = library.plan(
-            words, seeds=seeds, **question.given(session, direction=direction, any_year=any_year)
-        )
-        _answer(session, library, made, result, style)
+        given = question.given(session, direction=direction, any_year=any_year)
+        made = library.plan(words, seeds=seeds, **given)
+        asked = {"text": words, "seeds": library.resolve(*seeds), "given": given}
+        _answer(session, library, made, result, style, asked)
 
 
 @common
@@ -129,8 +140,6 @@ def plan(
         raise UsageError("--json and --toml exclude each other")
     costs = ""
     if text == ["last"] and not seed:
-        from aspectra.app.recent import recall
-
         with suppress(LibraryNotFound), session.open_library() as library:
             library.know_lenses()
         made = recall().plan
@@ -193,13 +202,22 @@ def _read_plan(library: Library, path: Path, limit: int | None) -> Plan:
     return made if limit is None else made.with_limit(limit)
 
 
-def _answer(session: Session, library: Library, made: Plan, result: ResultOptions, style: str) -> None:
-    """Run a plan and write what came of it."""
+def _answer(
+    session: Session,
+    library: Library,
+    made: Plan,
+    result: ResultOptions,
+    style: str,
+    asked: Mapping[str, Any],
+) -> None:
+    """Run a plan and write what came of it; ``asked`` is what it was made of."""
+    from aspectra.app.output.pages import MOST_PAGES, check_page, page_of
     from aspectra.app.output.rankings import write_ranking
-    from aspectra.app.recent import remember
     from aspectra.search.planning.requests import NOT_APPLIED
+    from aspectra.search.query import MOST_PAPERS
     from aspectra.search.stages.protocol import needs_model
 
+    check_page(result.sort or "score", 1 if result.page is None else result.page)
     if result.plan:
         costs = "" if style in ("json", "toml") else _costs(library, made)
         session.screen.data(_plan_text(made, style) + costs, result.output)
@@ -209,10 +227,16 @@ def _answer(session: Session, library: Library, made: Plan, result: ResultOption
         session.screen.data(safe(reasons.describe()) + "\n", result.output)
         return
     library.lanes = session.settings.llm.lanes
+    run = made.with_limit(min(made.limit * MOST_PAGES, MOST_PAPERS)) if result.paged else made
     with language_model(session) if needs_model(made.stages) else nullcontext() as library.model:
-        ranking = library.run(made, explain=result.explain)
-    remember(session.library_path, made)
-    write_ranking(session.screen, library, ranking, style, result.output, explain=result.explain)
+        ranking = library.run(run, explain=result.explain)
+    found, page = ranking, None
+    if result.paged:
+        page, hits = page_of(library, ranking.hits, result.sort or "score", result.page or 1, made.limit)
+        ranking = replace(ranking, plan=made, hits=tuple(hits))
+    scores, shown = tuple(hit.score for hit in found), tuple(hit.rank for hit in ranking)
+    remember(Recent(session.library_path, made, tuple(found.ids), scores, shown, spelled(asked)))
+    write_ranking(session.screen, library, ranking, style, result.output, explain=result.explain, page=page)
     _show_steps(session, ranking)
     if style != "json":
         listed = style == "table" and not session.screen.quiet  # beside the hits

@@ -72,7 +72,7 @@ def _extractor(source: str) -> str:
     from importlib import metadata
 
     try:
-        return f"{__version__} pypdf {metadata.version('pypdf')}"
+        return f"{__version__} pypdfium2 {metadata.version('pypdfium2')}"
     except metadata.PackageNotFoundError:
         return __version__
 
@@ -201,7 +201,12 @@ class Adding:
         if not same or self._as not in (None, known["source"]):
             return False
         if self._stored is None:
-            self._stored = {row[0] for row in self._library.rows("SELECT content_hash FROM papers")}
+            self._stored = {
+                row[0]
+                for row in self._library.rows(
+                    "SELECT content_hash FROM papers UNION ALL SELECT file_hash FROM edits"
+                )
+            }
         if not self._stored.issuperset(known["papers"]):
             return False
         report.source, report.known = known["source"], True

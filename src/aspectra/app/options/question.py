@@ -69,6 +69,15 @@ class QuestionOptions:
     language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = (
         None
     )
+    tag: Annotated[
+        Names, option(metavar="TAG", about="Only papers that you tagged so.", rare=True, panel=FILTERS)
+    ] = None
+    decided: Annotated[
+        str, option(metavar="NAME", about="Only what you decided: include, any.", rare=True, panel=FILTERS)
+    ] = ""
+    undecided: Annotated[
+        bool, option("--undecided", about="Only papers without a decision.", rare=True, panel=FILTERS)
+    ] = False
     recipe: Annotated[
         str | None,
         option(
@@ -122,6 +131,8 @@ class QuestionOptions:
             "venues": tuple(self.venue or ()),
             "authors": tuple(self.author or ()),
             "languages": tuple(self.language or ()),
+            "tags": tuple(self.tag or ()),
+            "decided": "none" if self.undecided else self.decided,
             "lenses": tuple(self.lens or ()),
             "versions": "all" if self.all_versions else "best",
             "limit": settings.limit,
@@ -190,6 +201,13 @@ class ResultOptions:
         False
     )
     output: OutputFile = None
+    sort: Annotated[
+        str | None,
+        option(metavar="ORDER", about="What was found, by year, citations, title, added.", panel=OUTPUT),
+    ] = None
+    page: Annotated[
+        int | None, option(metavar="N", about="The next papers: --page 2.", rare=True, panel=OUTPUT)
+    ] = None
     explain: Annotated[bool, option("--explain", about="Show the score of each view.", panel=OUTPUT)] = False
     why_not: Annotated[
         str | None, option(metavar="ID", about="Why this paper is not listed.", panel=OUTPUT)
@@ -201,6 +219,11 @@ class ResultOptions:
     strict: Annotated[
         bool, option("--strict", about="Exit with 4 when there are warnings.", rare=True, panel=OUTPUT)
     ] = False
+
+    @property
+    def paged(self) -> bool:
+        """Whether one of several pages is wanted."""
+        return self.sort is not None or self.page is not None
 
     def settle(self, session: Session) -> str:
         """The format that the options or the settings name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from aspectra.app.library import Library
+    from aspectra.app.output.pages import Page
     from aspectra.papers.paper import Paper
     from aspectra.search.conditions.condition import Condition
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["write_ranking"]
+__all__ = ["show_hits", "write_ranking"]
 
 _AUTHORS = 3
 _LONGEST_VENUE = 60
@@ -51,17 +52,19 @@ def _score(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.4f}"
 
 
-def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain: bool) -> None:
+def _show_ranking(
+    screen: Screen, library: Library, ranking: Ranking, page: Page | None, *, explain: bool
+) -> None:
     """The table of ``--format table``; ``explain`` adds what each view gave."""
     if not screen.quiet:
         lists = ranking.requests.rows  # which name the conditions
         screen.line(_plan_in_words(ranking.plan, conditions=not lists), style="dim")
         terms = [("" if number else "terms", text) for number, text in enumerate(ranking.plan.search.terms)]
         screen.pairs((name, _short(text, _LONGEST_ITEM)) for name, text in (*lists, *terms))
+        if page is not None:
+            screen.line(page.header, style="dim")
         screen.line()
-    places = len(str(len(ranking)))
-    for hit in ranking:
-        _show_hit(screen, hit, places, {condition for condition, _ in ranking.not_applied}, explain=explain)
+    show_hits(screen, ranking, explain=explain)
     if not screen.quiet:
         from aspectra.search.conditions.grading import conditions_mask
 
@@ -73,8 +76,17 @@ def _show_ranking(screen: Screen, library: Library, ranking: Ranking, *, explain
             left = len(index) if mask is None else int(mask.sum())
             searched = f"{'at most ' if slow else ''}{left:,} left by the filters (of {searched})"
         shown = count(len(ranking), "paper") if len(ranking) else "no paper"
+        if page is not None:
+            shown = f"page {page.number} of {page.of} · {shown} of {page.found:,} found"
         plan = f"plan {ranking.plan.hash[:6]} (aspectra plan last)"
         screen.line(f"{shown} of {searched} · {ranking.seconds:.2f} s · {plan}", style="dim")
+
+
+def show_hits(screen: Screen, ranking: Ranking, *, explain: bool = False) -> None:
+    """The papers of a ranking, a block each; ``explain`` adds what each view gave."""
+    places = len(str(max((hit.rank for hit in ranking), default=0)))
+    for hit in ranking:
+        _show_hit(screen, hit, places, {condition for condition, _ in ranking.not_applied}, explain=explain)
 
 
 def _show_hit(
@@ -142,7 +154,14 @@ def _hit(hit: Hit, *, explain: bool) -> dict[str, Any]:
 
 
 def write_ranking(
-    screen: Screen, library: Library, ranking: Ranking, style: str, output: Path | None, *, explain: bool
+    screen: Screen,
+    library: Library,
+    ranking: Ranking,
+    style: str,
+    output: Path | None,
+    *,
+    explain: bool,
+    page: Page | None = None,
 ) -> None:
     """Write a ranking in any format, to standard output or a file.
 
@@ -153,6 +172,7 @@ def write_ranking(
         style: ``table``, ``json`` or a format of ``aspectra export``.
         output: a file, or None.
         explain: also what each view gave.
+        page: of which pages the ranking is one, or None.
 
     Raises:
         UsageError: a table cannot be written to a file.
@@ -162,18 +182,21 @@ def write_ranking(
             raise UsageError(
                 "a table is for the screen", hint=f"--format bibtex -o {output}, or: aspectra ... > {output}"
             )
-        _show_ranking(screen, library, ranking, explain=explain)
+        _show_ranking(screen, library, ranking, page, explain=explain)
         return
     if style == "json":
         whole = ranking.to_dict()
         if explain:
             whole["hits"] = [_hit(hit, explain=True) for hit in ranking]
+        if page is not None:
+            whole["page"] = asdict(page)
         screen.document("search", whole, output)
     elif style == "jsonl":
         lines = (json.dumps(_hit(hit, explain=explain), ensure_ascii=False) for hit in ranking)
         screen.data("".join(f"{line}\n" for line in lines), output)
     else:
-        screen.data(ranking.to_trec() if style == "trec" else ranking.export(style), output)
+        by_rank = replace(ranking, hits=tuple(sorted(ranking, key=lambda hit: hit.rank)))  # scores must fall
+        screen.data(by_rank.to_trec() if style == "trec" else ranking.export(style), output)
     if output is not None:
         screen.note(f"Wrote {count(len(ranking), 'record')} to {output} ({style}).")
 

@@ -6,110 +6,29 @@ field is removed or changes its meaning; new fields may come without notice. One
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
+from aspectra.app.output.documents import Document, Hit, Part, Search
+from aspectra.app.output.marks import Listing, Marks
+from aspectra.app.output.work_documents import Added, Duplicates, Flow, Merged, News, Saved, Split
 from aspectra.app.upkeep.checkup import Check
 from aspectra.app.upkeep.dependencies import Dependency
 from aspectra.base.checking import check_choice
-from aspectra.search.ranking import ProbeScore
 from aspectra.views.prompted.running import LensEstimate, RunReport
 
 __all__ = ["DOCUMENTS", "json_schema"]
 
-Grade = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
-
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A JSON object with exactly these fields."""
-
-
-class Document(_Part, frozen=True):
-    """Base of the documents."""
-
-    schema: str
-
-
-class Quote(_Part, frozen=True):
-    """A sentence that supports a hit: ``quote`` is the text of ``field`` from ``start`` to ``end``."""
-
-    quote: str
-    field: str
-    start: int
-    end: int
-    aspect: str
-    seed: str = ""
-    seed_quote: str = ""
-    matched: list[tuple[str, str, float]] = []
-
-
-class ConditionMet(_Part, frozen=True):
-    """What one condition found in a paper; ``moved`` is what it added to the score."""
-
-    condition: str
-    met: bool
-    grade: Grade | None
-    moved: float
-    quote: str
-    reason: str = ""
-    exempt: str = ""
-
-
-class Move(_Part, frozen=True, rename={"before": "from", "after": "to"}):
-    """How one step moved a paper; ``from`` is null where the step brought it."""
-
-    stage: str
-    before: int | None
-    after: int
-
-
-class Hit(_Part, frozen=True):
-    """A paper at its place; a line of ``--jsonl``."""
-
-    id: str
-    rank: int
-    title: str
-    authors: list[str]
-    year: int | None
-    venue: str
-    score: float
-    evidence: list[Quote]
-    versions: list[str] = []
-    conditions: list[ConditionMet] = []
-    moves: list[Move] = []
-    probes: list[ProbeScore] = []
-
-
-class Requests(_Part, frozen=True):
-    """What became of the words of a query: ``request`` and ``words``; ``words`` and ``why``; texts."""
-
-    applied: list[dict[str, str]]
-    not_applied: list[dict[str, str]]
-    searched: list[str]
-
-
-class Search(Document, frozen=True):
-    """``search``, ``similar``: a ranking. ``plan`` can be run again with ``--plan-file``."""
-
-    plan: dict[str, Any]
-    hits: list[Hit]
-    requests: Requests
-    warnings: list[str]
-    seconds: float
-    fit: dict[str, bool | float | None] = {}  # how well the best hits fit the words
-    steps: list[dict[str, Any]] = []
-    simulated: bool = False
-
-
-class Section(_Part, frozen=True):
+class Section(Part, frozen=True):
     """A section of a full text."""
 
     heading: str
     text: str
 
 
-class Links(_Part, frozen=True):
+class Links(Part, frozen=True):
     """Ids of papers in the same library."""
 
     versions: list[str]
@@ -117,7 +36,7 @@ class Links(_Part, frozen=True):
     cited_by: list[str]
 
 
-class Span(_Part, frozen=True):
+class Span(Part, frozen=True):
     """A sentence (with ``--sentences``), counted from 1; ``field`` is absent for the abstract."""
 
     number: int
@@ -146,9 +65,10 @@ class Paper(Document, frozen=True):
     sentences: list[tuple[int, int, str]] = []
     metadata: dict[str, Any] = {}
     sentence_spans: list[Span] = []
+    marks: Marks = Marks()
 
 
-class View(_Part, frozen=True):
+class View(Part, frozen=True):
     """A view of the index; ``truncated`` counts texts that the encoder cut, ``bytes`` its files'."""
 
     kind: str
@@ -158,7 +78,7 @@ class View(_Part, frozen=True):
     bytes: int
 
 
-class Index(_Part, frozen=True):
+class Index(Part, frozen=True):
     """The index in use; ``waiting``, ``changed`` and ``gone`` count papers that it does not know yet."""
 
     generation: str
@@ -173,7 +93,7 @@ class Index(_Part, frozen=True):
     gone: int
 
 
-class Remark(_Part, frozen=True):
+class Remark(Part, frozen=True):
     """A record that was skipped or noted while adding."""
 
     file: str
@@ -210,7 +130,7 @@ class Doctor(Document, frozen=True):
     checks: list[Check]
 
 
-class Origin(_Part, frozen=True):
+class Origin(Part, frozen=True):
     """A setting's value and the layer that set it."""
 
     value: str | int | float | bool | dict[str, list[str]]
@@ -223,7 +143,7 @@ class ConfigValues(Document, frozen=True):
     settings: dict[str, Origin]
 
 
-class SettingFacts(_Part, frozen=True):
+class SettingFacts(Part, frozen=True):
     """What is declared about a setting."""
 
     about: str
@@ -238,7 +158,7 @@ class ConfigList(Document, frozen=True):
     settings: dict[str, SettingFacts]
 
 
-class LensFacts(_Part, frozen=True):
+class LensFacts(Part, frozen=True):
     """A lens of the library, or one that can be added."""
 
     lens: str
@@ -267,7 +187,7 @@ def _document_of(name: str, about: str, kind: type, **more: type) -> type[msgspe
     return made
 
 
-class LoaderOption(_Part, frozen=True):
+class LoaderOption(Part, frozen=True):
     """An option of a benchmark's loader; without ``values`` it takes any text."""
 
     name: str
@@ -276,7 +196,7 @@ class LoaderOption(_Part, frozen=True):
     default: str
 
 
-class BenchmarkFacts(_Part, frozen=True):
+class BenchmarkFacts(Part, frozen=True):
     """A benchmark that can be loaded."""
 
     name: str
@@ -323,7 +243,7 @@ class BenchManifest(msgspec.Struct, frozen=True):
     benchmarks: dict[str, dict[str, Any]]
 
 
-class MeasureScore(_Part, frozen=True):
+class MeasureScore(Part, frozen=True):
     """A measure's mean and its values by topic; ``units`` is how many the mean is over."""
 
     measure: str
@@ -365,7 +285,15 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "search": Search,
     "hit": Hit,
     "paper": Paper,
+    "list": Listing,
     "status": Status,
+    "added": Added,
+    "flow": Flow,
+    "duplicates": Duplicates,
+    "merge": Merged,
+    "split": Split,
+    "saved": Saved,
+    "news": News,
     "doctor": Doctor,
     "config": ConfigValues,
     "config-list": ConfigList,

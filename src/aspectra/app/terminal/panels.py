@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -23,6 +25,7 @@ __all__ = [
     "CommandGroup",
     "OutputFile",
     "PanelCommand",
+    "convert_plainly",
     "option",
     "show_all_help",
     "with_members",
@@ -52,7 +55,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 # What other tools call an option -> what to use here.
 _ELSEWHERE = {
-    "--sort": "results are ordered by relevance; --since 3y or -c 'prefer year=>=2022' favours recent papers",
     "--top": "--limit",
     "--lang": "--language",
     "--max-results": "--limit",
@@ -109,8 +111,53 @@ def with_members(text: str, *, full: bool = True) -> str:
     return _MEMBERS.sub(names, text)
 
 
+class _Converted:
+    """Values of a parameter: plain ones here, others by typer, whose library for that takes 60 ms to import.
+
+    Args:
+        typers: makes what typer converts with.
+    """
+
+    def __init__(self, typers: Callable[[], Any]) -> None:
+        self._typers = typers
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value as its annotation has it."""
+        kind, info = param.type_descriptor.annotation, param.type_descriptor.parameter_info
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        if info.parser is None:
+            if several and kind == list[str] and set(map(type, value)) == {str}:
+                return list(value)
+            if not several and isinstance(value, str) and kind is str:
+                return value
+            if not several and isinstance(value, str) and kind is Path and _acceptable(value, info):
+                return Path(value)
+        return self._typers().coerce(value, param=param, ctx=ctx)
+
+
+def _acceptable(path: str, info: Any) -> bool:
+    """Whether typer would find nothing wrong with a path."""
+    checked = info.exists or info.resolve_path or info.allow_dash or info.path_type or info.writable
+    free = not checked and info.file_okay and info.dir_okay
+    return free and (os.access(path, os.R_OK) or not os.path.exists(path))
+
+
+def convert_plainly(parameters: Iterable[Any]) -> None:
+    """Let parameters of a command or group convert plain values themselves."""
+    for parameter in parameters:
+        typers = parameter.get_runtime_param
+        if not isinstance(typers, partial):
+            parameter.__dict__["get_runtime_param"] = partial(_Converted, typers)
+
+
 class PanelCommand(TyperCommand):
     """A command that lists its options under the headings of their panels, as plain text."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        convert_plainly(self.params)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write one section for each panel, in the order in which they are declared."""
@@ -134,6 +181,7 @@ class PanelCommand(TyperCommand):
         found = super().get_help_option(ctx)
         if found is not None:
             found.help = "Show this message; --help-all shows every option."
+            convert_plainly([found])
         return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

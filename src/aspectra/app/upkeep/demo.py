@@ -10,12 +10,13 @@ from aspectra.app.terminal.screen import count
 if TYPE_CHECKING:
     from aspectra.app.session import Session
     from aspectra.papers.library.store import Store
+    from aspectra.views.build.draft import IndexReport
 
 __all__ = ["fill"]
 
 
-def fill(library: Store, session: Session) -> None:
-    """Add the demo papers and index them with the default encoder.
+def fill(library: Store, session: Session) -> IndexReport:
+    """Add the demo papers and index them, with the default encoder where it is installed.
 
     Raises:
         UsageError: the library holds other papers.
@@ -38,9 +39,10 @@ def fill(library: Store, session: Session) -> None:
     with library.writing("init") as writer:
         report = writer.add(records, path="demo.jsonl", source="jsonl")
     with session.progress() as shown:
-        built = build_index(library, progress=shown)
+        built = build_index(library, progress=shown, lenient=True)
     if not session.screen.quiet:
         took = duration(sum(built.seconds.values()))
         session.screen.line(
             f"{count(report.added, 'demo paper')} added, {count(built.papers, 'paper')} indexed in {took}"
         )
+    return built

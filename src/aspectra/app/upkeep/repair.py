@@ -9,8 +9,8 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.copies.salvage import REPAIRING, salvage
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import Generations
-from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.store import Store
 
 __all__ = ["repair"]
@@ -37,11 +37,15 @@ def repair(path: Path, *, progress: Progress = quiet) -> list[Check]:
         with Store(path) as library:
             problems = library.check()
             if problems:
-                kept, left_out = salvage(library)
+                kept, left_out, marks = salvage(library)
                 text = f"made again from its papers ({problems[0]}); the damaged one is {kept}"
                 if left_out:
                     text += f"; {left_out} derived values were left out, the next index makes them again"
                 done.append(Check("repair", "ok", text))
+                if marks:
+                    named = ", ".join(marks[:5]) + (" and others" if len(marks) > 5 else "")
+                    hint = "aspectra restore FILE brings back a backup; else add them again"
+                    done.append(Check("repair", "bad", f"damaged and left out: {named}", hint))
         with Store(path) as library:
             with library.writing("repair") as writer:
                 if gone := writer.derived.collect():

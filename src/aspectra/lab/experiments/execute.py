@@ -30,7 +30,7 @@ from aspectra.lab.experiments.vectors import PaperVectors, paper_vectors
 from aspectra.lab.reports.tables import render
 from aspectra.lab.runs.run import Run
 from aspectra.llm.chat import ChatModel
-from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.search.searcher import Searcher
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 

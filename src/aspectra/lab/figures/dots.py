@@ -13,19 +13,15 @@ from aspectra.lab.figures.drawing import (
     WIDTH,
     Canvas,
     Drawing,
-    drawable,
-    ends_of,
-    finite,
     needs_plot,
     new_canvas,
     no_systems,
-    padded,
     shorten,
     style_of,
     text_height,
     text_width,
-    tick,
 )
+from aspectra.lab.figures.scales import drawable, ends_of, finite, padded, tick
 from aspectra.lab.reports.tables import Number, Table
 from aspectra.lab.statistics.significance import Comparison, compare, win_tie_loss
 

@@ -15,20 +15,15 @@ from aspectra.lab.figures.drawing import (
     WIDTH,
     Canvas,
     Drawing,
-    drawable,
-    ends_of,
-    factors,
-    finite,
     groups_of,
     new_canvas,
     no_systems,
-    padded,
     shorten,
     style_of,
     text_height,
     text_width,
-    tick,
 )
+from aspectra.lab.figures.scales import drawable, ends_of, factors, finite, padded, tick
 from aspectra.lab.reports.tables import Number, Table
 
 __all__ = ["Point", "Scatter", "pareto_figure", "pareto_front", "scatter_figure"]

@@ -15,7 +15,6 @@ from aspectra.lab.figures.drawing import (
     Canvas,
     Drawing,
     Style,
-    drawable,
     groups_of,
     new_canvas,
     no_systems,
@@ -23,6 +22,7 @@ from aspectra.lab.figures.drawing import (
     style_of,
     text_width,
 )
+from aspectra.lab.figures.scales import drawable
 from aspectra.lab.reports.tables import Number, Table
 
 __all__ = ["radar_figure"]

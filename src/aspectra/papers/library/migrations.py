@@ -167,11 +167,18 @@ def _linking(db: sqlite3.Connection) -> None:
 def _checksums(db: sqlite3.Connection) -> None:
     """The table of checksums, with those of everything that is there."""
     create_tables(db, "sums")
-    write_all(db)
+    write_all(db, number=SUMMED)
+
+
+def _marks(db: sqlite3.Connection) -> None:
+    """Tables for what a searcher says about papers; where records came from is not known of older files."""
+    create_tables(db, "marks")
+    write_all(db, ["schema"])
 
 
 MIGRATIONS: Sequence[tuple[int, str, Callable[[sqlite3.Connection], None]]] = (
     (2, "derived values", _derived),
     (3, "incremental linking", _linking),
     (4, "checksums", _checksums),
+    (5, "marks", _marks),
 )

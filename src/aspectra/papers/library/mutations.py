@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,13 +15,18 @@ from typing import TYPE_CHECKING
 from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
-from aspectra.papers.library import linking
-from aspectra.papers.library.rows import author_keys, paper_columns, paper_from_row, paper_row
+from aspectra.papers.library.links import citations
+from aspectra.papers.library.links.versions import regroup_ids
+from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
+from aspectra.papers.library.marks.origins import OriginWriter, database_of
+from aspectra.papers.library.marks.values import Edit
+from aspectra.papers.library.rows import bump, drop_paper, put_paper, stored_paper
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.remark import Remark
 
 if TYPE_CHECKING:
     from aspectra.papers.library.derived import DerivedWriter
+    from aspectra.papers.library.marks.writer import MarksWriter
 
 __all__ = ["AddReport", "Writer"]
 
@@ -63,6 +68,13 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
+        self._same: Collection[str] = ()
+        self._edits: dict[int, Edit] = {}
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The writing connection, in autocommit mode but within :meth:`MarksWriter.action`."""
+        return self._db
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -86,7 +98,9 @@ class Writer:
         *,
         path: str = "",
         source: str = "",
+        whole: bool = True,
         report: AddReport | None = None,
+        same: Collection[str] = (),
     ) -> AddReport:
         """Add papers; idempotent by content hash, committed in batches.
 
@@ -98,9 +112,12 @@ class Writer:
             records: papers and remarks, as a source yields them.
             path: the file they came from, for ``status``.
             source: name of the source that read it.
+            whole: whether these are all records of the file, see :class:`OriginWriter`.
             report: what is counted in, and returned; a new one where None.
+            same: ids whose records are the same papers whatever their titles are now.
         """
         report = AddReport() if report is None else report
+        self._same = same
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction():
             cursor = self._db.execute(
@@ -119,12 +136,19 @@ class Writer:
 
         readable = until_failure()
         taken: set[str] = set()
+        self._edits = edits_by_position(self._db)
+        origins = OriginWriter(self._db, path, source, whole=whole)
         stored = len(report.remarks)
         while batch := list(islice(readable, _BATCH)):
             with self._transaction():
                 changed = report.added + report.updated
                 for record in batch:
-                    self._add_one(record, report, taken)
+                    if isinstance(record, Remark):
+                        report.remarks.append(record)
+                        report.skipped += record.skipped
+                    else:
+                        origins.read(record.id, database_of(record), self._add_one(record, report, taken))
+                origins.store()
                 self._db.executemany(
                     "INSERT INTO remarks VALUES (?, ?, ?, ?)",
                     [(addition, r.place, r.reason, int(r.skipped)) for r in report.remarks[stored:]],
@@ -135,9 +159,11 @@ class Writer:
                     (report.added, report.updated, report.unchanged, addition),
                 )
                 if report.added + report.updated > changed:
-                    self._bump()
+                    bump(self._db)
         if failures:
             raise failures[0]
+        with self._transaction():
+            origins.finish()
         return report
 
     def link(self) -> None:
@@ -148,7 +174,7 @@ class Writer:
         """
         if self._db.execute("SELECT 1 FROM unlinked LIMIT 1").fetchone():
             with self._transaction():
-                linking.link_citations(self._db)
+                citations.link_citations(self._db)
 
     @cached_property
     def derived(self) -> DerivedWriter:
@@ -157,11 +183,15 @@ class Writer:
 
         return DerivedWriter(self._db, self._transaction)
 
-    def _add_one(self, record: Paper | Remark, report: AddReport, taken: set[str]) -> None:
-        if isinstance(record, Remark):
-            report.remarks.append(record)
-            report.skipped += record.skipped
-            return
+    @cached_property
+    def marks(self) -> MarksWriter:
+        """Writes what the searcher says about papers."""
+        from aspectra.papers.library.marks.writer import MarksWriter
+
+        return MarksWriter(self._db, self._transaction, regroup_ids)
+
+    def _add_one(self, record: Paper, report: AddReport, taken: set[str]) -> int:
+        """Add one record; returns the position of the paper that it is."""
         paper, note = self._place(record, taken)
         if note:
             report.remarks.append(note)
@@ -170,29 +200,44 @@ class Writer:
         report.with_full_text += paper.has_full_text
         old = self._db.execute("SELECT pos, content_hash FROM papers WHERE id = ?", (paper.id,)).fetchone()
         if old is None:
-            self._insert(paper, None)
             report.added += 1
-            return
+            return put_paper(self._db, paper)
+        pos: int = old[0]
+        edit = self._edits.get(pos)
+        file_hash = paper.content_hash
+        if file_hash == (edit.file_hash if edit else old[1]):
+            report.unchanged += 1
+            return pos
+        paper, kept = self._filled(paper, pos)
+        if edit:
+            paper, overruled = self._with_edit(paper, pos, replace(edit, file_hash=file_hash))
+            report.remarks += overruled
         if old[1] == paper.content_hash:
             report.unchanged += 1
-            return
-        paper, kept = self._filled(paper, old[0])
-        if old[1] == paper.content_hash:
-            report.unchanged += 1
-            return
+            return pos
         if kept:
             why = f"the new record has no {' and no '.join(kept)}: kept from the one before"
             report.remarks.append(Remark(f"id {paper.id}", why, skipped=False))
-        self._insert(paper, old[0])
+        put_paper(self._db, paper, pos)
         report.updated += 1
+        return pos
+
+    def _with_edit(self, paper: Paper, pos: int, edit: Edit) -> tuple[Paper, list[Remark]]:
+        """The paper as the searcher edited it, and remarks on what its file says otherwise now."""
+        new = values_of(paper, edit.given)
+        fields = [name for name in edit.given if new[name] != edit.file[name]]
+        edit = replace(edit, file=new)
+        put_edit(self._db, pos, edit)
+        self._edits[pos] = edit
+        why = f"its file has another {' and another '.join(fields)} now: what you edited was kept"
+        return edited(paper, edit.given), [Remark(f"id {paper.id}", why, skipped=False)] if fields else []
 
     def _filled(self, paper: Paper, pos: int) -> tuple[Paper, list[str]]:
         """The paper with what only the stored record has, and the names of what was kept.
 
         A poorer record of the same paper (a bibliography entry after its PDF) must not take its texts away.
         """
-        row = self._db.execute(f"SELECT {paper_columns()} FROM papers WHERE pos = ?", (pos,)).fetchone()
-        stored = paper_from_row(row)
+        stored = stored_paper(self._db, pos)
         kept = []
         if stored.abstract.strip() and not paper.abstract.strip():
             paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
@@ -214,7 +259,10 @@ class Writer:
             ).fetchone()
             if row is None or row[0] == paper.content_hash:
                 break
-            if candidate not in taken and self._same_paper(paper, row[1], row[2]):
+            if (edit := self._edits.get(row[2])) and edit.file_hash == paper.content_hash:
+                break
+            known = candidate in self._same
+            if candidate not in taken and (known or self._same_paper(paper, row[1], row[2])):
                 break
         if candidate == paper.id:
             return paper, None
@@ -228,77 +276,41 @@ class Writer:
     def _same_paper(self, paper: Paper, title_key: str, pos: int) -> bool:
         """Whether a record that shares an id with a stored paper is that paper with other content."""
         key = normalise_title(paper.title)
+        stored = dict(self._db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
+        if edit := self._edits.get(pos):  # compared with the record as its file has it
+            title_key = normalise_title(edit.file.get("title", "")) or title_key
+            stored |= {s: normalise(s, v) for s, v in edit.file.get("identifiers", {}).items()}
         if key == title_key or not key or not title_key:
             return True
-        stored = dict(self._db.execute("SELECT scheme, value FROM identifiers WHERE pos = ?", (pos,)))
         if any(stored.get(s) == normalise(s, v) for s, v in paper.identifiers.items()):
             return True
         return difflib.SequenceMatcher(None, key, title_key).ratio() >= 0.7
 
-    def _insert(self, paper: Paper, pos: int | None) -> None:
-        row, cited = paper_row(paper)
-        before, group = None, None
-        if pos is None:
-            marks = ",".join("?" * len(row))
-            cursor = self._db.execute(
-                f"INSERT INTO papers ({', '.join(row)}) VALUES ({marks})", tuple(row.values())
-            )
-            pos = int(cursor.lastrowid or 0)
-        else:
-            before = linking.version_keys(self._db, pos)
-            group = self._db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
-            names = ", ".join(f"{name} = ?" for name in row)
-            self._db.execute(f"UPDATE papers SET {names} WHERE pos = ?", (*row.values(), pos))
-            for table in ("sections", "identifiers", "authors", "citations", "citation_keys"):
-                self._db.execute(f"DELETE FROM {table} WHERE pos = ?", (pos,))
-        self._db.executemany(
-            "INSERT INTO sections VALUES (?, ?, ?, ?)",
-            [(pos, number, s.heading, s.text) for number, s in enumerate(paper.sections)],
-        )
-        identifiers = {(s, value, pos) for s, v in paper.identifiers.items() if (value := normalise(s, v))}
-        self._db.executemany("INSERT OR IGNORE INTO identifiers VALUES (?, ?, ?)", sorted(identifiers))
-        names_of = {(*author_keys(name), pos) for name in paper.authors}
-        self._db.executemany("INSERT OR IGNORE INTO authors VALUES (?, ?, ?)", sorted(names_of))
-        self._db.executemany(
-            "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
-            [(pos, number, record) for number, record in enumerate(cited)],
-        )
-        linking.mark_unlinked(self._db, pos)
-        if before is None:
-            linking.group_versions(self._db, pos)
-        elif before != linking.version_keys(self._db, pos):
-            linking.regroup(self._db, group, pos)
-            # What cited the paper as it was may mean another one.
-            linking.unlink(self._db, pos)
-
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove papers and what was derived from them; returns how many there were.
+        """Remove papers and what was derived from them, which can be undone; returns how many there were.
 
         Raises:
             NoSuchPaper: an id is not in the library; then nothing is removed.
         """
-        with self._transaction():
-            for paper_id in ids:
-                row = self._db.execute(
-                    "SELECT pos, version_group FROM papers WHERE id = ?", (paper_id,)
-                ).fetchone()
+        found = list(dict.fromkeys(ids))
+        with self.marks.action("remove", f"removed {len(found):,} papers") as step:
+            at = {}
+            for one in found:
+                row = self._db.execute("SELECT pos FROM papers WHERE id = ?", (one,)).fetchone()
                 if row is None:
                     raise NoSuchPaper(
-                        f"there is no paper {paper_id!r}", why="nothing was removed", hint="aspectra status"
+                        f"there is no paper {one!r}", why="nothing was removed", hint="aspectra list"
                     )
-                linking.unlink(self._db, row[0])
-                self._db.execute("DELETE FROM papers WHERE pos = ?", row[:1])
-                if row[1] is not None:
-                    linking.regroup(self._db, row[1])
-            self._bump()
+                at[one] = row[0]
+            if len(found) == 1:
+                step.what = f"removed paper {found[0]}"
+            step.keep("papers", found)
+            for pos in at.values():
+                drop_paper(self._db, pos)
+            bump(self._db)
         self.derived.collect()
-        return len(ids)
+        return len(found)
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database, so that readers need not scan it."""
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def _bump(self) -> None:
-        self._db.execute(
-            "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE key = 'revision'"
-        )

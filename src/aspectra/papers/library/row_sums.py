@@ -16,6 +16,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 from typing import Any
 
 import msgspec
@@ -24,6 +26,7 @@ import xxhash
 from aspectra.base.errors import LibraryCorrupt
 
 __all__ = [
+    "MARKED",
     "PAPER_ROW",
     "SUMMED",
     "RowSums",
@@ -31,6 +34,7 @@ __all__ = [
     "install",
     "problems",
     "row_hash",
+    "sound_rows",
     "track",
     "write_all",
 ]
@@ -41,6 +45,7 @@ PAPER_ROW = (
     *("language", "title_key", "version_group", "record"),
 )
 SUMMED = 4  # the first format of libraries that have sums
+MARKED = 5  # the first that has what a searcher says about papers
 _ENCODE = msgspec.msgpack.Encoder().encode
 _POSITIVE = (1 << 63) - 1  # SQLite's integers are signed
 
@@ -55,6 +60,7 @@ class _Relation:
         bucket: SQL of a row's bucket; ``{r}`` stands for the row.
         inside: SQL that holds for the rows of bucket ``?1``, written so that an index serves it.
         held: SQL that holds for the rows that count; ``{r}`` as above.
+        since: the first format whose libraries have the table.
     """
 
     table: str
@@ -62,11 +68,12 @@ class _Relation:
     bucket: str
     inside: str
     held: str = "1"
+    since: int = SUMMED
 
 
-def _by(table: str, column: str, row: str, held: str = "1") -> _Relation:
+def _by(table: str, column: str, row: str, held: str = "1", since: int = SUMMED) -> _Relation:
     """A relation whose buckets are the values of one column."""
-    return _Relation(table, tuple(row.split()), f"{{r}}.{column}", f"{column} = ?1", held)
+    return _Relation(table, tuple(row.split()), f"{{r}}.{column}", f"{column} = ?1", held, since)
 
 
 def _starting(table: str, column: str, length: int, row: str) -> _Relation:
@@ -100,6 +107,24 @@ _RELATIONS: Mapping[str, _Relation] = {
     "producers": _Relation("producers", ("id", "name", "version", "reads"), "0", "?1 = 0"),
     "derived": _by("derived", "rowid", "producer key data"),
     "schema": _Relation("sqlite_schema", ("type", "name", "tbl_name", "sql"), "0", "?1 = 0"),
+    "tags": _by("tags", "pos", "pos tag source", since=MARKED),
+    "notes": _by(
+        "notes", "pos", "id pos kind text quote page colour source key created modified", since=MARKED
+    ),
+    "decisions": _by("decisions", "pos", "pos source decision reason at under", since=MARKED),
+    "edits": _by("edits", "pos", "pos given file file_hash at", since=MARKED),
+    "external": _by("external", "pos", "system library key pos version", since=MARKED),
+    "origins": _Relation(
+        "origins",
+        ("file", "number", "place", "database", "source", "pos", "at"),
+        "coalesce({r}.pos, 0)",
+        "pos IS nullif(?1, 0)",
+        since=MARKED,
+    ),
+    "pairs": _Relation("pairs", ("one", "other", "same", "leads", "at"), "0", "?1 = 0", since=MARKED),
+    "saved": _by("saved", "name", "name query at ran last_pos ids", since=MARKED),
+    "actions": _by("actions", "id", "id at verb what undone", since=MARKED),
+    "action_parts": _by("action_parts", "action", "action number data", since=MARKED),
 }
 
 
@@ -180,12 +205,44 @@ def _change(name: str, one: _Relation, row: str) -> str:
     return f"{change} DELETE FROM sums WHERE relation = '{name}' AND bucket = +({bucket}) AND total = 0;"
 
 
-def write_all(db: sqlite3.Connection, names: Iterable[str] = tuple(_RELATIONS)) -> None:
-    """Write the sums of all rows that there are, within the caller's transaction."""
-    for name in names:
+def write_all(
+    db: sqlite3.Connection, names: Iterable[str] | None = None, *, number: int | None = None
+) -> None:
+    """Write the sums of all rows that there are, within the caller's transaction.
+
+    Args:
+        db: a writing connection.
+        names: of relations; all that libraries of a format have where None.
+        number: that format; the newest where None.
+    """
+    held = [name for name, one in _RELATIONS.items() if number is None or one.since <= number]
+    for name in held if names is None else names:
         rows = ((name, bucket, total) for bucket, total in _totals(db, _RELATIONS[name]).items())
         db.execute("DELETE FROM sums WHERE relation = ?", (name,))
         db.executemany("INSERT INTO sums VALUES (?, ?, ?)", rows)
+
+
+def sound_rows(
+    fetch: Callable[[str, Sequence[Any]], list[Any]], name: str
+) -> tuple[tuple[str, ...], dict[Any, list[tuple[Any, ...]]], list[Any]]:
+    """All of a relation that is as it was written, to save it from a damaged library.
+
+    Args:
+        fetch: all rows of a reading statement.
+        name: of the relation.
+
+    Returns:
+        The names of the columns, bucket -> sound rows, and the buckets with damage.
+    """
+    one = _RELATIONS[name]
+    stored = dict(fetch("SELECT bucket, total FROM sums WHERE relation = ?", (name,)))
+    found: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+    bucket, held = one.bucket.format(r=one.table), one.held.format(r=one.table)
+    for key, *row in fetch(f"SELECT {bucket}, {', '.join(one.row)} FROM {one.table} WHERE {held}", ()):
+        found[key].append(tuple(row))
+    totals = {key: reduce(xor, (row_hash(*row) for row in rows)) for key, rows in found.items()}
+    wrong = [key for key in stored.keys() | totals.keys() if stored.get(key, 0) != totals.get(key, 0)]
+    return one.row, {key: rows for key, rows in found.items() if key not in wrong}, sorted(wrong, key=str)
 
 
 def _totals(db: sqlite3.Connection, one: _Relation) -> dict[Any, int]:
@@ -198,17 +255,18 @@ def _totals(db: sqlite3.Connection, one: _Relation) -> dict[Any, int]:
     return {key: total for key, total in out.items() if total}
 
 
-def problems(db: sqlite3.Connection, but: Collection[str] = ()) -> Iterator[str]:
+def problems(db: sqlite3.Connection, number: int, but: Collection[str] = ()) -> Iterator[str]:
     """What in the database is not as it was written, over all relations, from one snapshot.
 
     Args:
         db: a reading connection in autocommit mode.
+        number: the library's format.
         but: relations that are left out.
     """
     db.execute("BEGIN")
     try:
         for name, one in _RELATIONS.items():
-            if name in but:
+            if name in but or one.since > number:
                 continue
             stored = dict(db.execute("SELECT bucket, total FROM sums WHERE relation = ?", (name,)))
             found = _totals(db, one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import reduce
@@ -10,6 +11,8 @@ from operator import xor
 from typing import Any, Literal
 
 from aspectra.base.hashing import canonical_json, digest_texts
+from aspectra.papers.identifiers import normalise
+from aspectra.papers.library.links import citations, versions
 from aspectra.papers.library.row_sums import PAPER_ROW, damaged, row_hash
 from aspectra.papers.paper import Paper, normalise_title
 from aspectra.papers.text.sentences import SPLITTER_VERSION, lead_field
@@ -18,11 +21,16 @@ __all__ = [
     "BLANK",
     "Parts",
     "author_keys",
+    "bump",
+    "drop_paper",
     "full_hash",
     "paper_columns",
     "paper_from_row",
     "paper_row",
     "part_sql",
+    "put_paper",
+    "same_given",
+    "stored_paper",
     "text_hash",
 ]
 
@@ -111,6 +119,16 @@ def author_keys(name: str) -> tuple[str, str]:
     return key, key.rsplit(" ", 1)[-1]
 
 
+def same_given(one: str, other: str) -> bool:
+    """Whether one given name is the initial of the other.
+
+    >>> same_given("a", "ada")
+    True
+    """
+    short, long = sorted((one, other), key=len)
+    return len(short) == 1 and long.startswith(short)
+
+
 def paper_row(paper: Paper) -> tuple[dict[str, Any], list[str]]:
     """A paper as column -> value of the papers table, and the records of its citations."""
     whole = paper.to_dict(with_id=False)
@@ -169,3 +187,76 @@ def paper_from_row(row: Sequence[Any]) -> Paper:
 def _total(pos: int, rows: Iterable[Sequence[Any]]) -> int:
     """Checksum of a paper's sections or references, which are numbered from 0."""
     return reduce(xor, (row_hash(pos, number, *row) for number, row in enumerate(rows)), 0)
+
+
+def put_paper(
+    db: sqlite3.Connection, paper: Paper, pos: int | None = None, *, free: int | None = None
+) -> int:
+    """Store a paper, within the caller's transaction; returns its position.
+
+    Args:
+        db: a writing connection.
+        paper: the paper.
+        pos: of the paper that it takes the place of; None for a new paper.
+        free: the position of a new paper, where it must have a certain one.
+    """
+    row, cited = paper_row(paper)
+    before, group = None, None
+    if pos is None:
+        if free is not None:
+            row = {"pos": free, **row}
+        marks = ",".join("?" * len(row))
+        cursor = db.execute(f"INSERT INTO papers ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+        pos = int(cursor.lastrowid or 0)
+    else:
+        before = versions.version_keys(db, pos)
+        group = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()[0]
+        names = ", ".join(f"{name} = ?" for name in row)
+        db.execute(f"UPDATE papers SET {names} WHERE pos = ?", (*row.values(), pos))
+        for table in ("sections", "identifiers", "authors", "citations", "citation_keys"):
+            db.execute(f"DELETE FROM {table} WHERE pos = ?", (pos,))
+    db.executemany(
+        "INSERT INTO sections VALUES (?, ?, ?, ?)",
+        [(pos, number, s.heading, s.text) for number, s in enumerate(paper.sections)],
+    )
+    identifiers = {(s, value, pos) for s, v in paper.identifiers.items() if (value := normalise(s, v))}
+    db.executemany("INSERT OR IGNORE INTO identifiers VALUES (?, ?, ?)", sorted(identifiers))
+    names_of = {(*author_keys(name), pos) for name in paper.authors}
+    db.executemany("INSERT OR IGNORE INTO authors VALUES (?, ?, ?)", sorted(names_of))
+    db.executemany(
+        "INSERT INTO citations (pos, ordinal, record) VALUES (?, ?, ?)",
+        [(pos, number, record) for number, record in enumerate(cited)],
+    )
+    citations.mark_unlinked(db, pos)
+    if before is None:
+        versions.group_versions(db, pos)
+    elif before != versions.version_keys(db, pos):
+        versions.regroup(db, group, pos)
+        # What cited the paper as it was may mean another one.
+        citations.unlink(db, pos)
+    return pos
+
+
+def drop_paper(db: sqlite3.Connection, pos: int) -> None:
+    """Remove the paper at a position, with all that the library holds about it."""
+    (group,) = db.execute("SELECT version_group FROM papers WHERE pos = ?", (pos,)).fetchone()
+    citations.unlink(db, pos)
+    db.execute("DELETE FROM papers WHERE pos = ?", (pos,))
+    if group is not None:
+        versions.regroup(db, group)
+
+
+def stored_paper(db: sqlite3.Connection, pos: int) -> Paper:
+    """The paper at a position, whole.
+
+    Raises:
+        LibraryCorrupt: a part of it is not as it was written.
+    """
+    return paper_from_row(
+        db.execute(f"SELECT {paper_columns()} FROM papers WHERE pos = ?", (pos,)).fetchone()
+    )
+
+
+def bump(db: sqlite3.Connection) -> None:
+    """Count a change of the papers."""
+    db.execute("UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE key = 'revision'")

@@ -15,7 +15,7 @@ from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, Lib
 from aspectra.base.files import disk, make_folder
 from aspectra.base.hashing import digest_texts
 from aspectra.papers.library import row_sums
-from aspectra.papers.library.lock import WriterLock, hold
+from aspectra.papers.library.folder.lock import WriterLock, hold
 
 __all__ = [
     "FAULTS",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # The number of the newest migration, see `migrations`; an older version refuses a newer library.
-FORMAT = 4
+FORMAT = 5
 # Damaged text is no error of SQLite's, but of whoever decodes it: rows, and messages that quote the schema.
 FAULTS = (sqlite3.Error, UnicodeDecodeError)
 _FULL = "free some space, then run the same command again"
@@ -139,7 +139,7 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         row_sums.install(connection)
         connection.execute("BEGIN IMMEDIATE")
-        create_tables(connection, "tables", "derived", "linking", "sums")
+        create_tables(connection, "tables", "derived", "linking", "sums", "marks")
         connection.execute("INSERT INTO meta VALUES ('format', ?), ('revision', '0')", (str(FORMAT),))
         row_sums.write_all(connection)
         connection.execute("COMMIT")
@@ -225,7 +225,7 @@ def problems(path: Path, *, quick: bool = False) -> list[str]:
             found += [f"row {row} of {table} has no {parent}" for table, row, parent, _ in orphans]
             (number,) = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
             if int(number) >= row_sums.SUMMED:
-                found += row_sums.problems(db, but=("derived",) if quick else ())
+                found += row_sums.problems(db, int(number), ("derived",) if quick else ())
     except FAULTS as error:
         found = [str(error)]
     return [one for one in found if one != "ok"]

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 from aspectra.base.errors import NoSuchPaper, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
+from aspectra.papers.library.folder.inside import refuse_links
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.generations.folders import Generations
-from aspectra.papers.library.inside import refuse_links
-from aspectra.papers.library.lock import WriterLock
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.row_sums import SUMMED, RowSums, track
-from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row
+from aspectra.papers.library.rows import Parts, author_keys, paper_columns, paper_from_row, same_given
 from aspectra.papers.paper import Paper, normalise_title
 
 if TYPE_CHECKING:
     from aspectra.papers.library.derived import Derived
+    from aspectra.papers.library.marks.reader import Marks
 
 __all__ = ["Store"]
 
@@ -53,7 +54,7 @@ class Store:
         self._reader = schema.Reader(self.database)
         self._idle: list[schema.Reader] = []  # of earlier snapshots: opening one takes half a millisecond
         self.generations = Generations(self.folder)
-        self.checksums = RowSums(self.fetch, kept=int(self._format()) >= SUMMED)
+        self.checksums = RowSums(self.fetch, kept=self.format >= SUMMED)
         try:
             self.checksums.check("schema")
         except BaseException:
@@ -103,7 +104,7 @@ class Store:
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
             try:
-                if int(self._format()) < schema.FORMAT:
+                if self.format < schema.FORMAT:
                     from aspectra.papers.library.migrations import upgrade
 
                     upgrade(connection)
@@ -127,10 +128,17 @@ class Store:
         """
         from aspectra.papers.library.derived import Derived  # loads numpy
 
-        if int(self._format()) < schema.FORMAT:
+        if self.format < schema.FORMAT:
             with self.writing("upgrade"):
                 pass
         return Derived(self.rows, self.fetch, self.checksums)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What the searcher says about papers: tags, notes, decisions; and where their records came from."""
+        from aspectra.papers.library.marks.reader import Marks
+
+        return Marks(self)
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a reading statement; for few of them, as they are loaded at once."""
@@ -195,8 +203,10 @@ class Store:
         self.checksums.ids([str(paper_id)])
         return False
 
-    def _format(self) -> str:
-        return str(self.fetch("SELECT value FROM meta WHERE key = 'format'")[0][0])
+    @property
+    def format(self) -> int:
+        """The number of the newest migration that the library went through."""
+        return int(self.fetch("SELECT value FROM meta WHERE key = 'format'")[0][0])
 
     @property
     def revision(self) -> int:
@@ -369,7 +379,7 @@ class Store:
         return {
             i
             for i, n in rows
-            if not several or n == key or n.endswith(f" {key}") or _same_given(n.split(" ", 1)[0], first)
+            if not several or n == key or n.endswith(f" {key}") or same_given(n.split(" ", 1)[0], first)
         }
 
     def ids_without_authors(self) -> list[str]:
@@ -386,8 +396,3 @@ class Store:
                 comparing SQLite's indexes with their tables.
         """
         return schema.problems(self.database, quick=quick)
-
-
-def _same_given(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return len(short) == 1 and long.startswith(short)

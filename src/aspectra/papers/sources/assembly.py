@@ -15,12 +15,20 @@ from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import clean, one_line
 
-__all__ = ["assemble", "each", "identifiers_of", "role_of", "within_limits", "year_in"]
+__all__ = ["assemble", "each", "identifiers_of", "role_of", "within_limits", "without_notice", "year_in"]
 
 T = TypeVar("T")
 
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
+# What databases and R write where there is no abstract.
+_NO_ABSTRACT = re.compile(r"\W*+(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?)?+\W*+", re.I)
+_LONGEST_EMPTY = 60
+# EBSCO ends its abstracts with such a notice; ProQuest and others give one as a paragraph of its own.
+_NOTICE = re.compile(r"\bCopyright of [^\n]{1,200}? is the property of\b")
+_FROM = "ABSTRACT FROM "  # EBSCO's note on who wrote the abstract: AUTHOR, PUBLISHER
+_NOTICE_ALONE = re.compile(r"(?:copyright|\(c\)|©)(?:\s|\d)", re.I)
+_LONGEST_NOTICE = 1000
 _ROLES = {
     "background": ("background", "introduction", "context"),
     "objective": ("objective", "objectives", "aim", "aims", "purpose"),
@@ -34,6 +42,8 @@ def each(
     records: Iterable[tuple[str, T | Remark]],
     convert: Callable[[T, str, ReadOptions], Iterator[Paper | Remark]],
     options: ReadOptions,
+    *,
+    titles: bool = False,
 ) -> Iterator[Paper | Remark]:
     """What ``convert`` makes of each record, remarks passed on; a record it refuses becomes a remark.
 
@@ -41,6 +51,7 @@ def each(
         records: (place, record or remark) in file order.
         convert: (record, place, options) -> papers and remarks; ValueError refuses the record.
         options: limits.
+        titles: whether records have titles, so that one without is remarked.
     """
     for place, record in records:
         if isinstance(record, Remark):
@@ -50,8 +61,14 @@ def each(
             made = list(convert(record, place, options))
         except (ValueError, RecursionError) as error:
             yield Remark(place, f"record cannot be kept: {error}")
-        else:
-            yield from made
+            continue
+        except (AttributeError, TypeError, LookupError):
+            yield Remark(place, "record cannot be kept: its fields are not laid out as in this format")
+            continue
+        for item in made:
+            if titles and isinstance(item, Paper) and not item.title and item.has_text:
+                yield Remark(place, "no title: kept by its text", skipped=False)
+            yield item
 
 
 def year_in(value: object) -> int | None:
@@ -84,19 +101,37 @@ def identifiers_of(found: Iterable[tuple[str, object]]) -> dict[str, str]:
     """
     out: dict[str, str] = {}
     for scheme, raw in found:
-        if scheme in out or raw is None or raw == "":
+        # A short DOI names its paper only to the resolver: a long one beside it is worth more.
+        if (scheme in out and not out[scheme].startswith("10/")) or raw is None or raw == "":
             continue
         if isinstance(raw, float) and raw.is_integer():
             raw = int(raw)  # noqa: PLW2901
         if not isinstance(raw, str | int) or isinstance(raw, bool):
             continue
         if value := clean(normalise(scheme, raw)):
-            out[scheme] = value
+            out[scheme] = value if scheme not in out or not value.startswith("10/") else out[scheme]
     doi = out.get("doi", "")
     named = normalise("arxiv", doi.removeprefix(ARXIV_DOI)) if doi.startswith(ARXIV_DOI) else ""
     if named:
         out.setdefault("arxiv", named)
     return {scheme: out[scheme] for scheme in SCHEMES if scheme in out} | out
+
+
+def without_notice(abstract: str) -> tuple[str, str]:
+    r"""The abstract, and the copyright notice that a database put behind it, or "".
+
+    >>> without_notice("Owls hunt.\n\nCopyright of Owls is the property of Owl Press.")
+    ('Owls hunt.', 'Copyright of Owls is the property of Owl Press.')
+    """
+    if found := _NOTICE.search(abstract):
+        start = found.start()
+        note = abstract.rfind(_FROM, max(0, start - 40), start)
+        start = start if note < 0 else note - (abstract[note - 1 : note] == "[")
+        return abstract[:start].strip(), abstract[start:].strip()
+    text, _, last = abstract.rpartition("\n\n")
+    if text and len(last) <= _LONGEST_NOTICE and _NOTICE_ALONE.match(last):
+        return text.strip(), last.strip()
+    return abstract, ""
 
 
 def assemble(
@@ -124,7 +159,8 @@ def assemble(
         options: limits, see :func:`within_limits`.
         own_id: the record's id or key, or "".
         title: of any JSON type; it is put on one line, as are venue and URL.
-        abstract: its paragraphs stay.
+        abstract: its paragraphs stay; "NA" and the like count as none, and a copyright notice behind it
+            goes to ``metadata["copyright"]`` (both only without ``sentences``, whose offsets would move).
         authors: names as printed; empty ones are left out.
         year: a number or a date, or a tuple of them of which the first readable one counts.
         venue: see ``title``.
@@ -141,10 +177,15 @@ def assemble(
     """
     years = map(year_in, year if isinstance(year, tuple) else (year,))
     pairs = identifiers.items() if isinstance(identifiers, Mapping) else identifiers
+    text, notice = clean(abstract), ""
+    if not sentences:
+        text, notice = without_notice(text)
+        if len(text) <= _LONGEST_EMPTY and _NO_ABSTRACT.fullmatch(text):
+            text = ""
     paper = Paper(
         id=clean(own_id),
         title=one_line(title),
-        abstract=clean(abstract),
+        abstract=text,
         authors=tuple(name for name in map(one_line, authors) if name),
         year=next((y for y in years if y is not None), None),
         venue=one_line(venue),
@@ -154,7 +195,7 @@ def assemble(
         sections=tuple(Section(one_line(s.heading), clean(s.text)) for s in sections),
         references=tuple(references),
         sentences=tuple(sentences),
-        metadata=metadata or {},
+        metadata={**(metadata or {}), "copyright": notice} if notice else metadata or {},
     )
     yield from within_limits(paper, place, options, own_id)
 

@@ -9,8 +9,10 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile, kind_of_file, not_a_file
+from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["UnknownFormat", "detect", "read_papers"]
 
@@ -43,10 +45,27 @@ def detect(path: Path | InputFile) -> str:
     if confidence[best] < _LEAST:
         raise UnknownFormat(
             f"the format of {file.path} is not recognised",
-            why="known formats: " + ", ".join(confidence),
-            hint="if you know which it is, name it with --as NAME",
+            why=f"{_nature(file.head)}; formats that are read: {', '.join(confidence)}",
+            hint="export its records as RIS, BibTeX or CSV; if it is one of these formats: --as NAME",
         )
     return best
+
+
+def _nature(head: bytes) -> str:
+    """What a file looks like to a person, in a few words."""
+    from aspectra.papers.sources.xml.elements import root_name  # loads lxml
+
+    if root := root_name(head)[0]:
+        return f"it is XML whose root is <{root}>"
+    if keys := first_keys(head, depth=1):
+        return f"it is JSON with {', '.join(sorted(keys)[:8])}"[:200]
+    if head.startswith(b"SQLite format 3"):
+        return "it is an SQLite database"
+    if b"\x00" in head:
+        return "it is no text"
+    text = head.decode("utf-8", "replace")
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"it begins with “{one_line(first)[:60]}”"
 
 
 def read_papers(

@@ -30,7 +30,15 @@ __all__ = [
 
 _HEAD_BYTES = 65_536
 _MAX_BYTES = 512 * 1024 * 1024
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+_PLAIN = "utf-8-sig"
+_SEEN = 4096  # bytes in which an encoding without a mark is told
+_LEAST_PAIRS = 4
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 _NOT_UTF8 = "not valid UTF-8: read as Windows-1252"
 _DISK_BLOCK = 512  # bytes, the unit of st_blocks
@@ -146,10 +154,21 @@ class InputFile:
             if not self.path.is_dir():
                 with self.damage():
                     head = self.stream().read(_HEAD_BYTES)
-            if head.startswith(_UTF16):
-                head = head.decode("utf-16", "replace").encode("utf-8", "replace")
+            if (coding := _coding(head)) != _PLAIN:
+                head = head.decode(coding, "replace").encode("utf-8", "replace")
             self._head = head.removeprefix(b"\xef\xbb\xbf")
         return self._head
+
+    def recoded(self) -> Iterator[bytes] | None:
+        """The bytes as UTF-8 where they are UTF-16 or UTF-32, for parsers of bytes; else None.
+
+        Raises:
+            BadInput: as :meth:`pieces`.
+        """
+        with self.damage():
+            if _coding(self.stream().peek(_SEEN)) == _PLAIN:
+                return None
+        return (piece.encode("utf-8", "replace") for piece in self.pieces() if isinstance(piece, str))
 
     def content(self, max_bytes: int = _MAX_BYTES) -> bytes:
         """All bytes, decompressed.
@@ -184,10 +203,10 @@ class InputFile:
         """
         stream = self.stream()
         with self.damage():
-            coding, note = _coding(stream.peek(2))
-        if note:
+            coding = _coding(stream.peek(_SEEN))
+        if note := _note(coding):
             yield Remark("file", note, skipped=False)
-        decoder = codecs.getincrementaldecoder(coding)("replace" if coding == "utf-16" else "strict")
+        decoder = codecs.getincrementaldecoder(coding)("replace" if note else "strict")
         while True:
             with self.damage():
                 raw = stream.read(_HEAD_BYTES)
@@ -243,10 +262,10 @@ class InputFile:
         turns out damaged ends with a remark that its rest was not read.
         """
         stream = self.stream()
-        utf16 = ""
+        coding = _PLAIN
         with contextlib.suppress(*DAMAGE):  # it is met again below
-            utf16 = _coding(stream.peek(2))[1]
-        if utf16:
+            coding = _coding(stream.peek(_SEEN))
+        if coding != _PLAIN:
             for line in self.text_lines():
                 if isinstance(line, tuple):
                     yield line[0], line[1], None
@@ -271,7 +290,7 @@ class InputFile:
             if not whole:
                 yield number, "", _too_long(number)
                 continue
-            text, note = _decode(raw.rstrip(b"\r\n"))
+            text, note = _decode(raw.rstrip(b"\r\n"), _PLAIN)
             yield number, text, Remark(f"line {number}", note, skipped=False) if note else None
 
 
@@ -293,16 +312,33 @@ def _too_long(number: int) -> Remark:
     return Remark(f"line {number}", f"longer than {LIMITS.line_bytes >> 20} MiB: left out")
 
 
-def _coding(head: bytes) -> tuple[str, str]:
-    return ("utf-16", "read as UTF-16") if head.startswith(_UTF16) else ("utf-8-sig", "")
+def _coding(head: bytes) -> str:
+    """The encoding of a text that begins so: by its byte order mark, else UTF-16 where zero bytes show it.
+
+    Of Latin text in UTF-16 every other byte is zero, always on the same side. Other scripts without a mark
+    cannot be told from binary data.
+    """
+    for mark, coding in _MARKS:
+        if head.startswith(mark):
+            return coding
+    head = head[:_SEEN]
+    even, odd, pairs = head[::2].count(0), head[1::2].count(0), len(head) // 2
+    if pairs >= _LEAST_PAIRS and not min(even, odd) and max(even, odd) * 2 > pairs:
+        return "utf-16-le" if odd else "utf-16-be"
+    return _PLAIN
 
 
-def _decode(raw: bytes) -> tuple[str, str]:
-    """Text and a remark: UTF-8 (with or without mark), UTF-16 with mark, else Windows-1252."""
-    if raw.startswith(_UTF16):
-        return raw.decode("utf-16", "replace"), "read as UTF-16"
+def _note(coding: str) -> str:
+    return "" if coding == _PLAIN else f"read as {coding[:6].upper()}"
+
+
+def _decode(raw: bytes, coding: str = "") -> tuple[str, str]:
+    """Text and a remark: in the encoding of :func:`_coding`, and Windows-1252 where it is not UTF-8."""
+    coding = coding or _coding(raw)
+    if coding != _PLAIN:
+        return raw.decode(coding, "replace").removeprefix("\ufeff"), _note(coding)
     try:
-        return raw.decode("utf-8-sig"), ""
+        return raw.decode(_PLAIN), ""
     except UnicodeDecodeError:
         return raw.decode("cp1252", "replace"), _NOT_UTF8
 

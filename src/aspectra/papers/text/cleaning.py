@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 __all__ = ["clean", "mend_hyphens", "one_line", "storable", "strip_invisible", "unwrap"]
@@ -97,8 +97,8 @@ def strip_invisible(text: str) -> tuple[str, int]:
 def mend_hyphens(text: str) -> str:
     r"""Words broken at line ends put together.
 
-    The hyphen stays where the text elsewhere writes the word with it (``self-supervised``), or where a
-    capital follows.
+    The hyphen stays where the text elsewhere writes the word with it (``self-supervised``), where a capital
+    follows, or where the joined word would be long and both parts are words of the text.
 
     >>> mend_hyphens("a re-\ntrieval of state-of-the-\nart")
     'a retrieval of state-of-the-art'
@@ -114,10 +114,18 @@ def mend_hyphens(text: str) -> str:
         left, found = text[start:end], _LETTERS.match(text, match.end())
         right = found.group() if found else ""
         joined, hyphened = (left + right).casefold(), f"{left}-{right}".casefold()
-        keep = not right[:1].islower() or (hyphened in words and joined not in words)
+        keep = not right[:1].islower() or (joined not in words and _compound(left, right, hyphened, words))
         return "-" if keep or text[start - 1 : start] == "-" else ""
 
     return _HYPHEN.sub(mend, text)
+
+
+def _compound(left: str, right: str, hyphened: str, words: Collection[str]) -> bool:
+    """Whether a divided word is two: written with a hyphen elsewhere, or long and of two known words."""
+    if hyphened in words:
+        return True
+    long = min(len(left), len(right)) >= 4 and len(left) + len(right) >= 15
+    return long and left.casefold() in words and right.casefold() in words
 
 
 def unwrap(text: str) -> str:

@@ -12,6 +12,7 @@ from aspectra.search.conditions.condition import MEETS, Condition
 from aspectra.search.conditions.grading import apply_conditions, exempting
 from aspectra.search.evidence.aspect_quotes import aspect_quotes
 from aspectra.search.evidence.late_quotes import with_matches
+from aspectra.search.evidence.note_quotes import with_notes
 from aspectra.search.evidence.passages import with_passages
 from aspectra.search.evidence.quotes import Quoter
 from aspectra.search.plan import Plan
@@ -154,4 +155,4 @@ def quotes_of(
         for number, quotes in zip(rest, plain, strict=True):
             found[number] = _beside(quotes, found[number] or ())
     found = with_matches(index, search, positions, papers, found)
-    return with_passages(index, search, papers, found)
+    return with_notes(index, search, papers, with_passages(index, search, papers, found))

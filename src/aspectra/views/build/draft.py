@@ -33,6 +33,7 @@ class IndexReport:
         lensed: values made by lenses now, over all lenses.
         truncated: view -> texts longer than the encoder reads.
         lacking_terms: encoder -> papers that it encoded without their terms of aspects.
+        absent: encoders left out because they are not installed -> the command that brings each.
         seconds_for_terms: encoder -> what encoding those again would take, from a few that were.
         generation: folder name of the generation, "" for an empty library.
         changed: False when the generation was already up to date.
@@ -46,6 +47,7 @@ class IndexReport:
     lensed: int = 0
     truncated: dict[str, int] = field(default_factory=dict)
     lacking_terms: dict[str, int] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
     seconds_for_terms: dict[str, float] = field(default_factory=dict)
     generation: str = ""
     changed: bool = True

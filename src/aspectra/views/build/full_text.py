@@ -18,7 +18,7 @@ from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
 from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.protocol import ViewFacts, chunk_base
-from aspectra.views.storage.arrays import StoredFolder
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 
 __all__ = ["write_full_texts", "write_readings"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from aspectra.base.errors import AspectraError, LibraryCorrupt
+from aspectra.base.errors import AspectraError, LibraryCorrupt, MissingExtra
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.derived import Missing
@@ -58,6 +58,7 @@ def build_index(
     terms: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
     sample: Sequence[str] | None = None,
+    lenient: bool = False,
 ) -> IndexReport:
     """Encode what is new and switch to a new generation.
 
@@ -72,19 +73,24 @@ def build_index(
         load: makes an encoder from its specification.
         sample: ids of the sample that scores are standardised against, where the library is one of several
             shards of a collection; default: a sample of the library.
+        lenient: build without an encoder that is not installed, where the library has no views of it yet; the
+            settings keep it, so that a later run adds its views.
 
     Raises:
         LibraryBusy: another process is writing.
+        MissingExtra: an encoder is not installed.
     """
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
-        encoders = [(spec, load(spec)) for spec in chosen.encoders]
+        name, manifest = _current(library)
+        encoders, absent = _encoders(chosen, load, manifest, lenient)
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
+        if absent:
+            chosen = replace(chosen, encoders=tuple(spec for spec, _ in encoders))
         lacking = {encoder.name: lacking_terms(library, encoder) for _, encoder in encoders}
         few = {name for name, papers in lacking.items() if terms or len(papers) <= FEW}
         fixed = _fixed(library, chosen, encoders, sample, few)
-        name, manifest = _current(library)
         # A generation without full texts was followed by no collection of orphans.
         changed = manifest.get("revision") != library.revision or "fixed" not in manifest
         same = not rebuild and not changed and manifest["fixed"] == fixed
@@ -93,8 +99,8 @@ def build_index(
             if changed:
                 writer.derived.collect()
             library.generations.prune()
-            return IndexReport(manifest["papers"], generation=name, changed=False)
-        report = IndexReport()
+            return IndexReport(manifest["papers"], absent=absent, generation=name, changed=False)
+        report = IndexReport(absent=absent)
         clock = perf_counter()
         for _, encoder in encoders:
             report.encoded += encode_abstracts(library, writer, encoder, chosen, progress)
@@ -130,6 +136,22 @@ def build_index(
             writer.derived.collect()
         writer.checkpoint()
         return report
+
+
+def _encoders(
+    settings: IndexSettings, load: Callable[[str], Encoder], manifest: dict[str, Any], lenient: bool
+) -> tuple[list[tuple[str, Encoder]], dict[str, str]]:
+    """The encoders with their specifications; and those left out, with the command that brings them."""
+    used = {view.get("encoder") for view in manifest.get("views", {}).values()}
+    encoders, absent = [], {}
+    for spec in settings.encoders:
+        try:
+            encoders.append((spec, load(spec)))
+        except MissingExtra as error:
+            if not lenient or spec in used:
+                raise
+            absent[spec] = error.hint
+    return encoders, absent
 
 
 def _add_terms(

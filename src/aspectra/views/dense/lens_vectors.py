@@ -18,7 +18,8 @@ from aspectra.base.errors import UsageError, ViewMismatch
 from aspectra.views.encoders.protocol import Encoding, Kind
 from aspectra.views.lenses.protocol import LENSES
 from aspectra.views.protocol import ViewFacts
-from aspectra.views.storage.arrays import StoredFolder, new_array, save_array, save_json
+from aspectra.views.storage.arrays import new_array, save_array, save_json
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Floats
 
 __all__ = ["LensEncoder", "VectorLens", "build_lens_vectors", "vector_lens"]
@@ -146,7 +147,7 @@ class LensEncoder:
                 why=f"the installed lens is version {self._lens.version}; their values cannot be compared",
                 hint="aspectra index",
             )
-        mean, deviation = folder.whole("standard")
+        mean, deviation = folder.segments[0].whole("standard")
         self._standard = _Standard(mean, deviation, self._lens.groups)
 
     def encode(

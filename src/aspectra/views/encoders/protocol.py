@@ -9,7 +9,9 @@ may come with somebody else's library: ``needs`` declares what must be permitted
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -32,6 +34,7 @@ __all__ = [
     "Span",
     "TokenEncoder",
     "Vectors",
+    "load_early",
     "load_encoder",
     "needs_of",
     "permit_encoder",
@@ -215,5 +218,50 @@ def load_encoder(spec: str) -> Encoder:
     """
     if (refused := refusal(spec)) is not None:
         raise refused
+    early = _EARLY.pop(spec, None)
+    if early is not None and (loaded := early.result()) is not None:
+        return loaded
+    return _load(spec)
+
+
+def _load(spec: str) -> Encoder:
     name, _, argument = spec.partition(":")
     return ENCODERS.get(name)(argument)
+
+
+class _Early(threading.Thread):
+    """Loads an encoder and lets it encode a text, which makes what it computes with."""
+
+    def __init__(self, spec: str, text: str) -> None:
+        super().__init__(name=f"load {spec}")
+        self._spec, self._text = spec, text
+        self._loaded: Encoder | None = None
+
+    def run(self) -> None:
+        with suppress(Exception):  # who needs the encoder loads it again, and reports the failure
+            if not needs_of(self._spec):
+                encoder = _load(self._spec)
+                encoder.encode([self._text], kind="query")
+                self._loaded = encoder
+
+    def result(self) -> Encoder | None:
+        """The encoder, as soon as it is loaded; None where it was not."""
+        self.join()
+        return self._loaded
+
+
+_EARLY: dict[str, _Early] = {}
+
+
+def load_early(spec: str, text: str) -> None:
+    """Begin to load an encoder in another thread, for the next call of :func:`load_encoder` with ``spec``.
+
+    Nothing is loaded that needs a permission, nor anything twice.
+
+    Args:
+        spec: as there.
+        text: about as long as the one that will be encoded.
+    """
+    if spec not in _EARLY:
+        _EARLY[spec] = early = _Early(spec, text)
+        early.start()

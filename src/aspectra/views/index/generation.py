@@ -23,7 +23,9 @@ from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.lenses.protocol import LensValues
 from aspectra.views.protocol import ViewFacts
 from aspectra.views.settings import IndexSettings
-from aspectra.views.storage.arrays import StoredArray, StoredFolder
+from aspectra.views.storage.arrays import StoredArray
+from aspectra.views.storage.columns import stored_codes, stored_ids
+from aspectra.views.storage.folder import open_folder
 from aspectra.views.storage.units import Units, paper_spans
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import ROLE_GROUPS, Floats, Positions
@@ -57,8 +59,8 @@ class Generation:
         self._release = weakref.finalize(self, os.close, library.generations.hold(folder))
         try:
             self.manifest: dict[str, Any] = library.generations.manifest(folder)
-            self.files = StoredFolder(folder, library.generations.checksums(folder, self.manifest))
-            self.ids: list[str] = self.files.json("ids.json")
+            self.files = open_folder(library.generations, folder, self.manifest)
+            self.ids: list[str] = stored_ids(self.files)
             self.id_order: NDArray[np.int32] = self.files.whole("id_order")
         except BaseException:
             self._release()
@@ -142,7 +144,7 @@ class Generation:
             if column not in self._coded and column not in _ALWAYS and not self.keeps_records:
                 return np.zeros(len(self), np.int32), [""]
             if column not in self._coded:
-                self._coded[column] = self.files.whole(column), self.files.json(f"{column}.json")
+                self._coded[column] = stored_codes(self.files, column)
             return self._coded[column]
 
     @property
@@ -231,7 +233,10 @@ class Generation:
                         + (", ".join(self.lens_names) or "none: it was built before there were any"),
                         hint=f"aspectra lens add {name} && aspectra index",
                     )
-                self._lenses[name] = LensValues(tuple(facts["labels"]), self.files.whole(f"lens-{name}"))
+                # The rows of a lens of sentences are those of the units.
+                order = self.units("sentences").order if facts["kind"] == "sentence" else self.files.order
+                values = self.files.whole(f"lens-{name}", order)
+                self._lenses[name] = LensValues(tuple(facts["labels"]), values)
             return self._lenses[name]
 
     def role_weights(self, roles: tuple[str, ...]) -> Floats:

@@ -17,6 +17,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS
+from aspectra.views.lexical.notes import NOTES_VIEW
 from aspectra.views.protocol import Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.view import Matching, Positions, Probe, Scored
 
@@ -29,6 +30,9 @@ class Index(Generation):
     def __init__(self, library: Store, folder: Path, load: Callable[[str], Encoder] = load_encoder) -> None:
         super().__init__(library, folder, load)
         self._views: dict[str, View] = {}
+        if library.marks.notes_revision:  # no file is behind the view of notes: they change without an index
+            views = {**self.manifest["views"], NOTES_VIEW: {"kind": "notes"}}
+            self.manifest = {**self.manifest, "views": views}
 
     def _free(self) -> None:
         self._views.clear()

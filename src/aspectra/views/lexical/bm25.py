@@ -1,11 +1,9 @@
-"""Lexical views: BM25 over abstracts or chunks, computed by bm25s."""
+"""Lexical views: BM25 over abstracts or chunks."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.errors import NoSuchPaper, UsageError, ViewMismatch
-from aspectra.views.lexical.collection import Statistics, weigh_by
+from aspectra.views.lexical.collection import Statistics, WordIndex
+from aspectra.views.lexical.postings import count_words, save_postings
 from aspectra.views.lexical.reverse import WordPairs, build_pairs
 from aspectra.views.protocol import Asked, View, ViewFacts
-from aspectra.views.storage.arrays import StoredArray, StoredFolder, save_array
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
 __all__ = ["LexicalView", "build_lexical"]
 
-_ABSENT = "nonoccurrence_array.index"
 _ABSTRACTS = ViewFacts.words_of("abstract").name
 
 
@@ -36,6 +34,7 @@ def build_lexical(
     damped: bool = False,
     asking: Iterable[str] | None = None,
     statistics: Statistics | None = None,
+    standard: Statistics | None = None,
 ) -> dict[str, Any]:
     """Index texts in order into ``folder``; returns the view's entry in the manifest.
 
@@ -48,85 +47,29 @@ def build_lexical(
             :func:`~aspectra.views.lexical.reverse.build_pairs`.
         asking: the text whose words a paper uses in reverse probes; default: ``texts``, one for each paper.
         statistics: of the collection that the texts are a part of; default: their own.
+        standard: those by which reverse probes weigh words; default: ``statistics``.
     """
-    import bm25s
-
     tokeniser = Tokeniser(settings.tokens)
     vocabulary: dict[str, int] = {}
     documents: list[Sequence[int]] = []
     for text in texts:
         numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in tokeniser.words(text))
         documents.append(array("i", numbers))  # four bytes a word, of all words of the library
-    folder.mkdir(parents=True, exist_ok=True)
-    save_array(folder / "lengths.npy", np.array([len(d) for d in documents], np.int32))
-    if not vocabulary:
-        vocabulary[""] = 0
-        documents = [d or [0] for d in documents] or [[0]]
-    engine = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.method, backend="numpy")
+    lengths = np.array([len(d) for d in documents], np.int32)
+    postings = count_words(documents, len(vocabulary))
+    save_postings(folder, postings, vocabulary, lengths)
     if statistics is not None:
-        words = list(vocabulary)
-        engine.build_index_from_ids = lambda unique_token_ids, corpus_token_ids, **_: weigh_by(
-            statistics, engine, unique_token_ids, corpus_token_ids, words
-        )
         statistics.save(folder, vocabulary)
-    engine.index((documents, vocabulary), show_progress=False)
-    engine.save(folder, show_progress=False)
     facts: dict[str, Any] = {"kind": "lexical", "folder": folder.name, "words": len(vocabulary)}
     if pairs:
         used: Iterable[Sequence[int]] = documents
         if asking is not None:
             known = vocabulary.get
             used = ([w for w in map(known, tokeniser.words(t)) if w is not None] for t in asking)
-        build_pairs(used, len(documents), engine.scores, folder, damped=damped)
+        standard = statistics if standard is None else standard
+        build_pairs(used, postings, lengths, [*vocabulary], settings, folder, damped, standard)
         facts["pairs"] = True
     return facts
-
-
-@dataclass(frozen=True)
-class _Weights:
-    """The BM25 weights that bm25s stored, by word. Importing bm25s takes longer than a search does.
-
-    Attributes:
-        data: weights of all words in all documents.
-        indices: the document of each.
-        indptr: (words + 1,) where each word's begin.
-        absent: (words,) what a document without the word gets, for variants that have such weights, or None.
-        documents: how many there are.
-        vocabulary: word -> its number.
-    """
-
-    data: StoredArray
-    indices: StoredArray
-    indptr: NDArray[np.integer]
-    absent: Floats | None
-    documents: int
-    vocabulary: dict[str, int]
-
-    @classmethod
-    def load(cls, folder: StoredFolder) -> _Weights:
-        """From a view's folder.
-
-        Raises:
-            LibraryCorrupt: a file is missing or damaged.
-        """
-        data, indices = (folder.array(f"{name}.csc.index") for name in ("data", "indices"))
-        count = int(folder.json("params.index.json")["num_docs"])
-        absent = folder.whole(_ABSENT) if f"{_ABSENT}.npy" in folder else None
-        return cls(
-            data, indices, folder.whole("indptr.csc.index"), absent, count, folder.json("vocab.index.json")
-        )
-
-    def scores(self, terms: Sequence[int], strengths: Sequence[float] | None = None) -> Floats:
-        """(documents,) sum of the weights of these words, each times its strength where those are given."""
-        out = np.zeros(self.documents, np.float32)
-        for number, term in enumerate(terms):
-            some = slice(self.indptr[term], self.indptr[term + 1])
-            weights = self.data[some]
-            if strengths is not None:
-                weights = weights * np.float32(strengths[number])
-            # Much faster than indexed addition; a document has one weight of a word.
-            np.add.at(out, self.indices[some], weights)
-        return out if self.absent is None else out + self.absent[list(terms)].sum()
 
 
 class LexicalView(View):
@@ -163,21 +106,12 @@ class LexicalView(View):
         self._id_order = id_order
         self._text_of = text_of
         self._tokeniser = Tokeniser(settings.tokens)
-        self._weights = _Weights.load(folder)
-        self._vocabulary = self._weights.vocabulary
-        offsets = None if units is None else units.offsets
-        self._pairs = WordPairs(folder, offsets) if facts.stored.get("pairs") else None
-        if "statistics.json" in folder:  # the view is a part of a larger collection
-            self._total = int(folder.json("statistics.json")["documents"])
-            self._frequency = folder.whole("frequency")
-        else:
-            self._total = self._papers
-            self._frequency = np.diff(self._weights.indptr)
-
-    @cached_property
-    def _words(self) -> list[str]:
-        """Number -> word; numbers were given in the order of the vocabulary."""
-        return list(self._vocabulary)
+        order = folder.order if units is None else units.order
+        self._index = WordIndex(folder, settings, order)
+        self._vocabulary = self._index.vocabulary
+        offsets = None if units is None else units.by_segment
+        numbers = self._index.numbers
+        self._pairs = WordPairs(folder, offsets, numbers) if facts.stored.get("pairs") else None
 
     def query_text(self, probe: Probe) -> str:
         """The probe's text and that of its seeds."""
@@ -193,18 +127,19 @@ class LexicalView(View):
 
     def rarity(self, terms: Iterable[int]) -> dict[int, float]:
         """Term -> inverse document frequency, ln(1 + N / df): what evidence is weighed with."""
-        total = max(self._total, 1)
-        return {t: float(np.log1p(total / max(int(self._frequency[t]), 1))) for t in terms}
+        total, frequency = max(self._index.total, 1), self._index.frequency
+        return {t: float(np.log1p(total / max(int(frequency[t]), 1))) for t in terms}
 
     def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`."""
         if probe.reverse:
             pairs = self._reverse_pairs(probe)
             held = [pairs.documents(at) for at in self._seed_positions(probe)]
+            words = self._index.words
             return Asked(
                 probe,
                 documents=tuple(
-                    tuple((tuple(self._words[n] for n in numbers), weights) for numbers, weights in documents)
+                    tuple((tuple(words[n] for n in numbers), weights) for numbers, weights in documents)
                     for documents in held
                 ),
             )
@@ -216,8 +151,11 @@ class LexicalView(View):
         if self._pairs is None or not self.facts.stored.get("own_words") or probe.asking == _ABSTRACTS:
             return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
         stored = [self._pairs.words_of(at) for at in self._seed_positions(probe)]
-        words = [*self._tokeniser.words(probe.text), *(self._words[n] for part in stored for n in part)]
-        return Asked(probe, words=tuple(words))
+        asking = [
+            *self._tokeniser.words(probe.text),
+            *(self._index.words[n] for part in stored for n in part),
+        ]
+        return Asked(probe, words=tuple(asking))
 
     def _seed_positions(self, probe: Probe) -> list[int]:
         known = self._positions()
@@ -268,10 +206,7 @@ class LexicalView(View):
 
     def _documents(self, asked: Asked) -> Floats:
         terms = self._known(asked.words)
-        count = self._papers if self.units is None else len(self.units.spans)
-        if not terms:
-            return np.zeros(count, dtype=np.float32)
-        return self._weights.scores(terms)[:count]
+        return self._index.scores(terms)
 
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`~aspectra.views.protocol.View`; papers that share no word are left out."""

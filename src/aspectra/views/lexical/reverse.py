@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.storage.arrays import StoredArray, StoredFolder, save_array
+from aspectra.views.lexical.collection import Statistics
+from aspectra.views.lexical.postings import Postings, Weighing
+from aspectra.views.storage.arrays import StoredArray, save_array
+from aspectra.views.storage.folder import StoredFolder
+from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Floats, Positions
 
 __all__ = [
@@ -37,7 +40,7 @@ __all__ = [
 # equally well, all of them do worse.
 ASKING_WORDS = 100
 # Part of a generation's state: raise it when reverse scores change.
-REVERSE_VERSION = 3
+REVERSE_VERSION = 4
 _LEAST = 1e-6  # a deviation below this is none
 Document = tuple[NDArray[np.integer], Floats]  # numbers of its words, and their BM25 weights
 
@@ -140,33 +143,56 @@ class WordPairs:
     """Both sides of every paper in a lexical view: what it asks with, and the texts that answer for it.
 
     Memory is linear in the text: at most :data:`ASKING_WORDS` words a paper twice (by paper and by word),
-    and each word of each document once more with its BM25 weight.
+    and each word of each document once more with its BM25 weight. The weights, and what a candidate scores on
+    average, are those of the collection when its first segment was written.
 
     Args:
         folder: where :func:`build_pairs` wrote.
-        offsets: (papers + 1,) which documents are a paper's; None where each paper is one.
+        offsets: of each segment, (papers + 1,) which documents are a paper's; None where each paper is one.
+        numbers: of each segment, the number of each of its words in the collection; None where they are the
+            same, as those of the first are.
     """
 
-    def __init__(self, folder: StoredFolder, offsets: NDArray[np.integer] | None = None) -> None:
-        self._words = _Lists.load(folder, "asking")
-        self._sides = _Sides(
-            _Lists.load(folder, "asking_by_word"), _Lists.load(folder, "documents"), self.papers, offsets
-        )
+    def __init__(
+        self,
+        folder: StoredFolder,
+        offsets: Sequence[NDArray[np.integer]] | None = None,
+        numbers: Sequence[Positions | None] = (None,),
+    ) -> None:
+        self._segments = []
+        for at, part in enumerate(folder.segments):
+            asking, documents = _Lists.load(part, "asking"), _Lists.load(part, "documents")
+            by_word = _Lists.load(part, "asking_by_word")
+            held = None if offsets is None else offsets[at]
+            sides = _Sides(by_word, documents, len(asking.offsets) - 1, held)
+            self._segments.append((asking, sides))
+        self._numbers = numbers
+        self._starts = np.cumsum([0, *(sides.papers for _, sides in self._segments)])
+        self._order = folder.order
         self._moments = Moments.load(folder)
 
-    @property
-    def papers(self) -> int:
-        """How many papers there are."""
-        return len(self._words.offsets) - 1
+    def _place(self, paper: int) -> tuple[int, int]:
+        """(segment, row in it) of a paper."""
+        row = paper if self._order is None else int(self._order[paper])
+        segment = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return segment, row - int(self._starts[segment])
+
+    def _named(self, segment: int, words: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Numbers of a segment's words in the collection."""
+        numbers = self._numbers[segment]
+        return words if numbers is None else numbers[words]
 
     def words_of(self, paper: int) -> Positions:
         """Numbers of a paper's telling words, each as often as it occurs in the paper."""
-        words, counts = self._words.row(paper)
-        return np.repeat(words.astype(np.int64), counts.astype(np.int64))
+        segment, row = self._place(paper)
+        words, counts = self._segments[segment][0].row(row)
+        return np.repeat(self._named(segment, words).astype(np.int64), counts.astype(np.int64))
 
     def documents(self, paper: int) -> list[Document]:
         """The documents of a paper."""
-        return self._sides.documents_of(paper)
+        segment, row = self._place(paper)
+        held = self._segments[segment][1].documents_of(row)
+        return [(self._named(segment, words), weights) for words, weights in held]
 
     def reverse(self, documents: Sequence[Document]) -> Floats:
         """(papers,) how well each candidate's words find a paper, in the candidate's own deviations.
@@ -176,7 +202,26 @@ class WordPairs:
         Args:
             documents: of the paper.
         """
-        return self._moments.standardise(self._sides.score(documents))
+        parts = []
+        for (_, sides), numbers in zip(self._segments, self._numbers, strict=True):
+            known = [_words_there(one, sides.words, numbers) for one in documents]
+            parts.append(sides.score(known))
+        scores = np.concatenate(parts)
+        return self._moments.standardise(scores if self._order is None else scores[self._order])
+
+
+def _words_there(document: Document, words: int, numbers: Positions | None) -> Document:
+    """A document by a segment's own numbers of words, without the words that it lacks."""
+    held, weights = document
+    if numbers is None:
+        known = held < words
+        return (held, weights) if known.all() else (held[known], weights[known])
+    if not len(numbers):
+        return held[:0], weights[:0]
+    order = np.argsort(numbers)
+    at = order[np.minimum(np.searchsorted(numbers, held, sorter=order), len(order) - 1)]
+    known = numbers[at] == held
+    return at[known], weights[known]
 
 
 @dataclass(frozen=True)
@@ -187,6 +232,11 @@ class _Sides:
     documents: _Lists
     papers: int
     offsets: NDArray[np.integer] | None
+
+    @property
+    def words(self) -> int:
+        """How many words there are."""
+        return len(self.by_word.offsets) - 1
 
     def held(self, paper: int) -> range:
         """The documents of a paper."""
@@ -216,24 +266,38 @@ class _Sides:
 
 
 def build_pairs(
-    papers: Iterable[Sequence[int]], total: int, scores: dict[str, Any], folder: Path, *, damped: bool
+    papers: Iterable[Sequence[int]],
+    postings: Postings,
+    lengths: NDArray[np.integer],
+    vocabulary: Sequence[str],
+    settings: LexicalSettings,
+    folder: Path,
+    damped: bool,
+    standard: Statistics | None = None,
 ) -> None:
     """Write both sides of every paper beside a lexical index.
 
     Args:
         papers: ids of the words that each paper asks with, repeats kept.
-        total: number of documents in the index.
-        scores: the BM25 weights by word, as bm25s keeps them (``indptr``, ``indices``, ``data``).
+        postings: of the documents in the index.
+        lengths: (documents,) of them.
+        vocabulary: the words.
+        settings: of the view.
         folder: of the lexical view.
         damped: candidates ask with root frequencies: in a whole text the tenth mention of a word says less
             than the first, in an abstract the second says as much.
+        standard: statistics that words are weighed by; default: those of the documents.
     """
-    pointers = np.asarray(scores["indptr"], dtype=np.int64)
-    words = len(pointers) - 1
-    held = _Lists(
-        pointers, np.asarray(scores["indices"], np.int32), np.asarray(scores["data"], np.float32)
-    ).transposed(total)
-    frequency = np.diff(pointers)
+    frequency, total, mean = np.diff(postings.pointers), len(lengths), lengths.sum() / max(len(lengths), 1)
+    if standard is not None:
+        total, mean = standard.documents, standard.mean_length
+        frequency = np.array([standard.frequency.get(word, 1) for word in vocabulary], np.int64)
+    words = len(vocabulary)
+    weighing = Weighing(settings, total, float(mean))
+    rare = np.array([weighing.rarity(count) for count in frequency.tolist()], np.float32)
+    documents, named = np.asarray(postings.documents), postings.words
+    data = weighing.weights(np.asarray(postings.counts), weighing.damping(lengths)[documents], rare[named])
+    held = _Lists(postings.pointers, documents, data).transposed(len(lengths))
     rarity = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
     offsets, numbers, counts = [0], [], []
     for paper in papers:

@@ -1,7 +1,7 @@
 """Files of a generation: plain ``.npy`` and JSON, verified before anything of them is used.
 
-A reader gets a :class:`StoredFolder`, and through it whole files, or arrays of which each block is verified
-when it is first touched. Large arrays stay on the disk, memory-mapped.
+A reader gets whole files, or arrays of which each block is verified when it is first touched, through a
+:class:`~aspectra.views.storage.folder.StoredFolder`. Large arrays stay on the disk, memory-mapped.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import io
 import json
 import math
 import mmap
-import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError
 from aspectra.base.files import disk
-from aspectra.papers.library.generations.checksums import Checksums, FileSums
+from aspectra.papers.library.generations.checksums import FileSums
 from aspectra.papers.library.generations.folders import damaged
 
-__all__ = ["StoredArray", "StoredFolder", "new_array", "save_array", "save_json"]
+__all__ = ["StoredArray", "StoredFile", "closed", "new_array", "save_array", "save_json"]
 
 _MAPPED = 1 << 20  # smaller files are read: a map costs a descriptor
 _HEADER = 4096  # no header of these arrays is longer
@@ -149,7 +149,7 @@ class StoredArray:
     @property
     def _open(self) -> NDArray[Any]:
         if self._array is None:
-            raise _closed()
+            raise closed()
         return self._array
 
     def __getitem__(self, rows: Any) -> Any:
@@ -179,6 +179,15 @@ class StoredArray:
         self._file.whole()
         return array
 
+    def over_rows(self, compute: Callable[[NDArray[Any]], NDArray[Any]], axis: int = 0) -> NDArray[Any]:
+        """What a function of all rows gives, computed without a copy of them.
+
+        Args:
+            compute: of some rows; each row's result depends on nothing else.
+            axis: of the results along which rows lie.
+        """
+        return compute(self.whole())
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """As numpy's own functions take it: all of it."""
         whole = self.whole()
@@ -190,79 +199,8 @@ class StoredArray:
         self._file.close()
 
 
-class StoredFolder:
-    """A folder of a generation.
-
-    Args:
-        path: of the folder.
-        sums: of the generation's files; None for one that is being built, whose files are taken as they are.
-        below: name of the folder below the generation's own.
-    """
-
-    def __init__(self, path: Path, sums: Checksums | None = None, below: str = "") -> None:
-        self.path = path
-        self._sums = sums
-        self._below = below
-        self._opened: list[StoredArray] = []
-        self._closed = threading.Event()
-
-    def folder(self, name: str) -> StoredFolder:
-        """A folder in it; closed with it."""
-        inner = StoredFolder(self.path / name, self._sums, f"{self._below}{name}/")
-        inner._opened, inner._closed = self._opened, self._closed
-        return inner
-
-    def __contains__(self, name: str) -> bool:
-        return (self.path / name).is_file() if self._sums is None else self._below + name in self._sums
-
-    def _file(self, name: str) -> StoredFile:
-        if self._closed.is_set():
-            raise _closed()
-        if name not in self:
-            raise damaged(f"{self.path.name}/{name} of the index cannot be read", "it is missing")
-        sums = None if self._sums is None else self._sums.file(self._below + name)
-        return StoredFile(self.path / name, sums)
-
-    def array(self, name: str) -> StoredArray:
-        """An array, verified as it is read.
-
-        Raises:
-            LibraryCorrupt: the file is missing or its header is damaged.
-        """
-        out = StoredArray(self._file(f"{name}.npy"))
-        self._opened.append(out)
-        return out
-
-    def whole(self, name: str) -> NDArray[Any]:
-        """An array, verified whole: for those that every search reads all of.
-
-        Raises:
-            LibraryCorrupt: the file is missing or damaged.
-        """
-        return self.array(name).whole()
-
-    def json(self, name: str) -> Any:
-        """The value in a JSON file, verified.
-
-        Raises:
-            LibraryCorrupt: the file is missing or damaged.
-        """
-        file = self._file(name)
-        try:
-            return json.loads(bytes(file.whole()))
-        except (ValueError, RecursionError) as error:
-            raise file.error(error) from error
-        finally:
-            file.close()
-
-    def close(self) -> None:
-        """Let go of all files that were opened through it and the folders in it."""
-        self._closed.set()
-        while self._opened:
-            self._opened.pop().close()
-
-
-def _closed() -> AspectraError:
+def closed() -> AspectraError:
+    """The error for what is read after its generation was closed."""
     return AspectraError("the index was closed", why="the searcher that opened it was closed or refreshed")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.storage.arrays import save_array, save_json
+from aspectra.views.storage.folder import StoredFolder
 
-__all__ = ["sample_ids", "save_coded", "write_columns"]
+__all__ = ["id_order", "sample_ids", "save_coded", "stored_codes", "stored_ids", "write_columns"]
 
 _SAMPLE = 1024
 
@@ -38,6 +40,32 @@ def save_coded(folder: Path, name: str, texts: Sequence[str]) -> None:
     save_json(folder / f"{name}.json", names)
 
 
+def stored_ids(folder: StoredFolder) -> list[str]:
+    """Ids of the papers of a generation, in order."""
+    parts = [part.json("ids.json") for part in folder.segments]
+    ids: list[str] = parts[0] if len(parts) == 1 else [*chain.from_iterable(parts)]
+    return ids if folder.order is None else [ids[row] for row in folder.order.tolist()]
+
+
+def stored_codes(folder: StoredFolder, name: str) -> tuple[NDArray[np.int32], list[str]]:
+    """Inverse of :func:`save_coded`: the code of each paper of a generation, and the texts in order."""
+    parts = [(part.whole(name), part.json(f"{name}.json")) for part in folder.segments]
+    codes, names = parts[0]
+    if len(parts) > 1:
+        names = sorted(set(chain.from_iterable(texts for _, texts in parts)))
+        numbers = {text: number for number, text in enumerate(names)}
+        renamed = [np.array([numbers[text] for text in texts], np.int32) for _, texts in parts]
+        codes = np.concatenate([new[old] for new, (old, _) in zip(renamed, parts, strict=True)])
+    return codes if folder.order is None else codes[folder.order], names
+
+
+def id_order(ids: Sequence[str]) -> NDArray[np.int32]:
+    """(papers,) rank of each id in ascending order."""
+    order = np.empty(len(ids), dtype=np.int32)
+    order[np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)] = np.arange(len(ids))
+    return order
+
+
 def write_columns(
     folder: Path,
     ids: Sequence[str],
@@ -53,13 +81,11 @@ def write_columns(
         sample: ids of the sample of a collection that the papers are a part of; default: a sample of them.
     """
     count = len(ids)
-    order = np.empty(count, dtype=np.int32)
-    order[np.array(sorted(range(count), key=ids.__getitem__), dtype=np.int64)] = np.arange(count)
     held = set(sample_ids(ids) if sample is None else sample)
     hashes = b"".join(bytes.fromhex(h) for h in columns["text_hash"])
     chosen = np.array([at for at, paper_id in enumerate(ids) if paper_id in held], dtype=np.int64)
     arrays: dict[str, NDArray[Any]] = {
-        "id_order": order,
+        "id_order": id_order(ids),
         "sample": chosen,
         "years": np.array([y or 0 for y in columns["year"]], dtype=np.int32),
         "text_hashes": np.frombuffer(hashes, dtype=np.uint8).reshape(count, 16),

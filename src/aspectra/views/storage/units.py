@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from aspectra.papers.paper import Paper, Unit
 from aspectra.papers.text.sentences import abstract_sentences, lead_field
-from aspectra.views.storage.arrays import StoredArray, StoredFolder, save_array
+from aspectra.views.storage.arrays import StoredArray, save_array
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Floats, Pooling, Positions
 
 __all__ = ["EncodedText", "Units", "paper_spans"]
@@ -26,10 +27,15 @@ class Units:
     Attributes:
         offsets: (papers + 1,) int64: the units of paper i are ``offsets[i]`` to ``offsets[i + 1]``.
         spans: (units, 3) int32: field (-2 title, -1 abstract, N section), start, end in characters.
+        order: (units,) the stored row of each unit, counted through the segments; None: all, as they lie.
+        segments: ``offsets`` of each segment, with its own numbers of papers and units; () where there is
+            one.
     """
 
     offsets: NDArray[np.int64]
     spans: NDArray[np.int32] | StoredArray
+    order: Positions | None = None
+    segments: tuple[NDArray[np.int64], ...] = ()
 
     @staticmethod
     def field_code(field: str) -> int:
@@ -44,7 +50,21 @@ class Units:
     @classmethod
     def load(cls, folder: StoredFolder) -> Units:
         """From a generation."""
-        return cls(folder.whole("offsets"), folder.array("spans"))
+        segments = tuple(part.whole("offsets") for part in folder.segments)
+        ends = np.cumsum([one[-1] for one in segments])[:-1]
+        shifted = [one[1:] + end for one, end in zip(segments[1:], ends, strict=True)]
+        stored = np.concatenate([segments[0], *shifted]) if shifted else segments[0]
+        if folder.order is None:
+            return cls(stored, folder.array("spans", None), None, segments)
+        starts, counts = stored[:-1][folder.order], np.diff(stored)[folder.order]
+        offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        order = np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
+        return cls(offsets, folder.array("spans", order), order, segments)
+
+    @property
+    def by_segment(self) -> tuple[NDArray[np.int64], ...]:
+        """``offsets`` of each segment, by itself."""
+        return self.segments or (self.offsets,)
 
     def save(self, folder: Path) -> None:
         """Into a generation being built."""

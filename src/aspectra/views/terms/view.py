@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.views.lexical.bm25 import LexicalView
-from aspectra.views.lexical.collection import Statistics
+from aspectra.views.lexical.postings import Postings, postings_of, save_postings
 from aspectra.views.protocol import Asked, ViewFacts
-from aspectra.views.storage.arrays import StoredFolder, save_array, save_json
+from aspectra.views.storage.arrays import save_array
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.terms.head import ASPECTS
 from aspectra.views.terms.values import PaperTerms
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
@@ -91,28 +93,17 @@ def build_terms(papers: Iterable[PaperTerms], settings: LexicalSettings, folder:
         held.append(different)
         numbers.append(different[kept])
         counts.append(table[kept].astype(np.float32))
-    total = len(numbers)
     often = np.bincount(np.concatenate([np.zeros(0, np.int32), *held]), minlength=len(vocabulary))
-    folder.mkdir(parents=True, exist_ok=True)
-    statistics = Statistics(total, 0, dict(zip(vocabulary, often.tolist(), strict=True)))
-    statistics.save(folder, vocabulary)
-    data, documents, pointers = _weights(numbers, counts, statistics, vocabulary, settings)
-    save_array(folder / "data.csc.index.npy", data)
-    save_array(folder / "indices.csc.index.npy", documents)
-    save_array(folder / "indptr.csc.index.npy", pointers)
-    save_json(folder / "vocab.index.json", vocabulary)
-    save_json(folder / "params.index.json", {"num_docs": total})
+    postings, lengths = _postings(numbers, counts, len(vocabulary))
+    save_postings(folder, postings, vocabulary, lengths)
+    save_array(folder / "frequency.npy", often.astype(np.int32))
     return {"kind": "terms", "folder": folder.name, "words": len(vocabulary)}
 
 
-def _weights(
-    numbers: Sequence[NDArray[np.int32]],
-    counts: Sequence[Floats],
-    statistics: Statistics,
-    vocabulary: dict[str, int],
-    settings: LexicalSettings,
-) -> tuple[Floats, NDArray[np.int32], NDArray[np.int64]]:
-    """BM25 weights, the paper of each, and (aspects * words + 1,) where those of each word begin.
+def _postings(
+    numbers: Sequence[NDArray[np.int32]], counts: Sequence[Floats], vocabulary: int
+) -> tuple[Postings, Floats]:
+    """The postings, and (papers, aspects) lengths.
 
     A word is another one in each aspect: number ``aspect * words + word``. The length of a paper in an aspect
     is the sum of its counts, and the mean length is that of the papers that name anything there.
@@ -122,19 +113,13 @@ def _weights(
     papers = np.repeat(np.arange(len(numbers), dtype=np.int32), [len(part) for part in numbers])
     lengths = np.zeros((len(numbers), len(ASPECTS)))
     np.add.at(lengths, papers, table)
-    mean = lengths.sum(axis=0) / np.maximum((lengths > 0).sum(axis=0), 1)
-    relative = lengths / np.where(mean > 0, mean, 1.0)
-    of_words = np.array([statistics.frequency[word] for word in vocabulary], np.float64)
-    rarity = np.log1p((statistics.documents - of_words + 0.5) / (of_words + 0.5))
     rows, columns = np.nonzero(table)
-    value = table[rows, columns].astype(np.float64)
-    damped = settings.k1 * (1.0 - settings.b + settings.b * relative[papers[rows], columns])
-    weight = rarity[words[rows]] * value * (settings.k1 + 1.0) / (value + damped)
-    numbered = columns * len(vocabulary) + words[rows]
+    numbered = columns * vocabulary + words[rows]
     order = np.argsort(numbered, kind="stable")
-    sizes = np.bincount(numbered, minlength=len(ASPECTS) * len(vocabulary))
-    pointers = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    return weight[order].astype(np.float32), papers[rows][order], pointers
+    held = postings_of(
+        numbered[order], papers[rows][order], table[rows, columns][order], len(ASPECTS) * vocabulary
+    )
+    return held, lengths.astype(np.float32)
 
 
 def word_stems(tokeniser: Tokeniser) -> Callable[[str], tuple[str, ...]]:
@@ -171,7 +156,7 @@ class TermView(LexicalView):
         settings: LexicalSettings,
         terms_of: Callable[[str], PaperTerms | None],
     ) -> None:
-        super().__init__(facts, folder, positions, id_order, settings, self._text)
+        super().__init__(facts, folder, positions, id_order, replace(settings, method="lucene"), self._text)
         self.terms_of = lru_cache(_SEEDS)(terms_of)  # one search reads those of its seed for each aspect
         self.stems = word_stems(self._tokeniser)
         self._counts = lru_cache(_SEEDS)(self._counted)
@@ -225,6 +210,7 @@ class TermView(LexicalView):
 
     def _documents(self, asked: Asked) -> Floats:
         strengths = self._strengths(asked)
-        columns = aspect_columns(asked.probe.roles)
-        terms = [column * len(self._vocabulary) + number for column in columns for number in strengths]
-        return self._weights.scores(terms, [*strengths.values()] * len(columns))
+        # Weights as they were first published, that is k1 + 1 times those of Lucene.
+        factor = self.settings.k1 + 1.0
+        given = [strength * factor for strength in strengths.values()]
+        return self._index.scores([*strengths], given, aspect_columns(asked.probe.roles))

@@ -15,7 +15,7 @@ from pathlib import Path
 from aspectra.base.errors import AspectraError, BadInput, LibraryCorrupt, UsageError
 from aspectra.base.files import disk
 from aspectra.papers.library import schema
-from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 
 __all__ = ["back_up", "exchange", "restore"]

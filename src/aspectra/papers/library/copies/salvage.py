@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aspectra.base.errors import LibraryCorrupt
 from aspectra.papers.library.copies.backup import exchange
-from aspectra.papers.library.lock import WriterLock
+from aspectra.papers.library.folder.lock import WriterLock
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -24,14 +24,15 @@ _BLOCK = 500  # papers read at once; one by one where a block is damaged
 _SETTINGS = "SELECT key FROM meta WHERE key NOT IN ('format', 'revision')"
 
 
-def salvage(library: Store) -> tuple[Path | None, int]:
+def salvage(library: Store) -> tuple[Path | None, int, list[str]]:
     """Make the database again from its papers; the old one is kept in the folder.
 
     Derived values that are damaged are left out, and the next ``index`` makes them again. So is what is known
-    of the files that were added: they are read again when they are added again.
+    of the files that were added: they are read again when they are added again. Marks that are damaged (tags,
+    notes, decisions) are left out too, as nothing tells what they were.
 
     Returns:
-        Where the old database is kept, and how many derived values were left out.
+        Where the old database is kept, how many derived values were left out, and which marks were, in words.
 
     Raises:
         LibraryCorrupt: papers are damaged; then nothing is changed.
@@ -41,13 +42,13 @@ def salvage(library: Store) -> tuple[Path | None, int]:
         folder = library.folder / REPAIRING
         shutil.rmtree(folder, ignore_errors=True)
         try:
-            left_out = _copy(library, folder)
-            return exchange(folder / "library.db", library.folder), left_out
+            left_out, marks = _copy(library, folder)
+            return exchange(folder / "library.db", library.folder), left_out, marks
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _copy(library: Store, folder: Path) -> int:
+def _copy(library: Store, folder: Path) -> tuple[int, list[str]]:
     lost: list[str] = []
     with Store.create(folder) as new, new.writing("repair") as writer:
         writer.add(_papers(library, lost))
@@ -62,10 +63,11 @@ def _copy(library: Store, folder: Path) -> int:
         for (key,) in library.fetch(_SETTINGS):
             with contextlib.suppress(LibraryCorrupt):
                 writer.set_meta(key, library.meta(key))
+        marks = writer.marks.copy_sound(library.fetch, library.format)
         left_out = writer.derived.copy_sound(library.derived)
         writer.link()
         writer.checkpoint()
-    return left_out
+    return left_out, marks
 
 
 def _papers(library: Store, lost: list[str]) -> Iterator[Paper]:

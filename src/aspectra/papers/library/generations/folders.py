@@ -27,7 +27,8 @@ from aspectra.papers.library.generations.checksums import Checksums, checksum
 
 __all__ = ["FORMAT", "Generations", "damaged"]
 
-FORMAT = 2  # of generations; 1 had no checksums that a reader could use
+# Of generations; 1 had no checksums that a reader could use, 2 finished weights of words and no segments.
+FORMAT = 3
 _REBUILD = "aspectra index --rebuild"
 _SUMS, _MANIFEST = "checksums", "manifest.json"
 _BUILDING, _REMOVING, _POINTING = ".building-", ".removing-", ".CURRENT."
@@ -157,9 +158,16 @@ class Generations:
             raise damaged(what, "it is not what was written")
         try:
             loaded: dict[str, Any] = json.loads(content)
-            if msgspec.convert(loaded, _Format).format > FORMAT:
+            found = msgspec.convert(loaded, _Format).format
+            if found > FORMAT:
                 raise LibraryCorrupt(
                     "the index was built by a newer Aspectra", hint="pip install --upgrade aspectra"
+                )
+            if found < FORMAT:
+                raise LibraryCorrupt(
+                    "the index was built by an older Aspectra",
+                    why=f"its format is {found}, this version reads {FORMAT}; papers and vectors are kept",
+                    hint="aspectra index",
                 )
             facts = msgspec.convert(loaded, _Manifest)
         except (ValueError, RecursionError, msgspec.ValidationError) as error:

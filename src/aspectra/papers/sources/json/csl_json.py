@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aspectra.papers.bibliography import names_in
+from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import given_first, person
 from aspectra.papers.paper import Paper
@@ -91,6 +91,7 @@ def _shared(item: Mapping[str, Any]) -> dict[str, Any]:
     found["note"] = clean(item["note"]) if isinstance(item.get("note"), str) else ""
     found["keywords"] = [w for w in map(_text, pieces) if w] if isinstance(pieces, list) else []
     found["editors"] = _names(item.get("editor"))
+    found["database"] = database_of([found["database"]], [], [_text(item.get("URL"))])
     return {name: value for name, value in found.items() if value}
 
 

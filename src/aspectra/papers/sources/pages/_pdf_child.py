@@ -5,15 +5,16 @@ argument. It answers on standard output with one JSON object a line: the documen
 read, then ``{"end": ...}``; the reader can use the pages even if the process dies.
 
 It imports nothing of the package and limits its own memory, processor time and output: a file that is large,
-slow or damaged ends this process and no other. That is no sandbox. A fault in Python or pypdf that runs code
+slow or damaged ends this process and no other. That is no sandbox. A fault in Python or PDFium that runs code
 of the file's choice gives it the rights of the user; the audit hook refuses connections, programs and writing
 files, which stops accidents and not an attacker.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
-import logging
+import math
 import os
 import sys
 import time
@@ -22,12 +23,18 @@ from typing import Any
 __all__ = ["main"]
 
 _REFUSED = (
-    *("socket.", "subprocess.", "ctypes.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system"),
-    *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod"),
+    *("socket.", "subprocess.", "ctypes.dlopen", "os.exec", "os.fork", "os.posix_spawn", "os.spawn"),
+    *("os.system", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"),
+    "os.chmod",
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MAX_PAGE = 400_000  # characters of one page
-_MAX_SPANS = 400  # pieces of the first page told with their size, for the title
+_PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
+_IMAGE = 3  # FPDF_PAGEOBJ_IMAGE
+_INVISIBLE = 3  # FPDF_TEXTRENDERMODE_INVISIBLE
+_FEW = 400  # characters of a page below which its images are counted
+_SPACES = frozenset((9, 32, 160, 0x3000, *range(0x2000, 0x200B)))
+_HYPHEN = 2  # what PDFium writes for a hyphen at the end of a line
 
 
 def main() -> int:
@@ -86,37 +93,28 @@ def _say(message: dict[str, Any]) -> None:
 
 
 def _read(limits: dict[str, Any]) -> None:
-    import pypdf
-    from pypdf.errors import FileNotDecryptedError, PdfReadError
+    import pypdfium2
+    from pypdfium2 import raw
 
     sys.addaudithook(_guard)
-    logging.disable(logging.CRITICAL)
     # A little before the parent's clock, so that a slow file still ends in order.
     deadline = time.monotonic() + 0.8 * float(limits["seconds"])
     try:
-        reader = pypdf.PdfReader(sys.stdin.buffer, strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            _say({"error": "encrypted"})
-            return
-        count = len(reader.pages)
-    except FileNotDecryptedError:
-        _say({"error": "encrypted"})
+        document = pypdfium2.PdfDocument(sys.stdin.buffer)
+    except pypdfium2.PdfiumError as error:
+        locked = getattr(error, "err_code", None) == _PASSWORD_ERROR
+        _say({"error": "encrypted"} if locked else {"error": "damaged", "detail": str(error)[:300]})
         return
-    except pypdf.errors.DependencyError as error:
-        _say({"error": "encrypted", "detail": str(error)[:300]})
-        return
-    except PdfReadError as error:
-        _say({"error": "damaged", "detail": str(error)[:300]})
-        return
-    _say({"version": pypdf.__version__, "pages": count, "info": _info(reader)})
+    count = len(document)
+    version = f"{pypdfium2.PYPDFIUM_INFO} (PDFium {pypdfium2.PDFIUM_INFO.build})"
+    _say({"version": version, "pages": count, "info": _info(document)})
     left = int(limits["chars"])
     for number in range(min(count, int(limits["pages"]))):
         if time.monotonic() > deadline:
             _say({"end": "time"})
             return
-        page = _page(reader, number)
-        page["text"] = page["text"][: min(left, _MAX_PAGE)]
-        left -= len(page["text"])
+        page = _page(document, number, raw, min(left, _MAX_PAGE))
+        left -= page["chars"]
         _say(page)
         if left <= 0:
             _say({"end": "chars"})
@@ -124,131 +122,228 @@ def _read(limits: dict[str, Any]) -> None:
     _say({"end": "pages" if count > int(limits["pages"]) else "all"})
 
 
-def _info(reader: Any) -> dict[str, str]:
+def _info(document: Any) -> dict[str, str]:
     """The document information, texts only."""
-    found: dict[str, str] = {}
     try:
-        for key, value in dict(reader.metadata or {}).items():
-            if isinstance(value, str) and value.strip():
-                found[str(key).lstrip("/")[:60]] = value[:2000]
+        found = document.get_metadata_dict(skip_empty=True)
     except MemoryError:
         raise
     except Exception:
-        return found  # a damaged dictionary is no reason to lose the text
-    return found
+        return {}  # a damaged dictionary is no reason to lose the text
+    return {str(key)[:60]: str(value)[:2000] for key, value in found.items()}
 
 
-def _page(reader: Any, number: int) -> dict[str, Any]:
-    """Text of a page without invisible text; of the first page also the size of its pieces."""
+def _page(document: Any, number: int, raw: Any, most: int) -> dict[str, Any]:
+    """The runs of text of a page, without text that nobody can see."""
+    message: dict[str, Any] = {"page": number + 1, "runs": [], "styles": [], "chars": 0}
     try:
-        page = reader.pages[number]
-        watch = _Watch(page, spans=number == 0)
-        text = page.extract_text(
-            visitor_operand_before=watch.before, visitor_operand_after=watch.after, visitor_text=watch.text
-        )
+        page = document[number]
+        try:
+            left, bottom, right, top = page.get_bbox()
+            text = page.get_textpage()
+            try:
+                reading = _Runs(raw, text.raw, (left, bottom, right, top))
+                message["size"] = reading.read(most)
+            finally:
+                text.close()
+            message |= {
+                "runs": reading.runs,
+                "styles": reading.styles,
+                "chars": reading.count,
+                "hidden": reading.hidden,
+            }
+            if reading.count < _FEW:
+                message["images"] = round(_image_share(page), 2)
+        finally:
+            page.close()
     except (MemoryError, RecursionError):
         raise
     except Exception as error:
-        return {"page": number + 1, "text": "", "fault": f"{type(error).__name__}: {error}"[:200]}
-    return {"page": number + 1, "text": text or "", "hidden": watch.hidden, "spans": watch.spans}
+        message["fault"] = f"{type(error).__name__}: {error}"[:200]
+    return message
 
 
-class _Watch:
-    """Observes the reading of a page: type sizes, for the title, and text that a person would not see.
+def _image_share(page: Any) -> float:
+    """Share of the page that images cover (overlaps count twice), at most 1."""
+    covered = 0.0
+    for item in page.get_objects(filter=[_IMAGE], max_depth=3):
+        left, bottom, right, top = item.get_bounds()
+        covered += max(0.0, right - left) * max(0.0, top - bottom)
+    width, height = page.get_size()
+    return min(1.0, float(covered / max(1.0, width * height)))
 
-    Text in type below 2 points or outside the page is taken out. White text (the ground may be dark)
-    and the invisible mode (recognised text under a scan) are only counted. Inside form objects, whose place
-    and scale pypdf does not tell, nothing is judged; nor are Type 3 fonts, whose size means nothing.
+
+class _Runs:
+    """Characters of a page gathered into runs: one font, size and line, no gap wider than a letter.
+
+    A run is ``[text, left, top, right, bottom, baseline, size, style, joint]``: points from the top left
+    corner of the page; ``joint`` is 0 when it follows the run before without a blank, 1 with one, 2 when it
+    begins a new piece of line, and 9 for text at another angle than most of the page (stamps in the margin,
+    labels of axes), whose places mean nothing. Pages are turned so that most of their text is upright. Styles
+    are ``[font name, weight, italic]``.
+
+    Text in type below 2 points or outside the page is taken out. White text (the ground may be dark) and the
+    invisible mode (recognised text under a scan) are only counted.
     """
 
-    def __init__(self, page: Any, *, spans: bool) -> None:
-        self.spans: list[tuple[float, str]] = []
-        self.hidden: dict[str, int] = {"tiny": 0, "off_page": 0, "white": 0, "invisible": 0}
-        self._want_spans = spans
-        self._box = [float(value) for value in page.mediabox]
-        self._bitmap = self._bitmap_fonts(page)
-        self._forms = 0
-        self._size: float | None = None
-        self._white = False
-        self._mode = 0
-        self._saved: list[tuple[float | None, bool, int]] = []
+    def __init__(self, raw: Any, text: Any, box: tuple[float, float, float, float]) -> None:
+        self.runs: list[list[Any]] = []
+        self.styles: list[list[Any]] = []
+        self.hidden = {"tiny": 0, "off_page": 0, "white": 0, "invisible": 0}
+        self.count = 0
+        self._raw, self._text, self._box = raw, text, box
+        self._style_numbers: dict[tuple[str, int, bool], int] = {}
+        self._objects: dict[int, tuple[int, float, int, str]] = {}
+        self._turns: list[int] = []
+        self._tallest: dict[int, float] | None = None
 
-    @staticmethod
-    def _bitmap_fonts(page: Any) -> set[str]:
-        found = set()
-        try:
-            for name, font in page["/Resources"]["/Font"].items():
-                if font.get_object().get("/Subtype") == "/Type3":
-                    found.add(str(name))
-        except (KeyError, AttributeError, TypeError):
-            return found
+    def read(self, most: int) -> list[float]:
+        """Fill ``runs`` with at most ``most`` characters; returns the width and height of the page."""
+        raw, text = self._raw, self._text
+        x, y, box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
+        joint, end, base, key = 2, 0.0, 0.0, None
+        for i in range(raw.FPDFText_CountChars(text)):
+            code = raw.FPDFText_GetUnicode(text, i)
+            if code in (10, 13):
+                joint = 2
+                continue
+            if code in _SPACES:
+                joint = max(joint, 1)
+                continue
+            style, size, turn, kind = self._object(i)
+            raw.FPDFText_GetCharOrigin(text, i, x, y)
+            kind = self._place(x.value, y.value) or kind
+            if kind:
+                self.hidden[kind] += 1
+                if kind in ("tiny", "off_page"):
+                    continue
+            if self.count >= most:
+                break
+            self.count += 1
+            raw.FPDFText_GetLooseCharBox(text, i, box)
+            if box.top - box.bottom > 3 * size and turn == 0:  # a bitmap font's box is that of its tallest
+                box.bottom, box.top = y.value - 0.25 * size, y.value + 0.8 * size
+            left, low, right, high = _turned(turn, box.left, box.bottom, box.right, box.top)
+            _, level, _, _ = _turned(turn, x.value, y.value, x.value, y.value)
+            gap = left - end
+            if key != (style, size, turn) or abs(level - base) > 0.08 * size:
+                same = False
+                joint = joint if -size < gap < 0.9 * size else 2
+            else:
+                same = joint < 2 and -size < gap < 0.9 * size
+                joint = joint if same else 2
+            letter = _letter(code)
+            if same and self.runs:
+                run = self.runs[-1]
+                # Two blanks for a wide gap: names in a row are told apart by it.
+                run[0] += ("  " if gap > 0.5 * size else " ") + letter if joint else letter
+                run[1], run[2] = min(run[1], left), min(run[2], low)
+                run[3], run[4] = max(run[3], right), max(run[4], high)
+            else:
+                self.runs.append([letter, left, low, right, high, level, size, style, joint])
+                self._turns.append(turn)
+            key, end, base = (style, size, turn), right, level
+            joint = 2 if code == _HYPHEN else 0
+        return self._upright()
+
+    def _object(self, i: int) -> tuple[int, float, int, str]:
+        """(style, size, quarter turns or -1, "tiny", "white", "invisible" or "") of a character."""
+        raw, text = self._raw, self._text
+        item = raw.FPDFText_GetTextObject(text, i)
+        address = ctypes.cast(item, ctypes.c_void_p).value or 0
+        if address in self._objects and address:
+            return self._objects[address]
+        matrix = raw.FS_MATRIX()
+        raw.FPDFText_GetMatrix(text, i, matrix)
+        size = abs(raw.FPDFText_GetFontSize(text, i)) * math.hypot(matrix.c, matrix.d)
+        angle = math.degrees(math.atan2(matrix.b, matrix.a)) / 90
+        turn = round(angle) % 4 if abs(angle - round(angle)) < 0.03 else -1
+        name, weight, italic = self._font(item, i)
+        bitmap = not name
+        if bitmap:
+            # A Type 3 font has no size of its own: its tallest glyph tells, which is about 0.8 of it.
+            size = self._heights().get(self._font_address(item), 0.0) / 0.8 or size
+        number = self._style_numbers.setdefault((name, weight, italic), len(self.styles))
+        if number == len(self.styles):
+            self.styles.append([name, weight, italic])
+        kind = "tiny" if 0 < size < 2 and not bitmap else self._colour(item)
+        found = (number, round(size, 1) or 1.0, turn, kind)
+        self._objects[address] = found
         return found
 
-    def before(self, operator: bytes, operands: Any, cm: Any, tm: Any) -> None:
-        """Follow the graphics state, and empty the operands of invisible text."""
-        if operator == b"Do":
-            self._forms += 1
-        elif operator == b"q":
-            if len(self._saved) < 1000:
-                self._saved.append((self._size, self._white, self._mode))
-        elif operator == b"Q":
-            if self._saved:
-                self._size, self._white, self._mode = self._saved.pop()
-        elif operator == b"Tf" and len(operands) == 2:
-            self._size = None if str(operands[0]) in self._bitmap else _number(operands[1])
-        elif operator == b"Tr" and operands:
-            self._mode = int(_number(operands[0]) or 0)
-        elif operator in (b"g", b"rg", b"k", b"sc", b"scn"):
-            values = [_number(value) for value in operands]
-            self._white = values in ([1.0], [1.0] * 3, [0.0] * 4)
-        elif operator == b"cs":
-            self._white = False
-        elif operator in (b"Tj", b"TJ", b"'", b'"') and operands and not self._forms:
-            self._shown(operands, cm, tm)
+    def _font(self, item: Any, i: int) -> tuple[str, int, bool]:
+        raw = self._raw
+        buffer, flags = ctypes.create_string_buffer(200), ctypes.c_int()
+        raw.FPDFText_GetFontInfo(self._text, i, buffer, 200, flags)
+        name = buffer.value.decode("utf-8", "replace")
+        if len(name) > 7 and name[6] == "+":
+            name = name[7:]
+        slanted = bool(flags.value & 64)
+        weight = raw.FPDFText_GetFontWeight(self._text, i)
+        return name, max(0, weight), slanted
 
-    def after(self, operator: bytes, operands: Any, cm: Any, tm: Any) -> None:
-        """The other end of a form object."""
-        if operator == b"Do":
-            self._forms -= 1
+    def _font_address(self, item: Any) -> int:
+        return ctypes.cast(self._raw.FPDFTextObj_GetFont(item), ctypes.c_void_p).value or 0 if item else 0
 
-    def text(self, text: str, cm: Any, tm: Any, font: Any, size: float) -> None:
-        """A piece of text with its height on the page."""
-        upright = abs(tm[1]) <= abs(tm[0])  # stamps in the margin are rotated
-        if self._want_spans and text.strip() and upright and len(self.spans) < _MAX_SPANS:
-            self.spans.append((round(abs(size * _scale(cm, tm)), 1), text[:500]))
+    def _heights(self) -> dict[int, float]:
+        """Height of the tallest glyph of every font on the page, in points."""
+        if self._tallest is None:
+            raw, self._tallest = self._raw, {}
+            sides = [ctypes.c_double() for _ in range(4)]
+            for i in range(raw.FPDFText_CountChars(self._text)):
+                address = self._font_address(raw.FPDFText_GetTextObject(self._text, i))
+                raw.FPDFText_GetCharBox(self._text, i, *sides)  # left, right, bottom, top
+                height = min(sides[3].value - sides[2].value, 40.0)
+                self._tallest[address] = max(height, self._tallest.get(address, 0.0))
+        return self._tallest
 
-    def _shown(self, operands: Any, cm: Any, tm: Any) -> None:
-        last = operands[-1]
-        length = sum(len(p) for p in last if isinstance(p, str | bytes)) if isinstance(last, list) else 0
-        length = len(last) if isinstance(last, str | bytes) else length
-        height = None if self._size is None else abs(self._size * _scale(cm, tm))
-        x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
-        y = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+    def _colour(self, item: Any) -> str:
+        raw = self._raw
+        if not item:
+            return ""
+        if raw.FPDFTextObj_GetTextRenderMode(item) == _INVISIBLE:
+            return "invisible"
+        shades = [ctypes.c_uint() for _ in range(4)]
+        raw.FPDFPageObj_GetFillColor(item, *shades)
+        return "white" if all(shade.value == 255 for shade in shades[:3]) else ""
+
+    def _place(self, x: float, y: float) -> str:
         left, bottom, right, top = self._box
-        kind = ""
-        if height is not None and 0 < height < 2:
-            kind = "tiny"
-        elif not (bottom - 20 <= y <= top + 20 and x <= right + 20 and x >= left - 2000):
-            kind = "off_page"
-        elif self._mode == 3:
-            self.hidden["invisible"] += length
-        elif self._white:
-            self.hidden["white"] += length
-        if kind:
-            self.hidden[kind] += length
-            operands[-1] = type(last)()
+        inside = left - 20 <= x <= right + 20 and bottom - 20 <= y <= top + 20
+        return "" if inside else "off_page"
+
+    def _upright(self) -> list[float]:
+        """Measure everything from the top left corner of the page as it is read."""
+        letters = [0, 0, 0, 0]
+        for run, turn in zip(self.runs, self._turns, strict=True):
+            if turn >= 0:
+                letters[turn] += len(run[0])
+        most = letters.index(max(letters))
+        left, low, right, high = _turned(most, *self._box)
+        for run, turn in zip(self.runs, self._turns, strict=True):
+            if turn != most:
+                run[8] = 9
+            bottom, top = high - run[2], high - run[4]
+            run[1:6] = [round(v, 1) for v in (run[1] - left, top, run[3] - left, bottom, high - run[5])]
+        return [round(right - left, 1), round(high - low, 1)]
 
 
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return -1.0
+def _turned(turn: int, left: float, low: float, right: float, high: float) -> tuple[float, ...]:
+    """A box (left, low, right, high) after ``turn`` quarter turns clockwise."""
+    if turn == 1:
+        return low, -right, high, -left
+    if turn == 2:
+        return -right, -high, -left, -low
+    if turn == 3:
+        return -high, left, -low, right
+    return left, low, right, high
 
 
-def _scale(cm: Any, tm: Any) -> float:
-    """How much the text matrix and the page's matrix enlarge the height of a font."""
-    return float((tm[2] ** 2 + tm[3] ** 2) ** 0.5 * (cm[2] ** 2 + cm[3] ** 2) ** 0.5)
+def _letter(code: int) -> str:
+    if code == _HYPHEN:
+        return "-"
+    # A glyph without a letter is counted as such, not dropped.
+    return chr(code) if code and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
 if __name__ == "__main__":

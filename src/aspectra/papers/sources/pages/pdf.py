@@ -1,10 +1,10 @@
-"""PDF: the text layer of a paper, read by pypdf in a process of its own.
+"""PDF: the text layer of a paper, read by PDFium in a process of its own.
 
 A PDF is a program of sorts, and some are hostile: it is opened in a child process with limits on memory,
 processor time and pages, and a wall clock that ends it. A file that needs too much of them costs only itself.
-The child is no sandbox: it has the rights of the user. What the text says about its own structure (title,
-abstract, sections, references) is found by :mod:`aspectra.papers.text.structure`; scanned pages without a
-text layer are remarked, not recognised.
+The child is no sandbox: it has the rights of the user. What is title, author, heading or column is told from
+the places, sizes and fonts of the text by :mod:`aspectra.papers.sources.pages.layout`; scanned pages without
+a text layer are remarked, not recognised.
 """
 
 from __future__ import annotations
@@ -24,32 +24,23 @@ from pathlib import Path
 from typing import IO, Any
 
 from aspectra.base.errors import BadInput
-from aspectra.papers.names import split_names
-from aspectra.papers.paper import Paper, normalise_title
+from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble, identifiers_of
 from aspectra.papers.sources.files import InputFile
 from aspectra.papers.sources.json.arxiv import arxiv_year
+from aspectra.papers.sources.pages.layout.document import Printed, read_pages
+from aspectra.papers.sources.pages.layout.lines import Page, page_of
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
-from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
-from aspectra.papers.text.structure import outline
+from aspectra.papers.text.cleaning import clean
 
 __all__ = ["Pdf"]
 
 _CHILD = Path(__file__).with_name("_pdf_child.py")
 _MAX_BYTES = 512 * 1024 * 1024
 _PASSED_ON = ("PATH", "SYSTEMROOT", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "TMPDIR", "TEMP")
-_MAX_FRONT = 5000
-
-_STAMP = re.compile(
-    r"arXiv:(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?\s*\[[a-z-]+(?:\.[A-Za-z-]+)?\]"
-)
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>{}|\\^`]+", re.I)
-_DATA_DOI = re.compile(r"10\.(?:5281/zenodo|6084/m9\.figshare|17605|7910/dvn)", re.I)
-_FILE_LIKE = re.compile(
-    r"\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|odt)$|^microsoft word|^untitled|^\W*$|[\\/]", re.I
-)
-_NO_TITLE = re.compile(r"@|https?:|\b10\.\d{4,9}/|\buniversit|\bISSN\b|\bvol(?:ume)?\.? \d", re.I)
-_DIGITS = re.compile(r"\d+")
+_MOST_TURNED = 20_000  # characters of text at an angle that are kept
+_LEAST_KEPT = 0.98  # of the letters and digits of the pages; numbers of headings and labels may go
+_FEW = 300  # letters and digits whose loss says nothing in a short document
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 
 
@@ -60,8 +51,7 @@ class _Answer:
     version: str = ""
     pages: int = 0
     info: dict[str, str] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    spans: list[tuple[float, str]] = field(default_factory=list)
+    read: list[Page] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     hidden: Counter[str] = field(default_factory=Counter)
     end: str = ""
@@ -130,7 +120,7 @@ def _extract(file: InputFile, options: ReadOptions) -> _Answer:
     elif process.returncode != 0 and not answer.error and not answer.end:
         answer.end = "died"
         answer.detail = f"reader ended with status {process.returncode}"
-    if not answer.texts and not answer.error and answer.end in ("time", "died"):
+    if not answer.read and not answer.error and answer.end in ("time", "died"):
         answer.error = answer.end
     return answer
 
@@ -166,15 +156,14 @@ def _parse(out: bytes) -> _Answer:
         elif "end" in message:
             answer.end = message["end"]
         elif "page" in message:
-            answer.texts.append(message["text"])
+            answer.read.append(page_of(message))
             answer.hidden.update(message.get("hidden", {}))
             if "fault" in message:
                 answer.faults.append(f"page {message['page']}: {message['fault']}")
-            answer.spans += [(size, text) for size, text in message.get("spans", ())]
         else:
             answer.version, answer.pages, answer.info = message["version"], message["pages"], message["info"]
     # Trouble on a later page does not undo the pages before it.
-    if answer.error and any(text.strip() for text in answer.texts):
+    if answer.error and any(page.characters for page in answer.read):
         answer.end, answer.error = "died", ""
     return answer
 
@@ -201,8 +190,9 @@ def _refusal(path: Path, answer: _Answer, options: ReadOptions) -> BadInput:
 
 
 def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper | Remark]:
-    text, hidden = strip_invisible(clean("\n".join(_without_running_lines(answer.texts))))
-    quality, reason = _quality(text, len(answer.texts))
+    held = _letters_of(answer.read)
+    text = "\n".join(line.text for page in answer.read for line in page.lines)
+    quality, reason = _quality(text, len(answer.read))
     if answer.end in ("time", "died", "pages", "chars"):
         why = {
             "time": f"time limit of {options.pdf_seconds:g} s",
@@ -210,33 +200,47 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
             "pages": f"page limit of {options.pdf_pages}",
             "chars": "text limit",
         }[answer.end]
-        kept = f"read {len(answer.texts)} of {answer.pages} pages ({why})"
-        yield Remark("file", kept, skipped=False)
+        part = f"read {len(answer.read)} of {answer.pages} pages ({why})"
+        yield Remark("file", part, skipped=False)
     for fault in answer.faults[:5]:
         yield Remark("file", f"text of a page cannot be read, {fault}", skipped=False)
     if quality == "none":
         yield Remark("file", f"no usable text layer ({reason}): left out; run OCR on it (e.g. ocrmypdf)")
         return
+    pictures = [page.number + 1 for page in answer.read if page.characters < 100 and page.images > 0.3]
+    if pictures:
+        shown = ", ".join(map(str, pictures[:20]))
+        note = f"pages that are images, whose text is not read without OCR: {shown}"
+        yield Remark("file", note, skipped=False)
+    found = read_pages(answer.read, answer.info)
+    kept = _kept(found)
+    share = min(1.0, kept / held) if held else 1.0
+    lost = held - kept > _FEW and share < _LEAST_KEPT
+    if lost or len(pictures) > len(answer.read) / 2 or answer.faults:
+        note = f"{share:.1%} of the letters kept, {len(pictures)} of {len(answer.read)} pages are images"
+        quality, reason = "poor", f"{note}; {reason}"
     if quality == "poor":
         yield Remark("file", f"poor text layer ({reason}): kept, but check what was read", skipped=False)
-    unseen, note = _unseen(answer.hidden, hidden, len(text))
+    unseen, note = _unseen(answer.hidden, found.zero_width, len(text))
     if note:
         yield Remark("file", note, skipped=False)
+    if not (found.abstract or found.references or found.sections[1:]):
+        note = "no abstract, headings or references found: kept as one text, it may be no paper"
+        yield Remark("file", note, skipped=False)
 
-    text = mend_hyphens(text)
-    title = _title(answer, text)
-    found = outline(_without_title(text, title), title=title, markdown=False)
-    first = strip_invisible(clean(answer.texts[0]))[0]
-    identifiers = _identifiers(first)
+    identifiers = identifiers_of([("arxiv", found.arxiv), ("doi", found.doi)])
     metadata: dict[str, Any] = {
         "file": clean(path.name),
-        "extractor": f"pypdf {answer.version}",
+        "extractor": f"pypdfium2 {answer.version}",
         "pages": answer.pages,
-        "pages_read": len(answer.texts),
+        "pages_read": len(answer.read),
+        "pages_of_images": pictures,
         "text_quality": quality,
         "text_quality_reason": reason,
         "pdf_info": {clean(k): clean(v) for k, v in answer.info.items()},
-        "front_matter": found.front[:_MAX_FRONT],
+        "front_matter": found.front,
+        "running_heads": [clean(head) for head in found.heads],
+        "turned_text": clean("\n".join(found.turned))[:_MOST_TURNED],
         "hidden_text": unseen,
     }
     yield from assemble(
@@ -244,13 +248,25 @@ def _paper(path: Path, answer: _Answer, options: ReadOptions) -> Iterator[Paper 
         options,
         title=found.title,
         abstract=found.abstract,
-        authors=_authors(answer.info),
-        year=arxiv_year(identifiers.get("arxiv", "")),
+        authors=found.authors,
+        year=found.year or arxiv_year(identifiers.get("arxiv", "")),
         identifiers=identifiers,
         sections=found.sections,
         references=found.references,
-        metadata={key: value for key, value in metadata.items() if value not in ("", {})},
+        metadata={key: value for key, value in metadata.items() if value not in ("", {}, [])},
     )
+
+
+def _letters_of(pages: list[Page]) -> int:
+    """Letters and digits on the pages, text at an angle apart."""
+    return sum(c.isalnum() for page in pages for line in page.lines for run in line.runs for c in run.text)
+
+
+def _kept(found: Printed) -> int:
+    """Letters and digits that found a place, and those of heads and page numbers, which come back."""
+    texts = [found.title, found.abstract, found.front, *(s.heading for s in found.sections)]
+    texts += [section.text for section in found.sections] + [entry.raw for entry in found.references]
+    return sum(c.isalnum() for text in texts for c in text) + found.running
 
 
 def _unseen(counts: Mapping[str, int], characters: int, total: int) -> tuple[dict[str, int], str]:
@@ -269,34 +285,6 @@ def _unseen(counts: Mapping[str, int], characters: int, total: int) -> tuple[dic
     usual = {kind for kind in ("white", "invisible") if found.get(kind, 0) > 0.3 * total}
     parts = [f"{count} {words.get(kind, kind)}" for kind, count in found.items() if kind not in usual]
     return found, "characters that cannot be seen: " + "; ".join(parts) if parts else ""
-
-
-def _without_running_lines(pages: list[str]) -> list[str]:
-    """Pages without the headers, footers and page numbers that repeat from page to page."""
-    split = [page.split("\n") for page in pages]
-    seen: Counter[str] = Counter()
-    for lines in split:
-        shown = [line for line in lines if line.strip()]
-        seen.update({_pattern(line) for line in [*shown[:2], *shown[-2:]]})
-    often = max(3, len(pages) // 8)
-    kept = []
-    for lines in split:
-        last = len(lines) - 1
-        kept.append(
-            "\n".join(
-                line
-                for number, line in enumerate(lines)
-                if not (
-                    (number < 3 or number > last - 3)
-                    and (line.strip().isdigit() or seen[_pattern(line)] >= often)
-                )
-            )
-        )
-    return kept
-
-
-def _pattern(line: str) -> str:
-    return _DIGITS.sub("#", one_line(line))
 
 
 def _quality(text: str, pages: int) -> tuple[str, str]:
@@ -325,67 +313,6 @@ def _quality(text: str, pages: int) -> tuple[str, str]:
     if per_page < 200 and pages > 1:
         problems.append(f"only {per_page} characters a page")
     return ("poor", "; ".join(problems)) if problems else ("good", f"{per_page} characters a page")
-
-
-def _title(answer: _Answer, text: str) -> str:
-    """The document's own title where the text contains it, else the largest type of the first page."""
-    named = one_line(strip_invisible(answer.info.get("Title", ""))[0])
-    beginning = normalise_title(text[:4000])
-    if len(named) >= 8 and not _FILE_LIKE.search(named) and normalise_title(named) in beginning:
-        return named
-    largest = _largest(answer.spans, text[:4000])
-    if largest and normalise_title(largest) in beginning:
-        return largest
-    good = len(named.split()) >= 4 and not _FILE_LIKE.search(named)
-    return largest or (named if good else "")
-
-
-def _largest(spans: list[tuple[float, str]], page: str) -> str:
-    """The text in the largest type of the first page, when it reads like a title."""
-    for size in sorted({size for size, _ in spans}, reverse=True)[:3]:
-        start = next(i for i, span in enumerate(spans) if span[0] == size)
-        parts = []
-        for other, text in spans[start:]:
-            if abs(other - size) > 0.1 * size:
-                break
-            parts.append(text)
-        # The pieces come without the breaks between them: those are in the text of the page.
-        letters = "".join(strip_invisible(clean("".join(parts)))[0].split())[:400]
-        if len(letters) < 8:
-            continue
-        found = re.search(r"\s*".join(map(re.escape, letters)), page)
-        title = one_line(mend_hyphens(found.group() if found else " ".join(parts)))
-        words = title.split()
-        # Drop capitals, logos and volume numbers are larger than many a title.
-        if 3 <= len(words) <= 40 and 10 <= len(title) <= 300 and not _NO_TITLE.search(title):
-            return title
-    return ""
-
-
-def _without_title(text: str, title: str) -> str:
-    """The text behind the title, if it begins with it (a running head may come before)."""
-    words = [re.escape(word) for word in title.split()]
-    found = re.search(r"^[ \t]*" + r"\s+".join(words) + r"[ \t]*$", text[:4000], re.I | re.M)
-    return text[found.end() :] if found else text
-
-
-def _authors(info: Mapping[str, str]) -> list[str]:
-    """The authors that the document information names, when it names persons in full."""
-    names = split_names(info.get("Author", ""))
-    good = [name for name in names if 2 <= len(name.split()) <= 6 and not any(c.isdigit() for c in name)]
-    return good if len(good) == len(names) else []
-
-
-def _identifiers(first: str) -> dict[str, str]:
-    """Only what is unmistakably the paper's own: the arXiv stamp, and the one DOI of the first page."""
-    pairs: list[tuple[str, object]] = []
-    if stamps := set(_STAMP.findall(first)):
-        pairs += [("arxiv", stamps.pop())] if len(stamps) == 1 else []
-    body = re.split(r"\n[^\S\n]*+(?:references|bibliography)[^\S\n]*+\n", first, maxsplit=1, flags=re.I)[0]
-    dois = {doi.rstrip(".,;:)").casefold() for doi in _DOI.findall(body) if not _DATA_DOI.match(doi)}
-    if len(dois) == 1:
-        pairs.append(("doi", dois.pop()))
-    return identifiers_of(pairs)
 
 
 SOURCES.register("pdf")(Pdf())

@@ -13,7 +13,7 @@ from typing import Any
 
 from bibtexparser.middlewares.names import parse_single_name_into_parts, split_multiple_persons_names
 
-from aspectra.papers.bibliography import names_in
+from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import named_identifiers, parse_identifier
 from aspectra.papers.languages import language_of
 from aspectra.papers.names import given_first
@@ -26,6 +26,7 @@ from aspectra.papers.text.latex import latex_to_text
 __all__ = ["NAMES", "entry_paper", "names_of"]
 
 NAMES = names_in("bibtex")
+_YEARS = ("issued", "year", "date", "earlyaccessdate")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _EXTENDED = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\{[^{}]*\}|\"[^\"]*\"|[^,]*)", re.I)
 _ARXIV_VENUE = re.compile(r"arxiv[:\s]", re.I)
@@ -118,6 +119,11 @@ def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     found["pages"] = found["pages"].replace("–", "-")
     found["keywords"] = [w for w in map(str.strip, re.split(r"[;,]", found["keywords"])) if w]
     found["editors"] = names_of(fields.get("editor", ""))
+    stated = _text(fields.get("database")), _text(fields.get("unique-id")), _address(fields.get("url"))
+    # A field "source" may hold anything: only the name of a database counts.
+    found["database"] = database_of([stated[0]], [stated[1]], [stated[2]]) or database_of(
+        [_text(fields.get("source"))], known=True
+    )
     return {name: value for name, value in found.items() if value}
 
 
@@ -157,7 +163,7 @@ def entry_paper(
         title=_title(every, kind),
         abstract=abstract,
         authors=names_of(every.get("author", "")),
-        year=(*map(fields.get, ("year", "date")), *map(every.get, ("issued", "year", "date"))),
+        year=(*map(fields.get, ("year", "date")), *map(every.get, _YEARS)),
         venue=next((v for name in NAMES.attributes["venue"] if (v := _text(every.get(name)))), ""),
         identifiers=_identifiers(every),
         url=url,

@@ -14,7 +14,7 @@ from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.tagged.records import Rules, TaggedFormat, TaggedRecord
-from aspectra.papers.text.cleaning import one_line
+from aspectra.papers.text.cleaning import clean, one_line
 
 __all__: list[str] = []
 
@@ -28,41 +28,52 @@ _RULES = Rules(
 )
 _SNIFF = re.compile(r"^PMID *- *\d+", re.M)
 _OTHER = re.compile(r"^(?:OWN |STAT|DCOM|LR  |DP  |FAU |TI  )- ", re.M)
-_RIS = re.compile(r"^TY  - ", re.M)
-_DOI = re.compile(r"^(\S+)\s*\[doi\]$", re.I)
+# Lines of a record without its PMID: tags that are padded to four letters.
+_TAGS = re.compile(
+    r"^(PMCR?|OWN|STAT|DCOM|FAU|TI|BTI|AB|AU|DP|PT|JT|TA|AID|LID|MH|OT|PG|VI|IP|PL|LA) {0,2}- ?\S", re.M
+)
+_OURS = frozenset(("PMC", "PMCR", "OWN", "STAT", "DCOM", "FAU", "BTI", "JT", "AID", "LID", "MH"))
+_NOT_OURS = re.compile(r"^(?:TY|ER)  - ?", re.M)
+_DOI = re.compile(r"^(?:doi:\s{0,3})?(10\.\S+)(?:\s*+\[doi\])?$", re.I)
 _NAMES = names_in("nbib")
 
 
 def _confidence(text: str) -> float:
-    if not _SNIFF.search(text) or _RIS.search(text):
+    if _NOT_OURS.search(text):
         return 0.0
-    return 0.95 if _OTHER.search(text) else 0.6
+    if _SNIFF.search(text):
+        return 0.95 if _OTHER.search(text) else 0.6
+    tags = {found[1] for found in _TAGS.finditer(text)}
+    return 0.9 if len(tags) >= 3 and tags & _OURS else 0.0
 
 
 def _identifiers(record: TaggedRecord) -> Iterator[tuple[str, object]]:
     yield "pmid", record.first("PMID")
-    yield "pmcid", record.first("PMC")
+    yield "pmcid", record.first("PMC").lstrip("-")
+    yield "pmcid", record.first("PMCR")
     for value in (*record.all("LID"), *record.all("AID")):
         if found := _DOI.match(value):
-            yield "doi", found.group(1)
+            yield "doi", found[1]
     yield "isbn", record.first("ISBN").partition(" ")[0]
 
 
 def _paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
-    title = one_line(record.first("TI", "BTI", "TT"))
+    title = one_line(" ".join(record.all("TI", "BTI", "TT")))  # a title may go over several tags
     if title.startswith("[") and title.rstrip(".").endswith("]"):
         title = title.rstrip(".").strip("[]")  # a translated title
-    abstract = record.first("AB")
+    abstract = "\n\n".join(dict.fromkeys(map(clean, record.all("AB"))))
     kind = next((t for name in record.all("PT") if (t := _NAMES.types.get(name))), "article-journal")
     shared = {
         "type": "book" if record.first("BTI") and not record.first("TI") else kind,
         **_NAMES.shared_texts(record.first),
         "issn": record.first("IS").split(" ")[0],
         "keywords": list(dict.fromkeys(w.lstrip("*") for w in (*record.all("OT"), *record.all("MH")))),
+        "database": "PubMed",
         "editors": [given_first(name) for name in record.all("FED", "ED")],
     }
     metadata = {name: value for name, value in shared.items() if value}
-    metadata["nbib"] = [[tag, value] for tag, value in record.tags if tag != "AB" or value != abstract]
+    kept = abstract.split("\n\n")
+    metadata["nbib"] = [[tag, value] for tag, value in record.tags if tag != "AB" or clean(value) not in kept]
     yield from assemble(
         place,
         options,

@@ -109,7 +109,7 @@ class TaggedFormat:
         Raises:
             BadInput: the file is empty or holds no record.
         """
-        return each(self._records(file), self.convert, options)
+        return each(self._records(file), self.convert, options, titles=True)
 
     def _records(self, file: InputFile) -> Iterator[tuple[str, TaggedRecord | Remark]]:
         rules, count = self.rules, 0

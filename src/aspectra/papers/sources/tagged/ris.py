@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from aspectra.papers.bibliography import names_in
+from aspectra.papers.bibliography import database_of, names_in
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.names import given_first, split_names
 from aspectra.papers.paper import Paper
@@ -31,15 +31,22 @@ _RULES = Rules(
     loose=re.compile(r"^\s{0,4}([A-Z][A-Z0-9])\s{0,4}-\s*(.*)$"),
     stop="ER",
     end=re.compile(r"^(?:\s{0,4}ER\s{0,4}-?\s*|ER\s{1,3}-\s*(\S.*))$"),
+    headless=True,
     listed=frozenset(("KW",)),
 )
 _SNIFF = re.compile(r"^[ \t]{0,4}TY[ \t]{0,4}-[ \t]*[A-Z]", re.M)
+# A record without its first line: tags of two letters, and the end that only RIS has.
+_TAGGED = re.compile(r"^(?:AU|A1|TI|T1|PY|Y1|JO|JF|T2|AB|N2|KW|SP|UR|DO)  - \S", re.M)
+_END = re.compile(r"^ER  -[ \t]*$", re.M)
+_CODE = re.compile(r"[a-z0-9]{2,5}")
 _DOI_LABEL = re.compile(r"\s*(?:doi\b|https?://(?:dx\.)?doi\.org/)", re.I)
 
 
 def _confidence(text: str) -> float:
     found = _SNIFF.search(text)
-    return 0.0 if not found else 0.95 if found.start() < 4000 else 0.6
+    if not found:
+        return 0.8 if _TAGGED.search(text) and _END.search(text) else 0.0
+    return 0.95 if found.start() < 4000 else 0.6
 
 
 def ris_paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -56,7 +63,7 @@ def ris_paper(record: TaggedRecord, place: str, options: ReadOptions) -> Iterato
     kind = record.first("TY").upper() or "GEN"
     abstract = "\n\n".join(dict.fromkeys(map(clean, _squeezed(record, *TAGS_OF["abstract"]))))
     urls = [part.strip() for url in _squeezed(record, "UR") for part in url.split(";") if part.strip()]
-    metadata = _shared(kind, record)
+    metadata = _shared(kind, record, urls)
     plain = {one_line(part) for part in abstract.split("\n\n")}
     fields = [
         [tag, value]
@@ -85,11 +92,12 @@ def _squeezed(record: TaggedRecord, *tags: str) -> list[str]:
 
 
 def _names(record: TaggedRecord, *tags: str) -> list[str]:
-    found = (split_names(v) if ";" in v else [given_first(v)] for v in record.all(*tags))
+    values = (value.removesuffix(" and") for value in record.all(*tags))  # R writes BibTeX's "and" along
+    found = (split_names(v) if ";" in v else [given_first(v)] for v in values)
     return [name for names in found for name in names if name]
 
 
-def _shared(kind: str, record: TaggedRecord) -> dict[str, Any]:
+def _shared(kind: str, record: TaggedRecord, urls: list[str]) -> dict[str, Any]:
     start, end = one_line(record.first("SP")), one_line(record.first("EP"))
     words = (part for value in record.all("KW") for part in re.split(r"[;\n]", value))
     found = {
@@ -99,8 +107,16 @@ def _shared(kind: str, record: TaggedRecord) -> dict[str, Any]:
         "note": "\n".join(_squeezed(record, "N1")),
         "keywords": [word for word in map(one_line, words) if word],
         "editors": _names(record, "A2"),
+        "database": _database(record, urls),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _database(record: TaggedRecord, urls: list[str]) -> str:
+    name, platform = one_line(record.first("DB")), one_line(record.first("DP"))
+    if _CODE.fullmatch(name) and platform:
+        name = f"{platform} {name}"  # EBSCO's codes say little alone
+    return database_of([name, platform], [record.first(tag) for tag in ("AN", "UT", "ID")], urls)
 
 
 def _identifiers(record: TaggedRecord, urls: list[str]) -> Iterator[tuple[str, object]]:

@@ -19,7 +19,8 @@ from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import ReadOptions, Remark
 from aspectra.papers.text.cleaning import one_line
 
-__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "records", "root_name", "text_of"]
+__all__ = ["Element", "XmlFormat", "attribute", "first", "found", "leaves", "records", "root_name"]
+__all__ += ["text_of"]
 
 Element = etree._Element
 
@@ -37,14 +38,14 @@ class XmlFormat:
 
     Attributes:
         name: see :class:`~aspectra.papers.sources.protocol.Source`, as for ``description`` and ``endings``.
-        element: name of the element that is a record.
+        element: name of the element that is a record, or several names.
         confidence: (name of the root element, its attributes, the head) -> 0 to 1.
         convert: (element, place, options) -> papers and remarks; ValueError refuses the record.
     """
 
     name: str
     description: str
-    element: str
+    element: str | tuple[str, ...]
     confidence: Callable[[str, str, bytes], float]
     convert: Callable[[Element, str, ReadOptions], Iterator[Paper | Remark]]
     endings: tuple[str, ...] = (".xml",)
@@ -62,7 +63,7 @@ class XmlFormat:
         """
         found = records(file, self.element)
         placed = ((f"record {number}", element) for number, element in enumerate(found, 1))
-        yield from each(placed, self.convert, options)
+        yield from each(placed, self.convert, options, titles=True)
 
 
 def root_name(head: bytes) -> tuple[str, str]:
@@ -89,8 +90,8 @@ class _Nothing(etree.Resolver):
         return empty(" ", context)
 
 
-def records(file: InputFile, name: str) -> Iterator[Element]:
-    """The outermost elements of a name, in file order, with namespaces taken off all names.
+def records(file: InputFile, names: str | tuple[str, ...]) -> Iterator[Element]:
+    """The outermost elements of these names, in file order, with namespaces taken off all names.
 
     An element is emptied when the next one is taken: however large the file, one record is in memory.
 
@@ -98,9 +99,12 @@ def records(file: InputFile, name: str) -> Iterator[Element]:
         BadInput: no well-formed XML, no such element, a document type that declares entities, or a record
             that is too large. The elements before the fault are given first.
     """
+    names = (names,) if isinstance(names, str) else names
+    recoded = file.recoded()
     parser = etree.XMLPullParser(
         ("start", "end"),
-        tag=(f"{{*}}{name}",),
+        tag=tuple(f"{{*}}{name}" for name in names),
+        encoding=None if recoded is None else "utf-8",  # whatever the declaration states
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
@@ -117,7 +121,7 @@ def records(file: InputFile, name: str) -> Iterator[Element]:
     before, root, problem = b"", None, None
     while problem is None and root is None:
         with file.damage():
-            block = stream.read(_BLOCK)
+            block = stream.read(_BLOCK) if recoded is None else next(recoded, b"")
         # Without zero bytes, so that a declaration in UTF-16 or UTF-32 is found too.
         plain = before + block.replace(b"\x00", b"")
         if b"<!ENTITY" in plain:
@@ -152,7 +156,7 @@ def records(file: InputFile, name: str) -> Iterator[Element]:
         raise BadInput(f"{path} is not well-formed XML", why=why, hint="fetch or export the file again")
     if not count:
         raise BadInput(
-            f"{path} holds no <{name}>",
+            f"{path} holds no <{'> or <'.join(names)}>",
             why=f"its root element is <{getattr(root, 'tag', '')}>",
             hint="name the format with --as NAME",
         )
@@ -203,6 +207,29 @@ def found(element: Element | None, path: str) -> Iterator[Element]:
 def first(element: Element | None, path: str) -> Element | None:
     """The first element that :func:`found` gives, or None."""
     return next(found(element, path), None)
+
+
+def leaves(element: Element, skip: Collection[str] = (), *, whole: Collection[str] = ()) -> list[list[str]]:
+    """[name, text] of every element inside that holds text and no other elements, in file order.
+
+    Args:
+        element: where to look.
+        skip: names of elements that are left out with all that is inside.
+        whole: names of elements that only mark up their parent's text.
+    """
+    out: list[list[str]] = []
+    stack = [element]
+    while stack:
+        node = stack.pop()
+        inner = [child for child in node if isinstance(child.tag, str)]
+        if node.tag in skip:
+            continue
+        if all(child.tag in whole for child in inner) and node is not element:
+            if text := text_of(node):
+                out.append([str(node.tag), text])
+        else:
+            stack.extend(reversed(inner))
+    return out
 
 
 def text_of(element: Element | None, skip: Collection[str] = ()) -> str:

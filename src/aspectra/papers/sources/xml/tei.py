@@ -107,14 +107,24 @@ def _abstract(element: Element | None) -> tuple[str, list[Sentence]]:
 def _sections(tei: Element) -> tuple[list[Section], list[str]]:
     sections: list[Section] = []
     numbers: list[str] = []
-    divs = [*found(tei, "text/body//div")]
-    divs += [d for d in found(tei, "text/back//div") if attribute(d, "type") != "references"]
+    body = first(tei, "text/body")
+    if body is None:  # a text that is not divided: one without front and back
+        body = first(tei, "text")
+    divs = [d for d in found(body, ".//div") if attribute(d, "type") != "references"]
+    if first(tei, "text/body") is not None:
+        divs += [d for d in found(tei, "text/back//div") if attribute(d, "type") != "references"]
+    plain = [text for p in found(body, "p") if (text := text_of(p, _SKIP))]
+    if plain:
+        sections.append(Section("", "\n\n".join(plain)))
+        numbers.append("")
     for div in divs:
         head = first(div, "head")
         blocks = [
             text_of(block, _SKIP) for block in div if block.tag in ("p", "formula", "list", "ab", "quote")
         ]
         text = "\n\n".join(block for block in blocks if block)
+        if not any(blocks) and first(div, "div") is None:
+            text = text_of(div, (*_SKIP, "head", "listBibl"))  # its text without paragraphs
         if text_of(head) or text:
             sections.append(Section(text_of(head), text))
             numbers.append(attribute(head, "n"))

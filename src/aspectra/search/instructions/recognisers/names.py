@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from aspectra.search.instructions.recognisers.expressions import Expression
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 from aspectra.search.instructions.recognisers.tokens import fold
 
@@ -37,7 +38,9 @@ def _either(names: str) -> str:
 
 _NAMES = {kind: _either(names) for kind, names in table("names")["names"].items()}
 _PATTERNS = joined_lines("names")
-_CAP = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff][\w’'&-]{0,60}(?:\.\w{1,60}){0,8}"
+_CAPITAL = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff]"
+_ANY_CAPITAL = Expression(_CAPITAL)  # in every match of the expressions that name it
+_CAP = rf"{_CAPITAL}[\w’'&-]{{0,60}}(?:\.\w{{1,60}}){{0,8}}"
 _INITIALS = r"(?:[A-Z]\.\s?)+"
 _PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|af|y)\b"
 _PART = rf"(?:{_PARTICLE}\s+)*(?:{_INITIALS}\s*)?{_CAP}"
@@ -45,69 +48,76 @@ _PERSON = rf"(?:{_PART}(?:\s+{_PART}){{0,4}}(?:\s+et\s+al\.?)?)"
 _ANDS = r"(?:and/or|and|or|und|oder|et|ou|y|o|nor|ni)"
 _JOIN = rf"(?:\s*+/\s*+|\s*+,\s*+(?:{_ANDS}\s+)?+|\s*+&\s*+|\s+{_ANDS}\s+|\s*+(?:或者|[、和或与])\s*+)"
 _PEOPLE = rf"(?P<people>{_PERSON}(?:{_JOIN}(?!(?:{_PATTERNS['no_name']})){_PERSON}){{0,6}})"
-_SPLIT = re.compile(rf"[,/&、和与]|或者?|(?<=\s){_ANDS}(?=\s)")
-_ET_AL = re.compile(r"(?<!\s)\s++et\s++al\.?")
+_SPLIT = Expression(rf"[,/&、和与]|或者?|(?<=\s){_ANDS}(?=\s)")
+_ET_AL = Expression(r"(?<!\s)\s++et\s++al\.?")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
-_AUTHOR = re.compile(
+_AUTHOR = Expression(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
-    rf"|authors?:|{_FIRST}author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}"
+    rf"|authors?:|{_FIRST}author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}",
+    part=_ANY_CAPITAL,
 )
-_WROTE = re.compile(
-    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+{_PEOPLE}\s+(?:write|written|say|said|published?|think|find|found)\b"
+_WROTE = Expression(
+    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+{_PEOPLE}\s+(?:write|written|say|said|published?|think|find|found)\b",
+    part=_ANY_CAPITAL,
 )
-_OWNER = re.compile(
-    rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?|own\s+papers?|own\s+work|group)\b"
+_OWNER = Expression(
+    rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?|own\s+papers?|own\s+work|group)\b",
+    part=_ANY_CAPITAL,
 )
-_AUTHOR_AS = re.compile(
+_AUTHOR_AS = Expression(
     rf"(?:with\s+)?(?P<people>{_CAP}(?:\s+{_CAP}){{0,2}})\s+(?:as\s+(?:an?\s+|the\s+|first\s+|last\s+|lead\s+|co-?)*author"
-    rf"|(?:is|as)\s+(?:an?\s+|the\s+|first\s+)*(?:co-?)?author|among\s+the\s+authors|wrote|(?:co-?)?authored)\b"
+    rf"|(?:is|as)\s+(?:an?\s+|the\s+|first\s+)*(?:co-?)?author|among\s+the\s+authors|wrote|(?:co-?)?authored)\b",
+    part=_ANY_CAPITAL,
 )
 _SHOWN = r"(?:published|appearing|appeared|presented|accepted|erschienen|publiés?|publicados?)"
 _RUN = (
     rf"(?:The\s+|the\s+)?{_CAP}"
     rf"(?:\s+(?:(?:of|on|in|and|for|the|&|de|der|für)\s+(?:the\s+)?(?={_CAP}))*{_CAP})*"
 )
-_APPEARED = re.compile(
+_APPEARED = Expression(
     rf"(?:published|appear(?:ed|ing|s)?|presented|printed|accepted|came\s+out|come\s+out|featured|erschienen|venue:?|journal:|conference:|proceedings\s+of)"
-    rf"\s++(?:only\s++)?(?:in|at|by|on)?\s*+(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the\s+)?)?)?(?P<name>{_RUN})"
+    rf"\s++(?:only\s++)?(?:in|at|by|on)?\s*+(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the\s+)?)?)?(?P<name>{_RUN})",
+    part=_ANY_CAPITAL,
 )
 _VENUE_WORD = _PATTERNS["venue_word"]
-_IN_VENUE = re.compile(
+_IN_VENUE = Expression(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
-    rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
+    rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)",
+    part=_ANY_CAPITAL,
 )
-_ACRONYM_AT = re.compile(
+_ACRONYM_AT = Expression(
     rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?![\w-])(?!\s+[a-z]{{3,}}ing\b)"
 )
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
-_KNOWN_VENUE = re.compile(
+_KNOWN_VENUE = Expression(
     rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|[A-Z]{{3,8}}(?![\w-])))*))(?![\w-])"
 )
 _LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
-_LOWER_VENUE = re.compile(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)")
+_LOWER_VENUE = Expression(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)")
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
-_COMMON_VENUE = re.compile(
+_COMMON_VENUE = Expression(
     rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
 )
-_COMMON_LIST = re.compile(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])")
-_SITE = re.compile(
+_COMMON_LIST = Expression(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])")
+_SITE = Expression(
     rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?![\w-])",
     re.ASCII,
 )
-_PUBLISHER = re.compile(
+_PUBLISHER = Expression(
     rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
     rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
 )
-_OWNED = re.compile(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
-_KNOWN_PUBLISHER = re.compile(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
-_ISSUED = re.compile(
-    rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
+_OWNED = Expression(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
+_KNOWN_PUBLISHER = Expression(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
+_ISSUED = Expression(
+    rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})",
+    part=_ANY_CAPITAL,
 )
-_OURS = re.compile(
+_OURS = Expression(
     rf"(?P<names>(?:{_NAMES['affiliation']})(?:{_JOIN}(?:{_NAMES['affiliation']}))*)"
     rf"(?:\s+(?:papers?|authors?|researchers|work|affiliations?)\b|(?=\s+only\b))"
 )
-_SITED = re.compile(
+_SITED = Expression(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
     rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
@@ -116,53 +126,57 @@ _BODY = (
     rf"(?:(?:the\s+)?(?:University|Institute|College|School|Academy)\s+of\s+{_CAP}(?:\s+{_CAP})?"
     rf"|{_CAP}(?:\s+{_CAP}){{0,3}})"
 )
-_AFFILIATED = re.compile(
+_AFFILIATED = Expression(
     rf"(?:(?P<sure>(?:who\s+are\s+|that\s+are\s+)?affiliated\s+(?:with|at|to)|affiliations?(?:\s+(?:is|in|at|with))?)"
     rf"|(?:researchers|authors|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
-    rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)"
+    rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)",
+    part=_ANY_CAPITAL,
 )
-_WORK = re.compile(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)")
-_GROUP = re.compile(
+_WORK = Expression(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)", part=_ANY_CAPITAL)
+_GROUP = Expression(
     rf"(?:from|by|at|of)\s+(?:(?P<first>{_CAP}\s+{_CAP})['’]s\s+(?:group|lab|team)\b"
-    rf"|the\s+(?:group|lab|team|laboratory)\s+of\s+(?P<second>{_CAP}\s+{_CAP}))"
+    rf"|the\s+(?:group|lab|team|laboratory)\s+of\s+(?P<second>{_CAP}\s+{_CAP}))",
+    part=_ANY_CAPITAL,
 )
-_A_VENUE = re.compile(_COMMON)
-_A_PLACE = re.compile(rf"(?:the\s+)?(?:{_NAMES['place']})")
-_FROM_PLACE = re.compile(
+_A_VENUE = Expression(_COMMON)
+_A_PLACE = Expression(rf"(?:the\s+)?(?:{_NAMES['place']})")
+_FROM_PLACE = Expression(
     rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
 )
-_CITES = re.compile(
+_CITES = Expression(
     rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?"
 )
 # What a name may end in; the plain ones are no part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]
 _HEAD = _PLAIN_HEAD + _PATTERNS["more_heads"]
-_PLACE = re.compile(
+_PLACE = Expression(
     rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s++)?(?:from|on|out\s++of|aus)\s++(?:the|an?|our|their|dem|der)\s++"
     rf"(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)\s{{1,20}}+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
 )
-_IN_RUN = re.compile(rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))")
+_IN_RUN = Expression(
+    rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))", part=_ANY_CAPITAL
+)
 _FEW = (
     r"(?!(?:the|an?|others?|people|women|men|any\w*|my|me|us|using|them|date|year|same|some\w*|industry|different"
     r"|please|now|then|th[ei]se|those|this|that)\b)[a-z][a-z'-]+"
 )
-_AUTHOR_LOW = re.compile(
+_AUTHOR_LOW = Expression(
     rf"(?:papers?|works?|articles?|publications?|anything|something|stuff|everything)\s+by\s+"
     rf"(?P<people>{_FEW}(?:\s+{_FEW}){{0,1}}?)(?=\s+(?:on|about|from|since|in|and|or|with)\b|\s*(?:$|[,.;:!?()]))"
 )
-_FROM = re.compile(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))")
-_QUOTED = re.compile(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
-_PROPER = re.compile(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
-_NO_NAME = re.compile(_PATTERNS["no_name"])
-_NO_AUTHOR = re.compile(rf"{_NO_NAME.pattern}|(?:[a-z]\w*|\w+(?=ing\s))ing")
-_OUR_WORDS = re.compile(_PATTERNS["our_words"], re.IGNORECASE)
-_ALTOGETHER = re.compile(r"\s+(?:together|jointly|again)\b")
+_FROM = Expression(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))", part=_ANY_CAPITAL)
+_QUOTED = Expression(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
+_PROPER = Expression(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
+_NO_NAME = Expression(_PATTERNS["no_name"])
+_NO_AUTHOR = Expression(rf"{_NO_NAME.pattern}|(?:[a-z]\w*|\w+(?=ing\s))ing")
+_OUR_WORDS = Expression(_PATTERNS["our_words"], re.IGNORECASE)
+_ALTOGETHER = Expression(r"\s+(?:together|jointly|again)\b")
 
 
 # "von", "par" and "por" are "of" as well, unless behind words for writings or at the beginning of a piece.
 _BEFORE = 40  # characters
-_OF = re.compile(r"(?:von|par|por)\s")
-_WRITTEN = re.compile(_PATTERNS["written"], re.IGNORECASE)
+_OF = Expression(r"(?:von|par|por)\s")
+_WRITTEN = Expression(_PATTERNS["written"], re.IGNORECASE)
 
 
 def _several(names: str) -> tuple[str, ...]:
@@ -185,11 +199,11 @@ def _place(match: re.Match[str]) -> Name | None:
     return Name("source", (value,)) if value[0] not in "'\"" else None
 
 
-_VENUE_LEAD = re.compile(rf"(?:{_SHOWN}\s+)?(?:in|at|from|by)\s+(?:the\s+)?")
-_JOINED = re.compile(_JOIN)
-_TABLED = re.compile(rf"(?:{_ONE_VENUE})(?![\w-])")
-_VENUE_WORDS = re.compile(r"[\w&'’.+-]{1,40}(?: [\w&'’.+-]{1,40}){0,7}")
-_ACRONYM = re.compile(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
+_VENUE_LEAD = Expression(rf"(?:{_SHOWN}\s+)?(?:in|at|from|by)\s+(?:the\s+)?")
+_JOINED = Expression(_JOIN)
+_TABLED = Expression(rf"(?:{_ONE_VENUE})(?![\w-])")
+_VENUE_WORDS = Expression(r"[\w&'’.+-]{1,40}(?: [\w&'’.+-]{1,40}){0,7}")
+_ACRONYM = Expression(r"[A-Z][a-z]*+[A-Z][A-Za-z]*+")
 _SHORTEST_LOW = 4  # letters of an acronym that is known in lower case too
 
 

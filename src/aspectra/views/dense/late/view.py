@@ -21,7 +21,7 @@ from aspectra.views.dense.late.tokens import TokenVectors, wide
 from aspectra.views.dense.matching import similarities
 from aspectra.views.encoders.query_encoder import QueryEncoder
 from aspectra.views.protocol import Asked, View, ViewFacts
-from aspectra.views.storage.arrays import StoredFolder
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Positions, Probe, Scored
 
@@ -85,8 +85,8 @@ class LateView(View):
     ) -> None:
         self.name = facts.name
         self.facts = facts
-        self._codes = folder.array("codes")
-        self._held = Units(folder.whole("offsets"), folder.array("spans"))
+        self._held = Units.load(folder)
+        self._codes = folder.array("codes", self._held.order)
         self._positions = positions
         self._id_order = id_order
         self._query = query

@@ -20,14 +20,14 @@ from aspectra.search.conditions.attributes.record._values import RecordAttribute
 from aspectra.views.index.opened import Index
 from aspectra.views.view import Floats, Positions
 
-__all__: list[str] = []
+__all__ = ["citation_counts"]
 
 _SHARES = {"high": 0.1, "low": 0.5}
 _LISTING = 0.5  # share of the papers that must list references for the citations inside to be counted
 _counted: WeakKeyDictionary[Index, tuple[NDArray[np.int64], NDArray[np.bool_]]] = WeakKeyDictionary()
 
 
-def _counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def citation_counts(index: Index) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """((all papers,) citations, -1 where unknown; (all papers,) True where the record states them)."""
     if index not in _counted:
         by_record = index.cited_by.astype(np.int64)
@@ -70,7 +70,7 @@ class CitationsAttribute(RecordAttribute):
 
     def grades(self, value: str, index: Index, papers: Positions) -> Floats:
         """(papers,) 1 within, 0 outside; of ``high`` and ``low`` see the module; NaN where unknown."""
-        counts, by_record = _counts(index)
+        counts, by_record = citation_counts(index)
         out = np.full(len(index), np.nan, np.float32)
         named = value.casefold()
         if named in _SHARES:
@@ -83,7 +83,7 @@ class CitationsAttribute(RecordAttribute):
 
     def reason(self, value: str, paper: Paper, index: Index) -> str:
         """The number, and who counted."""
-        counts, by_record = _counts(index)
+        counts, by_record = citation_counts(index)
         at = index.positions.get(paper.id)
         if at is None or counts[at] < 0:
             return ""

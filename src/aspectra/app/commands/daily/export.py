@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
 from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
+from aspectra.base.trec import trec_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
+    from aspectra.search.plan import Plan
 
 __all__ = ["export", "show"]
 
@@ -33,33 +37,43 @@ FormatName = Annotated[str | None, option("--format", metavar="NAME", about="{wr
 @common
 def show(
     session: Session,
-    paper_id: Annotated[
-        str, typer.Argument(metavar="ID", help="An id, DOI, arXiv id or exact title.", show_default=False)
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID", help="An id, DOI, arXiv id or exact title; or: last 3.", show_default=False
+        ),
     ],
     sentences: Annotated[bool, option("--sentences", about="The abstract, sentence by sentence.")] = False,
     full: Annotated[bool, option("--full", about="The full text too.")] = False,
     as_json: AsJson = False,
     format: FormatName = None,  # noqa: A002
 ) -> None:
-    """Show one paper.
+    """Show a paper.
 
-    Its record, its other versions, what it cites and what cites it inside the library.
+    Its record, its other versions, what it cites and what cites it inside the library. `last 3` is the third
+    paper of the last search, `last 1-5` are five.
 
     Example:  aspectra show doi:10.1000/xyz --sentences
     """
+    named = papers_of_last(words, library=session.library_path) or words
+    if as_json and len(named) > 1:
+        raise UsageError("--json shows one paper", hint="aspectra export ID... --format jsonl")
     with session.open_library() as library:
-        paper = library.show(paper_id)
         if format is not None:
-            session.screen.data(library.export([paper], format))
+            session.screen.data(library.export(named, format, versions="all"))
             return
-        links = library.links(paper.id)
-        if as_json:
-            out = {**paper.to_dict(), "links": links}
-            if sentences:
-                out["sentence_spans"] = _spans(library, paper)
-            session.screen.document("paper", out)
-            return
-        _show(session.screen, library, paper, links, sentences=sentences, full=full)
+        for number, one in enumerate(named):
+            paper = library.show(one)
+            links = library.links(paper.id)
+            if as_json:
+                out = {**paper.to_dict(), "links": links, "marks": library.marks.of(paper.id)}
+                if sentences:
+                    out["sentence_spans"] = _spans(library, paper)
+                session.screen.document("paper", out)
+                return
+            if number:
+                session.screen.line()
+            _show(session.screen, library, paper, links, sentences=sentences, full=full)
 
 
 def _spans(library: Library, paper: Paper) -> list[dict[str, object]]:
@@ -103,6 +117,8 @@ def _show(
     sentences: bool,
     full: bool,
 ) -> None:
+    from aspectra.app.output.marks import mark_rows
+
     screen.line(safe(paper.title, one_line=True) or "(no title)", style="bold")
     rows = [("id", paper.id), ("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
     rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
@@ -112,6 +128,7 @@ def _show(
         rows.append(("full text", f"{count(len(paper.sections), 'section')}, {size:,} characters"))
     if paper.references:
         rows.append(("references", f"{len(paper.references):,}"))
+    rows += mark_rows(library.marks.of(paper.id))
     screen.pairs((label, safe(value, one_line=True)) for label, value in rows if value)
     screen.line()
     if sentences:
@@ -146,19 +163,25 @@ def export(
     session: Session,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="last|ID", help="`last`: the last search.", show_default=False),
+        typer.Argument(
+            metavar="last|ID", help="`last`: the last search; last 3, last 1-20.", show_default=False
+        ),
     ] = None,
     everything: Annotated[bool, option("--all", about="Every paper of the library.")] = False,
     format: FormatName = None,  # noqa: A002
     limit: Annotated[
         int | None, option("--limit", "-n", metavar="N", min=0, about="With last: so many papers.")
     ] = None,
+    all_versions: Annotated[
+        bool, option("--all-versions", about="Each record, not one a work.", panel=OUTPUT)
+    ] = False,
     output: OutputFile = None,
 ) -> None:
     """Write papers for other programs.
 
     BibTeX, RIS, CSL-JSON, CSV, JSON Lines, TREC runs; ids and citation keys stay as they are.
-    The format is taken from the name of the file where none is given.
+    The format is taken from the name of the file where none is given. Of the last search and of the whole
+    library, one record a work is written: the best one, with what only its other records have.
 
     Example:  aspectra export last --format ris -o picks.ris
     """
@@ -166,18 +189,32 @@ def export(
     check_choice(chosen, export_formats(), "export format")
     if everything == bool(ids):
         raise UsageError("say which papers", hint="aspectra export last, aspectra export ID..., or --all")
-    if ids == ["last"]:
-        text, found = _last(session, chosen, limit)
+    if ids is not None and ids[0] == LAST:
+        text, found, written = _last(session, chosen, ids, limit, all_versions=all_versions)
     else:
         with session.open_library() as library:
             found = library.store.ids() if everything else library.resolve(*ids or ())
-            text = library.export(None if everything else found, chosen)
+            each = all_versions or not everything  # what is named is written as it is
+            written = found if each or output is None else _leading(library, None)
+            text = library.export(None if everything else found, chosen, "all" if each else "best")
     session.screen.data(text, output)
     if output is not None:
-        keys = _KEYS.findall(text) if chosen == "bibtex" else found
-        changed = sum(a != b for a, b in zip(keys, found, strict=False))
+        keys = _KEYS.findall(text) if chosen == "bibtex" else written
+        changed = sum(a != b for a, b in zip(keys, written, strict=False))
         kept = f"{count(changed, 'id')} changed to be valid keys" if changed else "ids unchanged"
-        session.screen.note(f"Wrote {count(len(found), 'record')} to {output} ({chosen}, {kept}).")
+        session.screen.note(f"Wrote {_written(len(found), len(written))} to {output} ({chosen}, {kept}).")
+
+
+def _leading(library: Library, ids: list[str] | None) -> list[str]:
+    """Ids of the records that are written where there is one for each work."""
+    from aspectra.app.ingest.works import one_each
+
+    return [paper.id for paper in one_each(library.store, ids)]
+
+
+def _written(records: int, works: int) -> str:
+    """As ``57 records of 49 works``; where they are as many, the records alone."""
+    return count(records, "record") + (f" of {count(works, 'work')}, one each," if works < records else "")
 
 
 def _format_of(output: Path | None) -> str:
@@ -188,19 +225,51 @@ def _format_of(output: Path | None) -> str:
     return endings.get(output.suffix.lower(), "") if output else ""
 
 
-def _last(session: Session, chosen: str, limit: int | None) -> tuple[str, list[str]]:
-    """The last search again, in a format; and its ids."""
+def _last(
+    session: Session, chosen: str, words: list[str], limit: int | None, *, all_versions: bool
+) -> tuple[str, list[str], list[str]]:
+    """Papers of the last search in a format, the ids of all their records, and of those that are written.
+
+    Nothing is searched again, unless more papers are wanted than were found, or those of another library.
+    """
     from aspectra.app.library import open_library
-    from aspectra.app.options.model import language_model
-    from aspectra.app.recent import recall
-    from aspectra.search.stages.protocol import needs_model
 
     recent = recall()
-    plan = recent.plan if limit is None else recent.plan.with_limit(limit)
     named = session.config.origin("library") == "flag"
+    here = not named or os.path.abspath(session.library_path) == str(recent.library)
     with open_library(session.library_path if named else recent.library) as library:
-        with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
-            ranking = library.run(plan)
-        for warning in ranking.warnings:
-            session.screen.warn(session.spell_out(warning))
-        return library.export(ranking, chosen), ranking.ids
+        if len(words) == 1 and (not here or (limit or 0) > len(recent.ids) or not recent.ids):
+            ids, scores = _repeated(session, library, recent.plan, limit)
+        else:
+            given = papers_of_last(words, library=session.library_path if named else None) or []
+            ids = list(recent.ids) if limit is not None and len(words) == 1 else given
+            ids = ids if limit is None else ids[:limit]
+            of = dict(zip(recent.ids, recent.scores, strict=False))
+            scores = [of[one] for one in ids]
+        if chosen == "trec":
+            ranked = sorted(zip(ids, scores, strict=True), key=lambda pair: recent.ids.index(pair[0]))
+            ids = [one for one, _ in ranked] if here else ids
+            return trec_lines("q1", ids, sorted(scores, reverse=True), "aspectra"), ids, ids
+        if all_versions:
+            twins = library.store.versions(ids)
+            every = list(dict.fromkeys(i for one in ids for i in (one, *twins.get(one, ()))))
+            return library.export(every, chosen, "all"), every, every
+        known = list(library.store.get_many(ids, full=False))
+        twins = library.store.versions(known)
+        records = {i for one in known for i in (one, *twins.get(one, ()))}
+        return library.export(known, chosen), sorted(records), _leading(library, known)
+
+
+def _repeated(
+    session: Session, library: Library, plan: Plan, limit: int | None
+) -> tuple[list[str], list[float]]:
+    """Ids and scores of the last search, run again."""
+    from aspectra.app.options.model import language_model
+    from aspectra.search.stages.protocol import needs_model
+
+    plan = plan if limit is None else plan.with_limit(limit)
+    with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
+        ranking = library.run(plan)
+    for warning in ranking.warnings:
+        session.screen.warn(session.spell_out(warning))
+    return ranking.ids, [hit.score for hit in ranking]

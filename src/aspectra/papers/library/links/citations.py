@@ -1,4 +1,4 @@
-"""Links between papers: versions of one work, and citations inside the library."""
+"""Citations inside the library: which paper an entry of a reference list is."""
 
 from __future__ import annotations
 
@@ -10,84 +10,11 @@ from typing import Any
 from aspectra.papers.identifiers import identifiers_in, normalise
 from aspectra.papers.paper import normalise_title
 
-__all__ = ["group_versions", "link_citations", "mark_unlinked", "regroup", "unlink", "version_keys"]
+__all__ = ["link_citations", "mark_unlinked", "unlink"]
 
-_YEARS_APART = 3  # a journal version follows its preprint within this
-_TITLE_WORDS = 3  # shorter titles ("Introduction") are shared by different works
 _START = 4  # first words by which titles are found in printed references
 _MANY = 5000  # lookups in the index of titles after which all titles are loaded
 _PRINTED = "printed"  # the key of citations that only a title inside their printed text can link
-
-
-def version_keys(db: sqlite3.Connection, pos: int) -> tuple[Any, ...]:
-    """Everything of the paper at ``pos`` that decides on its versions and on the citations of it."""
-    row = db.execute("SELECT title_key, year FROM papers WHERE pos = ?", (pos,)).fetchone()
-    named = db.execute("SELECT scheme, value FROM identifiers WHERE pos = ? ORDER BY 1, 2", (pos,)).fetchall()
-    return (*row, tuple(named), tuple(sorted(_families(db, pos))))
-
-
-def group_versions(db: sqlite3.Connection, pos: int) -> None:
-    """Put the paper at ``pos``, which is new, into the group of its other versions, if the library holds any.
-
-    Two papers are versions of one work when they share a DOI or arXiv id, or have the same normalised title
-    of three words or more, no contradicting authors, and years at most three apart.
-    """
-    others = _twins(db, pos)
-    if not others:
-        return
-    marks = ",".join("?" * len(others))
-    groups = {
-        row[0]
-        for row in db.execute(
-            f"SELECT DISTINCT version_group FROM papers WHERE pos IN ({marks}) AND version_group IS NOT NULL",
-            sorted(others),
-        )
-    }
-    # Never a number in use: the paper that a group was once named after may have left it.
-    free = "SELECT coalesce(max(version_group), 0) + 1 FROM papers WHERE version_group IS NOT NULL"
-    group = min(groups) if groups else db.execute(free).fetchone()[0]
-    db.executemany(
-        "UPDATE papers SET version_group = ? WHERE version_group = ?", [(group, g) for g in groups]
-    )
-    db.executemany("UPDATE papers SET version_group = ? WHERE pos = ?", [(group, p) for p in {*others, pos}])
-
-
-def regroup(db: sqlite3.Connection, group: int | None, *positions: int) -> None:
-    """Group anew what was one group, and the papers at ``positions``: one of them changed or left."""
-    members = set(positions)
-    if group is not None:
-        members |= {r[0] for r in db.execute("SELECT pos FROM papers WHERE version_group = ?", (group,))}
-        db.execute("UPDATE papers SET version_group = NULL WHERE version_group = ?", (group,))
-    for pos in sorted(members):
-        group_versions(db, pos)
-
-
-def _twins(db: sqlite3.Connection, pos: int) -> set[int]:
-    """Positions of the papers that are versions of one paper."""
-    rows = db.execute(
-        "SELECT o.pos FROM identifiers i JOIN identifiers o USING (scheme, value) "
-        "WHERE i.pos = ?1 AND i.scheme IN ('doi', 'arxiv') AND o.pos != ?1",
-        (pos,),
-    )
-    others = {row[0] for row in rows}
-    title_key, year = db.execute("SELECT title_key, year FROM papers WHERE pos = ?", (pos,)).fetchone()
-    if title_key.count(" ") + 1 >= _TITLE_WORDS:
-        families = _families(db, pos)
-        titled = db.execute(
-            "SELECT pos, year FROM papers WHERE title_key = ? AND pos != ? LIMIT 50", (title_key, pos)
-        ).fetchall()
-        for other, theirs in titled:
-            if year and theirs and abs(theirs - year) > _YEARS_APART:
-                continue
-            names = _families(db, other)
-            if families and names and not families & names:
-                continue
-            others.add(other)
-    return others
-
-
-def _families(db: sqlite3.Connection, pos: int) -> set[str]:
-    return {row[0] for row in db.execute("SELECT family FROM authors WHERE pos = ?", (pos,))}
 
 
 def mark_unlinked(db: sqlite3.Connection, pos: int) -> None:

@@ -1,0 +1,1 @@
+"""Commands for every day: works, saved searches, marks."""

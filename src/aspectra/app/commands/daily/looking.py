@@ -1,0 +1,205 @@
+"""``list`` and ``open``: papers of the library, and their pages on the web."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, urlsplit
+
+import typer
+
+from aspectra.app.commands.daily.marking import papers_named
+from aspectra.app.session import Session, common
+from aspectra.app.terminal.panels import FILTERS, OUTPUT, AsJson, option
+from aspectra.app.terminal.screen import count, safe
+from aspectra.base.errors import AspectraError, UsageError
+
+if TYPE_CHECKING:
+    from aspectra.app.library import Library
+
+__all__ = ["list_papers", "open_paper"]
+
+_MOST = 5  # pages opened at once
+_RESOLVERS = {
+    "doi": "https://doi.org/{}",
+    "arxiv": "https://arxiv.org/abs/{}",
+    "acl": "https://aclanthology.org/{}",
+    "pmcid": "https://pmc.ncbi.nlm.nih.gov/articles/{}/",
+    "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
+    "openalex": "https://openalex.org/{}",
+}
+
+
+@common
+def list_papers(
+    session: Session,
+    tag: Annotated[
+        list[str] | None, option(metavar="TAG", about="With this tag; repeat for several.", panel=FILTERS)
+    ] = None,
+    decision: Annotated[
+        str, option(metavar="NAME", about="include, exclude, maybe, or any.", panel=FILTERS)
+    ] = "",
+    undecided: Annotated[bool, option("--undecided", about="Without a decision.", panel=FILTERS)] = False,
+    year: Annotated[
+        str, option(metavar="YEARS", about="2020, 2018-2020, 2018- or -2020.", panel=FILTERS)
+    ] = "",
+    no_abstract: Annotated[
+        bool, option("--no-abstract", about="Without an abstract.", panel=FILTERS)
+    ] = False,
+    added: Annotated[
+        str, option(metavar="DAY", about="Added on this day or later, as 2026-05-01.", panel=FILTERS)
+    ] = "",
+    sort: Annotated[
+        str, option(metavar="ORDER", about="added (newest first), year, title, decided.", panel=OUTPUT)
+    ] = "added",
+    limit: Annotated[
+        int, option("--limit", "-n", metavar="N", about="Papers on a page [50].", panel=OUTPUT)
+    ] = 50,
+    page: Annotated[int, option("--page", metavar="N", about="The page [1].", panel=OUTPUT)] = 1,
+    ids: Annotated[bool, option("--ids", about="Ids only, one a line.", panel=OUTPUT)] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List papers of the library.
+
+    Example:  aspectra list --undecided --year 2018- --sort year
+    """
+    from aspectra.papers.library.marks.values import DECISIONS
+
+    if undecided and decision:
+        raise UsageError("--undecided and --decision exclude each other", hint="aspectra list --undecided")
+    if decision not in ("", "any", *DECISIONS):
+        raise UsageError(f"{decision!r} is no decision", hint=f"one of {', '.join(DECISIONS)}, any")
+    with session.open_library() as library:
+        found = library.marks.papers(
+            tags=tuple(tag or ()),
+            decision="none" if undecided else decision,
+            years=year,
+            no_abstract=no_abstract,
+            since=added,
+            order=sort,
+            limit=limit,
+            page=page,
+        )
+        rows = _rows(library, found.ids)
+    if as_json:
+        page_of = {"papers": found.found, "page": found.page, "pages": found.pages}
+        session.screen.document("list", {**page_of, "hits": rows})
+    elif ids:
+        session.screen.data("".join(f"{one}\n" for one in found.ids))
+    else:
+        for row in rows:
+            _show(session, row)
+        pages = f", page {found.page} of {found.pages}" if found.pages > 1 else ""
+        session.screen.line(f"{count(found.found, 'paper')}{pages}.")
+        if found.page < found.pages:
+            session.screen.note(f"--page {found.page + 1} shows more")
+
+
+def _rows(library: Library, ids: list[str]) -> list[dict[str, Any]]:
+    """What is shown of each paper; what is empty is absent."""
+    papers = library.store.get_many(ids, full=False)
+    tags, decided = library.marks.read.tags(ids), library.marks.read.decisions(ids)
+    rows = []
+    for one, paper in papers.items():
+        decision = decided.get(one)
+        row = {
+            "id": one,
+            "title": paper.title,
+            "authors": list(paper.authors),
+            "year": paper.year,
+            "venue": paper.venue,
+            "decision": decision.decision if decision else "",
+            "reason": decision.reason if decision else "",
+            "tags": tags.get(one, []),
+        }
+        rows.append({name: value for name, value in row.items() if value or name in ("id", "title")})
+    return rows
+
+
+def _show(session: Session, row: dict[str, Any]) -> None:
+    said = (
+        [f"{row['decision']}{': ' + row['reason'] if 'reason' in row else ''}"] if "decision" in row else []
+    )
+    said += [f"+{one}" for one in row.get("tags", ())]
+    year = f" ({row['year']})" if "year" in row else ""
+    title = safe(row["title"], one_line=True) or "(no title)"
+    session.screen.line(f"{safe(row['id'], one_line=True)}  {title}{year}", indent=2)
+    if said:
+        session.screen.line(safe(" · ".join(said), one_line=True), indent=4, first="    ")
+
+
+@common
+def open_paper(
+    session: Session,
+    papers: Annotated[
+        list[str],
+        typer.Argument(metavar="PAPER...", help="Ids, DOIs, titles; or: last 3.", show_default=False),
+    ],
+    pdf: Annotated[bool, option("--pdf", about="The PDF that it was added from, or arXiv's.")] = False,
+    show: Annotated[bool, option("--print", about="Print the address, open nothing.")] = False,
+) -> None:
+    """Open the page of a paper, or its PDF.
+
+    Example:  aspectra open last 2
+    """
+    with session.open_library() as library:
+        found = papers_named(session, library, papers)
+        if len(found) > _MOST and not show:
+            raise UsageError(f"{len(found)} pages would open at once", hint=f"{_MOST} at most, or --print")
+        places = [_place(library, one, pdf=pdf) for one in found]
+    for one in places:
+        if show or not _opened(one):
+            session.screen.line(one)
+        else:
+            session.screen.note(f"opened {one}")
+
+
+def _place(library: Library, paper: str, *, pdf: bool) -> str:
+    """The address of a paper's page, or the path of its PDF."""
+    held = library.store.get(paper)
+    files = [o.file for o in library.marks.read.origins([paper]).get(paper, []) if o.source == "pdf"]
+    there = [file for file in files if Path(file).is_file()]
+    if pdf and there:
+        return there[0]
+    if pdf and "arxiv" in held.identifiers:
+        return f"https://arxiv.org/pdf/{quote(held.identifiers['arxiv'])}"
+    if pdf:
+        why = f"it was {files[0]}, which is gone" if files else "it was not added from a PDF"
+        raise AspectraError(f"there is no PDF of {paper}", why=why, hint=f"aspectra open {paper}")
+    for scheme, resolver in _RESOLVERS.items():
+        if scheme in held.identifiers:
+            return resolver.format(quote(held.identifiers[scheme]))
+    if urlsplit(held.url).scheme in ("http", "https"):
+        return "".join(c for c in held.url if c.isprintable() and not c.isspace())
+    if there:
+        return there[0]
+    raise AspectraError(
+        f"nothing is known of {paper} that could be opened",
+        why="its record has no DOI, no other identifier of a page, and no address",
+        hint=f"aspectra edit {paper} --identifier doi=10.1000/xyz",
+    )
+
+
+def _opened(place: str) -> bool:
+    """Whether the system's own program was started for an address or a file."""
+    try:
+        if sys.platform == "win32":
+            os.startfile(place)  # noqa: S606 - an address, or a file that is there
+            return True
+        if sys.platform == "darwin":
+            program = "open"
+        elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+            program = "xdg-open"
+        else:
+            return False
+        found = shutil.which(program)
+        if found is None:
+            return False
+        done = subprocess.run([found, place], check=False, capture_output=True, timeout=20)  # noqa: S603
+        return done.returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False

@@ -1,0 +1,315 @@
+"""``tag``, ``note``, ``decide``, ``undo``, ``redo``: what you say about papers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aspectra.app import recent
+from aspectra.app.session import Session, common, read_stdin
+from aspectra.app.terminal.panels import PanelCommand, option
+from aspectra.app.terminal.screen import count, safe
+from aspectra.base.errors import NoSuchPaper, UsageError
+
+if TYPE_CHECKING:
+    from aspectra.app.library import Library
+
+__all__ = ["CLASSES", "TagCommand", "decide", "note", "papers_named", "redo", "tag", "undo"]
+
+_WAYS = "ids, DOIs or titles; last 3 or last 1-20 of a search; --from FILE. aspectra list shows ids"
+_UNDECIDED = "undecided"
+_OFFERED = 9  # reasons that are offered
+
+FromFile = Annotated[
+    Path | None,
+    option("--from", metavar="FILE", about="Papers listed in FILE, one a line; - for standard input."),
+]
+Papers = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PAPER...", help="Ids, DOIs, titles; or: last 3, last 1-20.", show_default=False),
+]
+
+
+def papers_named(
+    session: Session, library: Library, words: list[str] | None, file: Path | None = None
+) -> list[str]:
+    """Ids of the papers that a command names.
+
+    Raises:
+        UsageError: none is named, or the last search has no such paper.
+        NoSuchPaper: one is not in the library.
+    """
+    given = list(words or ())
+    if file is not None:
+        given += _listed(file)
+    if not given:
+        why = f"{file} lists none" if file is not None else ""
+        raise UsageError("say which papers", why=why, hint=_WAYS)
+    if given[0] == "last":
+        return library.resolve(*recent.papers_of_last(given, library=session.library_path) or ())
+    missing = []
+    ids = []
+    for one in given:
+        try:
+            ids += library.resolve(one)
+        except NoSuchPaper as error:
+            missing.append((one, error))
+    if len(missing) == 1:
+        raise missing[0][1]
+    if missing:
+        named = ", ".join(repr(one) for one, _ in missing[:3]) + (" and others" if len(missing) > 3 else "")
+        raise NoSuchPaper(
+            f"{len(missing):,} of {count(len(given), 'paper')} are not in the library",
+            why=f"{named}; nothing was changed",
+            hint="aspectra list",
+        )
+    return list(dict.fromkeys(ids))
+
+
+def _listed(file: Path) -> list[str]:
+    """The lines of a file that name papers."""
+    if str(file) == "-":
+        text = read_stdin()
+    elif file.exists() and not file.is_dir():
+        text = file.read_text("utf-8-sig", "replace")
+    else:
+        raise UsageError(f"there is no file {file}", hint="a text file with one id, DOI or title a line")
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+class TagCommand(PanelCommand):
+    """A command with arguments such as ``-method``, which take a tag away."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As usual, with ``-method`` as ``--remove method``; options of one letter stay what they are."""
+        end = args.index("--") if "--" in args else len(args)
+        read = []
+        for one in args[:end]:
+            removal = len(one) > 2 and one[0] == "-" and one[1] != "-"
+            read += ["--remove", one[1:]] if removal else [one]
+        return super().parse_args(ctx, [*read, *args[end:]])
+
+
+CLASSES = {"tag": TagCommand}
+
+
+@common
+def tag(
+    session: Session,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PAPER... +TAG... -TAG...",
+            help="Papers (ids, DOIs, titles; last 3), then tags to add and to remove.",
+            show_default=False,
+        ),
+    ] = None,
+    add: Annotated[list[str] | None, option("--add", metavar="TAG", about="As +TAG.", rare=True)] = None,
+    remove: Annotated[
+        list[str] | None, option("--remove", metavar="TAG", about="As -TAG, also for one letter.", rare=True)
+    ] = None,
+    from_: FromFile = None,
+) -> None:
+    """Tag papers.
+
+    Without papers, the tags in use are listed.
+
+    Example:  aspectra tag last 1-3 +method "+to read" -later
+    """
+    papers = [word for word in words or () if not word.startswith("+")]
+    new = [*(add or ()), *(word[1:] for word in words or () if word.startswith("+"))]
+    with session.open_library() as library:
+        if not (papers or new or remove or from_):
+            _list_tags(session, library)
+            return
+        if not (new or remove):
+            raise UsageError("say which tags", hint="aspectra tag PAPER +method -later")
+        found = papers_named(session, library, papers, from_)
+        changed = library.marks.tag(*found, add=new, remove=remove or ())
+        left = library.marks.read.tags(found)
+        for one in remove or ():
+            kept = [paper for paper in found if one.casefold() in map(str.casefold, left.get(paper, ()))]
+            if kept:
+                session.screen.warn(
+                    f"{safe(one)} stays on {count(len(kept), 'paper')}: another program or file brought it"
+                )
+    for one, tags in left.items() if len(found) <= _OFFERED else ():
+        session.screen.detail(f"{one}: {', '.join(tags)}")
+    session.screen.line(f"Changed the tags of {count(changed, 'paper')}.")
+    if new:
+        session.screen.next(f"aspectra list --tag {_quoted(new[0])}{session.library_words()}")
+
+
+def _list_tags(session: Session, library: Library) -> None:
+    counts = library.marks.read.tag_counts()
+    session.screen.pairs((safe(name, one_line=True), count(n, "paper")) for name, n in counts.items())
+    if not counts:
+        session.screen.line("There are no tags yet.")
+        session.screen.next(f"aspectra tag PAPER +TAG{session.library_words()}")
+
+
+@common
+def note(
+    session: Session,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar='PAPER "TEXT"', help="A paper (also: last 3), and the note.", show_default=False
+        ),
+    ] = None,
+    quote: Annotated[str, option(metavar="TEXT", about="The sentence of the paper that it is about.")] = "",
+    remove: Annotated[
+        int | None, option("--remove", metavar="NUMBER", about="Remove a note; show lists numbers.")
+    ] = None,
+) -> None:
+    """Write a note on a paper.
+
+    Example:  aspectra note smith2020 "Their baseline is weak." --quote "We compare with BM25."
+    """
+    with session.open_library() as library:
+        if remove is not None:
+            session.screen.line(f"Removed note {remove} of {library.marks.drop_note(remove)}.")
+            return
+        if len(words or ()) < 2 and not quote:
+            raise UsageError("a note needs a paper and a text", hint='aspectra note PAPER "TEXT"')
+        *papers, text = words or [""]
+        if quote and len(words or ()) == 1:  # a quoted sentence alone is a note too
+            papers, text = list(words or ()), ""
+        found = papers_named(session, library, papers)
+        if len(found) != 1:
+            raise UsageError(
+                f"a note is about one paper, these are {len(found)}", hint='aspectra note PAPER "TEXT"'
+            )
+        paper = library.store.get(found[0])
+        number = library.marks.note(found[0], text, quote=quote)
+    said = " ".join([paper.title, paper.abstract, *(section.text for section in paper.sections)])
+    if quote and " ".join(quote.split()) not in " ".join(said.split()):
+        session.screen.warn("the quoted sentence is not in the paper as it is stored; the note is kept")
+    session.screen.line(f"Note {number} on {found[0]}.")
+    session.screen.next(f"aspectra show {_quoted(found[0])}{session.library_words()}")
+
+
+@common
+def decide(
+    session: Session,
+    decision: Annotated[
+        str,
+        typer.Argument(
+            metavar="include|exclude|maybe", help="undecided takes a decision back.", show_default=False
+        ),
+    ],
+    papers: Papers = None,
+    reason: Annotated[
+        str | None, option("--reason", "-r", metavar="TEXT", about="Why; earlier reasons are offered.")
+    ] = None,
+    from_: FromFile = None,
+) -> None:
+    """Include or exclude papers.
+
+    Example:  aspectra decide exclude last 4-9 --reason "no experiment"
+    """
+    from aspectra.papers.library.marks.values import DECISIONS
+
+    if decision not in (*DECISIONS, _UNDECIDED):
+        raise UsageError(
+            f"{decision!r} is no decision",
+            hint=f"one of {', '.join(DECISIONS)}, {_UNDECIDED}; then the papers",
+        )
+    with session.open_library() as library:
+        found = papers_named(session, library, papers, from_)
+        wanted = "" if decision == _UNDECIDED else decision
+        if wanted == "exclude" and reason is None:
+            reason = _reason(session, library)
+        under = recent.recall().plan.text if papers and papers[0] == "last" else ""
+        changed = library.marks.decide(wanted, *found, reason=reason or "", under=under)
+        counts: dict[str, int] = {}
+        for one in library.marks.read.decisions().values():
+            counts[one.decision] = counts.get(one.decision, 0) + 1
+        left = len(library) - sum(counts.values())
+    same = f" ({len(found) - changed:,} were decided so before)" if changed < len(found) else ""
+    session.screen.line(f"{decision}: {count(changed, 'paper')}{same}.")
+    known = ", ".join(f"{counts[name]:,} {name}" for name in DECISIONS if name in counts)
+    session.screen.note(f"all: {known + ', ' if known else ''}{left:,} undecided")
+    session.screen.next(f"aspectra list --undecided{session.library_words()}")
+
+
+def _reason(session: Session, library: Library) -> str:
+    """The reason for an exclusion: chosen where somebody can choose, else none, and how to give one."""
+    known = library.marks.reasons("exclude")[:_OFFERED]
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or session.screen.quiet:
+        earlier = f"; given before: {'; '.join(safe(one) for one in known)}" if known else ""
+        session.screen.note(f"no reason was given (--reason TEXT){earlier}")
+        return ""
+    for number, one in enumerate(known, start=1):
+        session.screen.note(f"{number}  {safe(one, one_line=True)}")
+    words = "Reason (number or words, Enter for none)" if known else "Reason (Enter for none)"
+    said = str(typer.prompt(words, default="", show_default=False, err=True)).strip()
+    return known[int(said) - 1] if said.isdecimal() and 1 <= int(said) <= len(known) else said
+
+
+@common
+def undo(
+    session: Session,
+    steps: Annotated[int, option("--steps", "-n", metavar="N", min=1, about="So many steps [1].")] = 1,
+    list_: Annotated[bool, option("--list", about="List the steps that can be undone.")] = False,
+) -> None:
+    """Undo the last step.
+
+    Tags, notes, decisions, edits, removals, merges and splits can be undone, the last fifty of them.
+
+    Example:  aspectra undo
+    """
+    _turn(session, "undo", steps, list_=list_)
+
+
+@common
+def redo(
+    session: Session,
+    steps: Annotated[int, option("--steps", "-n", metavar="N", min=1, about="So many steps [1].")] = 1,
+) -> None:
+    """Do again what was undone last.
+
+    Example:  aspectra redo
+    """
+    _turn(session, "redo", steps)
+
+
+def _turn(session: Session, verb: str, steps: int, *, list_: bool = False) -> None:
+    with session.open_library() as library:
+        if list_:
+            for one in library.marks.read.actions(100):
+                gone = "  (undone)" if one.undone else ""
+                session.screen.line(f"{one.at[:16].replace('T', ' ')}  {safe(one.what, one_line=True)}{gone}")
+            return
+        before = library.store.revision
+        for number in range(steps):
+            try:
+                action, missing = library.marks.undo() if verb == "undo" else library.marks.redo()
+            except UsageError:
+                if number == 0:
+                    raise
+                session.screen.warn(f"there were {count(number, 'step')} only")
+                break
+            word = "Undid" if verb == "undo" else "Did again"
+            when = action.at[:16].replace("T", " ")
+            session.screen.line(f"{word}: {safe(action.what, one_line=True)} ({when})")
+            if missing:
+                named = ", ".join(missing[:3]) + (" and others" if len(missing) > 3 else "")
+                session.screen.warn(
+                    f"not for {count(len(missing), 'paper')} no longer in the library: {named}"
+                )
+        changed = library.store.revision != before
+    if changed:
+        session.screen.next(f"aspectra index{session.library_words()}")
+    else:
+        session.screen.next(f"aspectra {'redo' if verb == 'undo' else 'undo'}{session.library_words()}")
+
+
+def _quoted(text: str) -> str:
+    from shlex import quote
+
+    return quote(text)

@@ -1,0 +1,214 @@
+"""Saved searches: what was asked for, and what is new since it was asked last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from aspectra.base.checking import unknown_name
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.row_sums import MARKED
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.store import Store
+    from aspectra.search.plan import Plan
+    from aspectra.search.ranking import Ranking
+    from aspectra.search.searcher import Searcher
+
+__all__ = ["News", "SavedSearch", "SavedSearches"]
+
+_LONGEST_NAME = 100
+_MOST_SEEN = 20_000  # ids of earlier hits that are kept
+_NO_NAMES = 'none is saved: aspectra search "...", then aspectra save NAME'
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSearch:
+    """A search that can be run again.
+
+    Attributes:
+        name: what it is called.
+        asked: ``text``, ``seeds`` and ``given`` as they were written, so that "3y" stays three years ago;
+            or ``plan`` for a plan from a file.
+        at: when it was saved (ISO 8601, UTC).
+        ran: when it was run last, or "".
+    """
+
+    name: str
+    asked: Mapping[str, Any]
+    at: str
+    ran: str
+
+    @property
+    def words(self) -> str:
+        """The search in one line."""
+        if "plan" in self.asked:
+            return f"plan of {self.asked['plan'].get('text', '') or 'a file'}"
+        seeds = f"like {', '.join(self.asked['seeds'])}" if self.asked["seeds"] else ""
+        return " ".join(part for part in (self.asked["text"], seeds) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is new in one saved search.
+
+    Attributes:
+        name: of the search.
+        since: when it was run last.
+        ranking: its hits that are new, with their ranks among all.
+    """
+
+    name: str
+    since: str
+    ranking: Ranking
+
+
+class _Library(Protocol):
+    """What is needed of :class:`aspectra.app.library.Library`."""
+
+    store: Store
+
+    @property
+    def searcher(self) -> Searcher: ...
+
+    def know_lenses(self) -> None: ...
+
+    def plan(self, text: str = "", **given: Any) -> Plan: ...
+
+    def run(self, plan: Plan) -> Ranking: ...
+
+
+class SavedSearches:
+    """The saved searches of a library; the property ``saved`` of :class:`aspectra.app.library.Library`.
+
+    Args:
+        library: the library.
+    """
+
+    def __init__(self, library: Any) -> None:
+        self._library: _Library = library
+
+    def __iter__(self) -> Any:
+        return iter(self.all())
+
+    def all(self) -> list[SavedSearch]:
+        """All of them, by name."""
+        store = self._library.store
+        if store.format < MARKED:
+            return []
+        rows = store.fetch("SELECT name, query, at, ran FROM saved ORDER BY name")
+        store.checksums.check("saved", [row[0] for row in rows])
+        return [SavedSearch(name, json.loads(query), at, ran) for name, query, at, ran in rows]
+
+    def save(self, name: str, asked: Mapping[str, Any], seen: tuple[str, ...] = ()) -> None:
+        """Save a search under a name; one of that name is replaced. It can be undone.
+
+        Args:
+            name: up to 100 characters.
+            asked: see :class:`SavedSearch`.
+            seen: ids of hits that are known already.
+
+        Raises:
+            UsageError: the name is empty or too long.
+        """
+        name = " ".join(name.split())
+        if not 0 < len(name) <= _LONGEST_NAME:
+            raise UsageError("the name of a search has 1 to 100 characters", hint="aspectra save NAME")
+        now, last = _now(), self._last(0)
+        with (
+            self._library.store.writing("save") as writer,
+            writer.marks.action("save", f"saved {name}") as step,
+        ):
+            step.keep("saved", [name])
+            row = (name, json.dumps(asked, ensure_ascii=False), now, now, last, json.dumps(seen))
+            writer.connection.execute("INSERT OR REPLACE INTO saved VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def delete(self, name: str) -> None:
+        """Delete one. It can be undone.
+
+        Raises:
+            UsageError: there is none of that name.
+        """
+        self._one(name)
+        with (
+            self._library.store.writing("save") as writer,
+            writer.marks.action("save", f"deleted {name}") as step,
+        ):
+            step.keep("saved", [name])
+            writer.connection.execute("DELETE FROM saved WHERE name = ?", (name,))
+
+    def plan(self, name: str) -> Plan:
+        """What a saved search runs now.
+
+        Raises:
+            UsageError: there is none of that name.
+        """
+        from aspectra.search.plan import Plan
+        from aspectra.search.recipe import Recipe
+
+        asked = self._one(name).asked
+        if "plan" in asked:
+            self._library.know_lenses()
+            return Plan.from_dict(asked["plan"])
+        given = dict(asked["given"])
+        if isinstance(given.get("recipe"), dict):
+            given["recipe"] = Recipe.from_dict(given["recipe"])
+        return self._library.plan(asked["text"], seeds=asked["seeds"], **given)
+
+    def news(self, name: str, run: Callable[[Plan], Ranking] | None = None, *, keep: bool = True) -> News:
+        """Run a saved search; what is among its hits now, was added since, and was no hit before.
+
+        A paper that was added and is not indexed yet is news once it is.
+
+        Args:
+            name: of the search.
+            run: runs a plan; :meth:`~aspectra.app.library.Library.run` where None.
+            keep: remember the hits, so that they are no news the next time.
+
+        Raises:
+            UsageError: there is none of that name.
+            NoSuchPaper: a seed is no longer in the library.
+        """
+        found = self._one(name)
+        store = self._library.store
+        ((last, text),) = store.fetch("SELECT last_pos, ids FROM saved WHERE name = ?", (name,))
+        known = dict.fromkeys(json.loads(text))
+        ranking = (run or self._library.run)(self.plan(name))
+        statement = "SELECT id FROM papers WHERE pos > ? AND id IN (SELECT value FROM json_each(?))"
+        young = {row[0] for row in store.fetch(statement, (last, json.dumps(ranking.ids)))}
+        fresh = tuple(
+            hit for hit in ranking if hit.id in young and not {hit.id, *hit.versions} & known.keys()
+        )
+        if keep:
+            seen = [*known, *(i for i in ranking.ids if i not in known)][-_MOST_SEEN:]
+            row = (_now(), self._last(last), json.dumps(seen), name)
+            with store.writing("news") as writer:
+                writer.connection.execute(
+                    "UPDATE saved SET ran = ?, last_pos = ?, ids = ? WHERE name = ?", row
+                )
+        return News(name, found.ran, replace(ranking, hits=fresh))
+
+    def _one(self, name: str) -> SavedSearch:
+        every = {one.name: one for one in self.all()}
+        if name not in every:
+            what = f"there is no saved search {name!r}"
+            raise unknown_name(what, name, every) if every else UsageError(what, hint=_NO_NAMES)
+        return every[name]
+
+    def _last(self, since: int) -> int:
+        """The last position of which all papers up to it, from ``since``, are indexed."""
+        held = self._library.searcher.index.positions
+        last = since
+        rows = self._library.store.fetch("SELECT pos, id FROM papers WHERE pos > ? ORDER BY pos", (since,))
+        for pos, paper_id in rows:
+            if paper_id not in held:
+                break
+            last = pos
+        return last
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

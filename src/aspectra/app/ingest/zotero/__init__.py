@@ -1,0 +1,1 @@
+"""Zotero: reading its API, following its changes, and sending picks, tags and notes back."""

@@ -1,0 +1,348 @@
+"""Writing to Zotero, and taking it back.
+
+Nothing is overwritten: tags and collections are added to those that an item has when it is sent, and a note
+is a new child item. An item that changes meanwhile is read again once; if it changes again it is reported and
+left.
+
+Source: "Zotero Web API Write Requests" and, for the program on a computer, "Zotero Local API".
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Reply, ZoteroError
+from aspectra.app.ingest.zotero.keys import WriteKey
+from aspectra.app.ingest.zotero.outgoing import Outgoing, item_of_paper
+from aspectra.base.hashing import digest_texts
+
+__all__ = ["Pushed", "Pushing"]
+
+_AT_ONCE = 50  # objects in one writing request
+_LETTERS = "23456789ABCDEFGHIJKLMNPQRSTUVWXYZ"
+_TRIES = 2
+
+
+@dataclass
+class Pushed:
+    """What was sent, so that it can be taken back; it is stored as JSON.
+
+    Attributes:
+        origin: where it went: the library, and the id of the Zotero database.
+        at: when.
+        collection: key and name of the collection that was made, or none.
+        created: key -> version of each new record and note.
+        tags: key -> tags that were added to an item.
+        joined: key -> keys of the collections that an item was put into.
+        notes: what notes say, as hashes, so that the same one is not sent twice.
+        papers: key of a new record -> id of its paper here.
+        failed: id of a paper, or key -> why it was not sent. Not stored.
+    """
+
+    origin: str = ""
+    at: str = ""
+    collection: tuple[str, str] | None = None
+    created: dict[str, int] = field(default_factory=dict)
+    tags: dict[str, list[str]] = field(default_factory=dict)
+    joined: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    papers: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was sent."""
+        return not (self.collection or self.created or self.tags or self.joined)
+
+
+def _new_key() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(8))
+
+
+class Pushing:
+    """Sends papers to one Zotero library.
+
+    Args:
+        api: the library; Zotero 10 or newer, or zotero.org.
+
+    Raises:
+        ZoteroError: it takes no writes.
+    """
+
+    def __init__(self, api: ZoteroApi) -> None:
+        if not api.counts:
+            raise ZoteroError(
+                "this Zotero takes no changes from other programs",
+                why="versions before 10 do not",
+                hint="update Zotero, or add --web, or -o picks.ris for a file that Zotero imports",
+            )
+        self._api = api
+        self._key = WriteKey(api.connection) if api.connection.local else None
+
+    @property
+    def origin(self) -> str:
+        """The library and the database that it is in."""
+        return f"{self._api.connection.server or 'web'} {self._api.library}"
+
+    def collections(self) -> dict[str, str]:
+        """Name -> key of the collections that there are; of those with one name the first."""
+        found: dict[str, str] = {}
+        for reply in self._api.connection.pages(f"{self._api.prefix}/collections"):
+            for one in reply.json():
+                found.setdefault(str(one.get("data", {}).get("name", "")), str(one.get("key", "")))
+        return found
+
+    def send(
+        self,
+        papers: Sequence[Outgoing],
+        done: Pushed,
+        *,
+        collection: str,
+        tags: Sequence[str],
+        known: Sequence[str] = (),
+    ) -> None:
+        """Send papers; what failed is reported paper by paper.
+
+        Args:
+            papers: what is sent.
+            done: what was sent is added to it, also where an error ends the sending.
+            collection: name of the collection they are put into, made where there is none; "" for none.
+            tags: added to each.
+            known: hashes of notes that were sent before and are not sent again.
+
+        Raises:
+            ZoteroError: a request failed as a whole.
+        """
+        done.origin = self.origin
+        into = []
+        if collection:
+            there = self.collections().get(collection)
+            if there is None:
+                there = self._make_collection(collection, done)
+            into = [there]
+        waiting = [(one, one.key) for one in papers]
+        for attempt in range(_TRIES):
+            again = []
+            for some in _some(waiting, _AT_ONCE // 2):  # a paper and its note
+                again += self._send(some, into, tags, set(known), done, last=attempt == _TRIES - 1)
+            waiting = again
+            if not waiting:
+                break
+
+    def _make_collection(self, name: str, done: Pushed) -> str:
+        key = _new_key()
+        reply = self._write("POST", "/collections", [{"key": key, "version": 0, "name": name}])
+        result = reply.json()
+        if failed := result.get("failed"):
+            raise ZoteroError(
+                f"Zotero does not make the collection {name!r}", why=str(failed["0"].get("message"))
+            )
+        done.collection = (key, name)
+        return key
+
+    def _send(
+        self,
+        some: Sequence[tuple[Outgoing, str]],
+        into: Sequence[str],
+        tags: Sequence[str],
+        known: set[str],
+        done: Pushed,
+        *,
+        last: bool,
+    ) -> list[tuple[Outgoing, str]]:
+        """Send some papers in one request; returns those to try again."""
+        now = self._now([key for _, key in some if key])
+        rows: list[dict[str, Any]] = []
+        about: list[tuple[Outgoing, str, str]] = []  # of each row: the paper, its key there, what the row is
+        for one, given in some:
+            key = given
+            if key and key not in now:
+                done.failed[one.paper.id] = "its item is no longer in Zotero"
+                continue
+            if key:
+                row = _addition(now[key], tags, into)
+                if row:
+                    rows.append({"key": key, "version": int(now[key].get("version", 0)), **row})
+                    about.append((one, key, "item"))
+            else:
+                key = _new_key()
+                new = item_of_paper(one.paper)
+                new |= {"tags": [{"tag": tag} for tag in tags], "collections": list(into), "relations": {}}
+                rows.append({"key": key, "version": 0, **new})
+                about.append((one, key, "new"))
+            note = one.note()
+            if (
+                note
+                and digest_texts([key, note]) not in known
+                and digest_texts([key, note]) not in done.notes
+            ):
+                rows.append(
+                    {"key": _new_key(), "version": 0, "itemType": "note", "parentItem": key, "note": note}
+                )
+                rows[-1] |= {"tags": [], "relations": {}}
+                about.append((one, key, "note"))
+        if not rows:
+            return []
+        reply = self._write("POST", "/items", rows)
+        result = reply.json()
+        again = []
+        failed = {int(at): why for at, why in result.get("failed", {}).items()}
+        refused = {about[at][1] for at in failed if about[at][2] == "new"}
+        for at, row in enumerate(rows):
+            one, key, what = about[at]
+            if at in failed:
+                why = failed[at]
+                if why.get("code") == 412 and what == "item" and not last:
+                    again.append((one, key))
+                elif what == "note" and key in refused:
+                    continue
+                else:
+                    done.failed[one.paper.id] = _reason(why)
+            elif what == "item":
+                _note_addition(done, now[key], row)
+            else:
+                saved = result.get("successful", {}).get(str(at), {})
+                version = saved.get("version") if isinstance(saved, Mapping) else None
+                done.created[row["key"]] = int(version or reply.version)
+                if what == "new":
+                    done.papers[key] = one.paper.id
+                if what == "note":
+                    done.notes.append(digest_texts([key, row["note"]]))
+        return again
+
+    def _now(self, keys: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Key -> data of these items as they are now, those in the trash left out."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for some in _some(list(keys), _AT_ONCE):
+            path = f"{self._api.prefix}/items"
+            for reply in self._api.connection.pages(path, itemKey=",".join(some), limit=_AT_ONCE):
+                found |= {str(one["key"]): {**one["data"], "version": one["version"]} for one in reply.json()}
+        return found
+
+    def undo(self, pushed: Pushed) -> Pushed:
+        """Take back what was sent, where nobody changed it since; ``failed`` says what stays, and why.
+
+        Raises:
+            ZoteroError: it was sent to another Zotero, or a request failed.
+        """
+        if pushed.origin != self.origin:
+            raise ZoteroError(
+                "it was sent to another Zotero library",
+                why=f"to {pushed.origin}, and this one is {self.origin}",
+                hint="add --web, or --group, as when it was sent",
+            )
+        left = Pushed(origin=pushed.origin)
+        self._take_out(pushed, left)
+        self._delete(pushed, left)
+        if pushed.collection:
+            self._drop_collection(pushed.collection, left)
+        return left
+
+    def _take_out(self, pushed: Pushed, left: Pushed) -> None:
+        """Take tags and collections from items again."""
+        for keys in _some(sorted({*pushed.tags, *pushed.joined}), _AT_ONCE):
+            rows = []
+            for key, data in self._now(keys).items():
+                ours, into = set(pushed.tags.get(key, ())), set(pushed.joined.get(key, ()))
+                tags = [t for t in data.get("tags", ()) if t.get("tag") not in ours]
+                collections = [c for c in data.get("collections", ()) if c not in into]
+                rows.append(
+                    {"key": key, "version": data["version"], "tags": tags, "collections": collections}
+                )
+            if not rows:
+                continue
+            result = self._write("POST", "/items", rows).json()
+            for at, why in result.get("failed", {}).items():
+                left.failed[rows[int(at)]["key"]] = _reason(why)
+
+    def _delete(self, pushed: Pushed, left: Pushed) -> None:
+        """Delete new records and notes that are still as they were sent."""
+        children = self._children(pushed.created)
+        for keys in _some(sorted(pushed.created), _AT_ONCE):
+            path = f"{self._api.prefix}/items"
+            reply = self._api.connection.get(path, itemKey=",".join(keys), limit=_AT_ONCE)
+            now = {str(one["key"]): int(one["version"]) for one in reply.json()}
+            same = [key for key in keys if key in now and now[key] == pushed.created[key]]
+            for key in now.keys() - same:
+                left.failed[key] = "changed in Zotero since: kept"
+            for key in [key for key in same if children.get(key, set()) - pushed.created.keys()]:
+                same.remove(key)
+                left.failed[key] = "has notes or files of yours now: kept"
+            if same:
+                unmodified = {"If-Unmodified-Since-Version": str(reply.version)}
+                answer = self._write("DELETE", f"/items?itemKey={','.join(same)}", None, unmodified)
+                if answer.status == 412:
+                    left.failed |= dict.fromkeys(same, "Zotero's library changed meanwhile: try again")
+
+    def _children(self, keys: Mapping[str, int]) -> dict[str, set[str]]:
+        """Key of a record -> keys of its notes and files."""
+        found: dict[str, set[str]] = {}
+        for key, data in self._now(list(keys)).items():
+            if data.get("itemType") != "note":
+                path = f"{self._api.prefix}/items/{key}/children"
+                rows = [one for reply in self._api.connection.pages(path) for one in reply.json()]
+                found[key] = {str(one["key"]) for one in rows}
+        return found
+
+    def _drop_collection(self, made: tuple[str, str], left: Pushed) -> None:
+        """Delete the collection that was made, if nothing is in it."""
+        key, name = made
+        path = f"{self._api.prefix}/collections/{key}"
+        if self._api.connection.get(f"{path}/items/top", format="keys").body.strip():
+            left.failed[key] = f"the collection {name!r} is not empty: kept"
+            return
+        version = int(self._api.connection.get(path).json().get("version", 0))
+        answer = self._write(
+            "DELETE", f"/collections/{key}", None, {"If-Unmodified-Since-Version": str(version)}
+        )
+        if answer.status == 412:
+            left.failed[key] = f"the collection {name!r} changed in Zotero since: kept"
+
+    def _write(self, method: str, path: str, value: Any, headers: Mapping[str, str] | None = None) -> Reply:
+        """The answer to a writing request, with a new key where the one we have is none.
+
+        Raises:
+            ZoteroError: it is refused as a whole; 412 is returned, not raised.
+        """
+        connection, where = self._api.connection, f"{self._api.prefix}{path}"
+        if self._key is not None and not self._key():
+            self._key.renew()
+        reply = connection.send(method, where, value, headers)
+        if reply.status == 401 and self._key is not None:  # used up, or withdrawn in Zotero's settings
+            self._key.renew()
+            reply = connection.send(method, where, value, headers)
+        if reply.status in (200, 204, 412):
+            return reply
+        raise connection.refusal(reply)
+
+
+def _some(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (values[at : at + size] for at in range(0, len(values), size))
+
+
+def _addition(data: Mapping[str, Any], tags: Sequence[str], into: Sequence[str]) -> dict[str, Any]:
+    """What an item's tags and collections become; {} where it has them all."""
+    held = {tag.get("tag") for tag in data.get("tags", ())}
+    out: dict[str, Any] = {}
+    if new := [tag for tag in tags if tag not in held]:
+        out["tags"] = [*data.get("tags", ()), *({"tag": tag} for tag in new)]
+    if more := [key for key in into if key not in data.get("collections", ())]:
+        out["collections"] = [*data.get("collections", ()), *more]
+    return out
+
+
+def _note_addition(done: Pushed, before: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+    held = {tag.get("tag") for tag in before.get("tags", ())}
+    if tags := [tag["tag"] for tag in row.get("tags", ()) if tag["tag"] not in held]:
+        done.tags[row["key"]] = tags
+    if into := [key for key in row.get("collections", ()) if key not in before.get("collections", ())]:
+        done.joined[row["key"]] = into
+
+
+def _reason(why: Mapping[str, Any]) -> str:
+    code, said = why.get("code", ""), " ".join(str(why.get("message", "")).split())[:200]
+    return "changed in Zotero meanwhile" if code == 412 else f"{said or 'refused'} ({code})"

@@ -1,0 +1,1 @@
+"""Links between papers of a library: versions of one work, and citations."""

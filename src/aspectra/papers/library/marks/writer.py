@@ -1,0 +1,358 @@
+"""Writes what a searcher says about papers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.papers.library.marks import edits
+from aspectra.papers.library.marks.actions import ActionWriter, Step, count_change
+from aspectra.papers.library.marks.copying import copy_sound_marks
+from aspectra.papers.library.marks.values import DECISIONS, EDITABLE, Action, Decision, Item, Note
+from aspectra.papers.library.rows import bump, stored_paper
+from aspectra.papers.text.cleaning import one_line
+
+__all__ = ["MarksWriter", "put_decision"]
+
+_LONGEST_TAG = 200
+_NOTE = "kind, text, quote, page, colour, source, key, created, modified"
+_PUT_NOTE = f"INSERT INTO notes (pos, {_NOTE}) VALUES ({', '.join('?' * 10)})"
+
+
+class MarksWriter:
+    """Writes marks; part of :class:`~aspectra.papers.library.mutations.Writer`.
+
+    All papers are named by their ids; an unknown id is an error, and nothing is written then. What the
+    searcher does here can be undone; what comes from another source cannot, as it comes again from there.
+
+    Args:
+        db: a writing connection in autocommit mode.
+        transaction: makes what is done within it one transaction.
+        regroup: groups the versions of works anew after pairs of these ids changed.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        transaction: Callable[[], AbstractContextManager[None]],
+        regroup: Callable[[sqlite3.Connection, Collection[str]], None] = lambda db, ids: None,
+    ) -> None:
+        self._db = db
+        self._transaction = transaction
+        self._actions = ActionWriter(db, transaction, regroup)
+
+    def action(self, verb: str, what: str) -> AbstractContextManager[Step]:
+        """One step that can be undone, in one transaction: :meth:`Step.keep` what it is about to change.
+
+        Args:
+            verb: the command.
+            what: what is done, for a person.
+        """
+        return self._actions.step(verb, what)
+
+    def undo(self) -> tuple[Action, list[str]]:
+        """Undo the last step; returns it, and ids of papers that it concerned and that are gone.
+
+        Raises:
+            UsageError: there is none.
+        """
+        return self._actions.undo()
+
+    def redo(self) -> tuple[Action, list[str]]:
+        """Do again what was undone last; returns as :meth:`undo`.
+
+        Raises:
+            UsageError: nothing was undone since the last step.
+        """
+        return self._actions.redo()
+
+    def tag(self, papers: Sequence[str], add: Iterable[str] = (), remove: Iterable[str] = ()) -> int:
+        """Add tags to papers and take tags away; returns how many papers changed.
+
+        Args:
+            papers: their ids.
+            add: tags; spaces at their ends do not count.
+            remove: tags, whatever their case; those of another source stay, as they would come again.
+
+        Raises:
+            NoSuchPaper: an id is not in the library.
+            UsageError: a tag is empty or too long.
+        """
+        new, old = [_tag(one) for one in add], [_tag(one) for one in remove]
+        with self.action("tag", "") as step:
+            at = self._positions(papers)
+            step.keep("tags", list(at))
+            changed = set()
+            for pos in at.values():
+                for one in old:
+                    drop = "DELETE FROM tags WHERE pos = ? AND tag = ? COLLATE NOCASE AND source = ''"
+                    if self._db.execute(drop, (pos, one)).rowcount:
+                        changed.add(pos)
+                for one in new:
+                    put = "INSERT OR IGNORE INTO tags VALUES (?, ?, '')"
+                    if self._db.execute(put, (pos, one)).rowcount > 0:
+                        changed.add(pos)
+            words = " ".join([*(f"+{one}" for one in new), *(f"-{one}" for one in old)])
+            step.what = f"tag {words} on {_papers(at)}"
+            _count(self._db, step, changed)
+        return len(changed)
+
+    def note(self, paper: str, note: Note) -> int:
+        """Add a note to a paper; returns its number.
+
+        Raises:
+            NoSuchPaper: the id is not in the library.
+            UsageError: the note says nothing.
+        """
+        if not note.text.strip() and not note.quote.strip():
+            raise UsageError("the note is empty", hint='aspectra note PAPER "what you think of it"')
+        with self.action("note", f"note on {paper}") as step:
+            at = self._positions([paper])
+            step.keep("notes", [paper])
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            own = replace(note, source="", created=note.created or now, modified=now)
+            number = int(self._db.execute(_PUT_NOTE, (at[paper], *_note_row(own))).lastrowid or 0)
+            count_change(self._db, "marks", "notes")
+        return number
+
+    def drop_note(self, number: int) -> str:
+        """Remove a note of the searcher's own; returns the paper's id.
+
+        Raises:
+            UsageError: there is none with this number, or it comes from another program.
+        """
+        find = "SELECT p.id, n.source FROM notes n JOIN papers p USING (pos) WHERE n.id = ?"
+        row = self._db.execute(find, (number,)).fetchone()
+        if row is None:
+            raise UsageError(f"there is no note {number}", hint="aspectra show PAPER lists its notes")
+        if row[1]:
+            raise UsageError(f"note {number} comes from {row[1]}", hint="remove it there")
+        with self.action("note", f"removed note {number} of {row[0]}") as step:
+            step.keep("notes", [row[0]])
+            self._db.execute("DELETE FROM notes WHERE id = ?", (number,))
+            count_change(self._db, "marks", "notes")
+        return str(row[0])
+
+    def decide(self, papers: Sequence[str], decision: str, reason: str = "", *, under: str = "") -> int:
+        """Include or exclude papers; returns for how many that is another decision than before.
+
+        Args:
+            papers: their ids.
+            decision: one of :data:`DECISIONS`, or "" to take the searcher's own decision back.
+            reason: why, or "".
+            under: the question under which they were found, or "".
+
+        Raises:
+            NoSuchPaper: an id is not in the library.
+            UsageError: there is no such decision.
+        """
+        if decision and decision not in DECISIONS:
+            raise UsageError(f"there is no decision {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
+        reason, changed = one_line(reason), 0
+        with self.action("decide", "") as step:
+            at = self._positions(papers)
+            step.keep("decisions", list(at))
+            for pos in at.values():
+                find = "SELECT decision, reason FROM decisions WHERE pos = ? AND source = ''"
+                old = self._db.execute(find, (pos,)).fetchone()
+                if (old or ("", "")) == (decision, reason):
+                    continue
+                changed += 1
+                self._db.execute("DELETE FROM decisions WHERE pos = ? AND source = ''", (pos,))
+                if decision:
+                    put_decision(self._db, pos, Decision(decision, reason, under=under))
+            step.what = f"{decision or 'no decision'}{f' ({reason})' if reason else ''} for {_papers(at)}"
+            _count(self._db, step, changed)
+        return changed
+
+    def edit(self, paper: str, **fields: Any) -> list[str]:
+        """Change fields of a paper's record; returns the names of those that changed.
+
+        The values last when the paper's file is added again; None brings the file's own value back.
+
+        Args:
+            paper: its id.
+            fields: JSON values of :data:`EDITABLE`.
+
+        Raises:
+            NoSuchPaper: the id is not in the library.
+            UsageError: there is no such field, or the value has the wrong type.
+        """
+        unknown = set(fields).difference(EDITABLE)
+        if unknown:
+            raise UsageError(f"there is no field {min(unknown)!r}", hint=f"one of {', '.join(EDITABLE)}")
+        with self.action("edit", "") as step:
+            ((_, pos),) = self._positions([paper]).items()
+            row = self._db.execute("SELECT given FROM edits WHERE pos = ?", (pos,)).fetchone()
+            before = json.loads(row[0]) if row else {}
+            whole = edits.values_of(stored_paper(self._db, pos), EDITABLE)
+            changed = [n for n, v in fields.items() if (n in before if v is None else whole[n] != v)]
+            if not changed:
+                return []
+            given = {n: v for n, v in {**before, **{n: fields[n] for n in changed}}.items() if v is not None}
+            step.keep("edits", [paper])
+            step.what = f"edit of {', '.join(changed)} of {paper}"
+            try:
+                edits.refile(self._db, pos, given)
+            except msgspec.ValidationError as error:
+                raise UsageError(f"{paper} cannot be changed so", why=str(error)) from error
+            bump(self._db)
+            count_change(self._db, "marks")
+        return changed
+
+    def put(self, source: str, marks: Mapping[str, tuple[Collection[str], Sequence[Note]]]) -> list[str]:
+        """Replace the tags and notes that another source holds of papers, in one transaction.
+
+        Args:
+            source: its name, not "".
+            marks: id of a paper -> (tags, notes); empty ones remove what this source held.
+
+        Returns:
+            The ids of the papers for which anything changed.
+
+        Raises:
+            NoSuchPaper: an id is not in the library.
+            ValueError: the source is "".
+        """
+        if not source:
+            raise ValueError("what the searcher writes has no source")
+        changed = []
+        with self._transaction():
+            noted = False
+            for paper, pos in self._positions(marks).items():
+                tags, notes = {_tag(one) for one in marks[paper][0] if one.strip()}, marks[paper][1]
+                had = self._db.execute("SELECT tag FROM tags WHERE pos = ? AND source = ?", (pos, source))
+                find = f"SELECT {_NOTE} FROM notes WHERE pos = ? AND source = ? ORDER BY id"
+                same_tags = {row[0] for row in had} == tags
+                rows = [_note_row(replace(one, source=source)) for one in notes]
+                same_notes = self._db.execute(find, (pos, source)).fetchall() == rows
+                if same_tags and same_notes:
+                    continue
+                changed.append(paper)
+                if not same_tags:
+                    self._db.execute("DELETE FROM tags WHERE pos = ? AND source = ?", (pos, source))
+                    rows_of = [(pos, one, source) for one in sorted(tags)]
+                    self._db.executemany("INSERT INTO tags VALUES (?, ?, ?)", rows_of)
+                if not same_notes:
+                    noted = True
+                    self._db.execute("DELETE FROM notes WHERE pos = ? AND source = ?", (pos, source))
+                    self._db.executemany(_PUT_NOTE, [(pos, *row) for row in rows])
+            if changed:
+                count_change(self._db, "marks", *(["notes"] if noted else []))
+        return changed
+
+    def put_decisions(self, source: str, decisions: Mapping[str, Decision]) -> int:
+        """Store decisions that a file brings, beside the searcher's own; returns how many are new there.
+
+        Args:
+            source: the file's path, not "".
+            decisions: id of a paper -> its decision in that file.
+
+        Raises:
+            NoSuchPaper: an id is not in the library.
+            ValueError: the source is "".
+        """
+        if not source:
+            raise ValueError("what the searcher writes has no source")
+        changed = 0
+        with self._transaction():
+            for paper, pos in self._positions(decisions).items():
+                changed += put_decision(self._db, pos, replace(decisions[paper], source=source))
+            if changed:
+                count_change(self._db, "marks")
+        return changed
+
+    def put_items(self, items: Mapping[Item, str]) -> None:
+        """Store which papers are which items of another program.
+
+        Args:
+            items: item -> id of the paper.
+
+        Raises:
+            NoSuchPaper: an id is not in the library.
+        """
+        with self._transaction():
+            at = self._positions(items.values())
+            self._db.executemany(
+                "INSERT OR REPLACE INTO external VALUES (?, ?, ?, ?, ?)",
+                [(i.system, i.library, i.key, at[paper], i.version) for i, paper in items.items()],
+            )
+
+    def drop_items(self, items: Iterable[Item]) -> None:
+        """Forget items of another program; their papers stay."""
+        with self._transaction():
+            self._db.executemany(
+                "DELETE FROM external WHERE system = ? AND library = ? AND key = ?",
+                [(i.system, i.library, i.key) for i in items],
+            )
+
+    def copy_sound(self, fetch: Callable[[str, Sequence[Any]], list[Any]], number: int) -> list[str]:
+        """Copy the marks of a damaged library; returns what was left out, see :func:`copy_sound_marks`.
+
+        Args:
+            fetch: all rows of a reading statement of that library.
+            number: its format.
+        """
+        with self._transaction():
+            return copy_sound_marks(self._db, fetch, number)
+
+    def _positions(self, papers: Iterable[str]) -> dict[str, int]:
+        """Id -> position, in the order given, each once."""
+        out = {}
+        for one in dict.fromkeys(papers):
+            row = self._db.execute("SELECT pos FROM papers WHERE id = ?", (one,)).fetchone()
+            if row is None:
+                raise NoSuchPaper(
+                    f"there is no paper {one!r}", why="nothing was changed", hint="aspectra list"
+                )
+            out[one] = int(row[0])
+        return out
+
+
+def put_decision(db: sqlite3.Connection, pos: int, decision: Decision) -> bool:
+    """Store the decision of one source on one paper; returns whether it is another than before."""
+    find = "SELECT decision, reason FROM decisions WHERE pos = ? AND source = ?"
+    old = db.execute(find, (pos, decision.source)).fetchone()
+    if old == (decision.decision, decision.reason):
+        return False
+    at = decision.at or datetime.now(UTC).isoformat(timespec="seconds")
+    row = (pos, decision.source, decision.decision, decision.reason, at, decision.under)
+    db.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?)", row)
+    return True
+
+
+def _count(db: sqlite3.Connection, step: Step, changed: Any) -> None:
+    """Count a change of marks; without one there is nothing to undo."""
+    if changed:
+        count_change(db, "marks")
+    else:
+        step.forget()
+
+
+def _note_row(note: Note) -> tuple[str, ...]:
+    texts = (note.kind, note.text, note.quote, note.page, note.colour, note.source, note.key)
+    return (*texts, note.created, note.modified)
+
+
+def _tag(text: str) -> str:
+    tag = one_line(text)
+    if not tag or len(tag) > _LONGEST_TAG:
+        raise UsageError(
+            f"{text[:40]!r} cannot be a tag",
+            why=f"tags have 1 to {_LONGEST_TAG} characters",
+            hint="aspectra tag PAPER +to-read",
+        )
+    return tag
+
+
+def _papers(papers: Collection[str]) -> str:
+    """As ``paper owl`` or ``12 papers``."""
+    return f"paper {next(iter(papers))}" if len(papers) == 1 else f"{len(papers):,} papers"

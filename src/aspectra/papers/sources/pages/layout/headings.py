@@ -1,0 +1,306 @@
+"""Headings told by size, weight, numbers and known names, against the style of the body."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from aspectra.papers import text
+from aspectra.papers.sources.pages.layout.lines import Line, Row, is_prose
+
+__all__ = ["Body", "Heading", "body_of", "find_headings", "known_name", "without_number"]
+
+_NAMES = "|".join(Path(text.__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
+_OTHERS = (
+    r"abstract|(?:executive )?summary|keywords?|key words|index terms|references(?: and notes| cited)?|"
+    r"bibliography|literature cited|works cited|notes|contents|table of contents|nomenclature|glossary|"
+    r"related works?|ccs concepts|declarations?|availability"
+)
+_NUMBER = r"(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5}(?=[.:)\s])|[A-Z](?:\.\d{1,2}){1,3}|[A-Z])"
+_NUMBERED = re.compile(
+    rf"(?P<number>(?:Appendix\s+|APPENDIX\s+|Chapter\s+)?{_NUMBER})(?P<mark>[.:)]{{0,2}})(?P<gap>\s*)(?P<name>[^\W_].*)"
+)
+_KNOWN = re.compile(rf"(?:{_NUMBER}[.:)]?\s*)?(?P<name>{_NAMES}|{_OTHERS})[.:]?", re.I)
+_CAPTION = re.compile(
+    r"(?:fig(?:ure|s?)?|table|tab|algorithm|listing|scheme|plate|box|equation|eq|definition|theorem|lemma|corollary|"
+    r"proposition|remark|example|property|assumption|claim|hypothesis|conjecture|step|input|output|proof\W?$)\b"
+    r"\.?\s*(?:[A-Z]{0,2}\d|[IVX]+\b|[.:(]|$)",
+    re.I,
+)
+_CONTENTS = re.compile(r"(?:\. ?){4}|\s{2}\d{1,3}$")  # a line of a table of contents
+_PAGE_NUMBER = re.compile(r"\d{1,4}$")
+_LONGEST = 220  # characters of a heading
+_MOST_ROWS = 5
+
+Style = tuple[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What most of the document is set in: font, size in points, distance of its lines in points."""
+
+    font: str
+    size: float
+    leading: float
+    bold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Rows ``first`` to ``last`` (inclusive) make up one heading."""
+
+    first: int
+    last: int
+    text: str
+
+
+def body_of(rows: Sequence[Line]) -> Body:
+    """The style in which most letters are set."""
+    sizes: Counter[tuple[str, float, bool]] = Counter()
+    for row in rows:
+        for run in row.runs:
+            sizes[run.font.name, run.size, run.font.bold] += len(run.text)
+    if not sizes:
+        return Body("", 10.0, 12.0)
+    (font, size, bold), _ = sizes.most_common(1)[0]
+    steps = Counter(
+        round(two.base - one.base, 1)
+        for one, two in pairwise(rows)
+        if one.page == two.page and abs(one.size - size) < 0.3 and size <= two.base - one.base < 2.5 * size
+    )
+    return Body(font, size, steps.most_common(1)[0][0] if steps else 1.2 * size, bold)
+
+
+def known_name(line: str) -> str:
+    """The usual name of a section that a line consists of, without its number, else ""."""
+    found = _KNOWN.fullmatch(line)
+    return found["name"] if found and found["name"][0].isupper() else ""
+
+
+def without_number(text: str) -> str:
+    """A heading without its number; "Appendix A: ..." stays whole, as does "A Survey of ...".
+
+    >>> without_number("II. Related Work"), without_number("Appendix B: Proofs"), without_number("2.1 Walks")
+    ('Related Work', 'Appendix B: Proofs', 'Walks')
+    """
+    found = _NUMBERED.fullmatch(text)
+    number = _numbered(text)
+    if not found or not number or " " in number:
+        return text
+    article = number == "A" and not found["mark"] and len(found["name"].split()) > 3
+    return text if article else found["name"]
+
+
+def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
+    """Headings in the order of the rows.
+
+    Args:
+        printed: rows in reading order.
+        body: style of the text.
+    """
+    rows = [row.line for row in printed]
+    regions = [row.region for row in printed]
+    listed = _contents_pages(rows)
+    candidates = [
+        h for h in _candidates(rows, regions, body) if rows[h.first].page not in listed or known_name(h.text)
+    ]
+    styles = _trusted(candidates, rows, body)
+    if not styles:
+        return []
+    numbered = sum(bool(_numbered(h.text)) and _style(rows[h.first]) in styles for h in candidates) >= 4
+    found = []
+    # Before the first sure heading, and before running text, there are only names and places.
+    sure = [h for h in candidates if known_name(h.text) or _numbered(h.text)[:1].isdigit()]
+    text = next((at for at, row in enumerate(rows) if row.page > rows[0].page or is_prose(printed, at)), 0)
+    begin = min(text, sure[0].first) if sure else text
+    letter = ""
+    for heading in candidates:
+        row = rows[heading.first]
+        style = _style(row)
+        name = known_name(heading.text)
+        number = _numbered(heading.text)
+        if heading.first < begin:
+            continue
+        if len(number) == 1 and number.isalpha() and not name:
+            # Letters count up from A; else it is the initial of a name.
+            if not (number == "A" or (letter and number in (letter, chr(ord(letter) + 1)))):
+                if number not in "IVX":
+                    continue
+            else:
+                letter = number
+        if name and (style in styles or not heading.text.endswith((".", ":"))):
+            found.append(heading)
+        elif number:
+            if style in styles:
+                found.append(heading)
+        elif style in styles and _stands_alone(heading, rows, regions, body):
+            large = row.size >= body.size + 0.4
+            if large or not numbered:
+                found.append(heading)
+    return found
+
+
+def _contents_pages(rows: Sequence[Line]) -> set[int]:
+    """Pages of a table of contents: most lines end with a number, and the numbers rise."""
+    ends: defaultdict[int, list[int]] = defaultdict(list)
+    total: Counter[int] = Counter()
+    for row in rows:
+        total[row.page] += 1
+        found = _PAGE_NUMBER.search(row.text)
+        if found and row.letters >= 3:
+            ends[row.page].append(int(found[0]))
+    return {
+        page
+        for page, numbers in ends.items()
+        if len(numbers) >= max(5, 0.5 * total[page])
+        and sum(one <= two for one, two in pairwise(numbers)) >= 0.9 * (len(numbers) - 1)
+    }
+
+
+def _candidates(rows: Sequence[Line], regions: Sequence[int], body: Body) -> list[Heading]:
+    found: list[Heading] = []
+    at = 0
+    while at < len(rows):
+        row = rows[at]
+        raised = row.runs[0].size < 0.85 * row.size and row.runs[0].text.strip()[:1].isdigit()
+        listed = bool(_CONTENTS.search(row.spaced))
+        if raised or listed or not _distinct(row, body) or not _begins(row.text):
+            at += 1
+            continue
+        last = at
+        while (
+            last + 1 < len(rows)
+            and last - at < _MOST_ROWS
+            and regions[last + 1] == regions[at]
+            and _style(rows[last + 1]) == _style(row)
+            and _distinct(rows[last + 1], body)
+            and rows[last + 1].base - rows[last].base < 1.6 * row.size
+            and not _numbered(rows[last + 1].text)
+            and not known_name(rows[last].text)
+        ):
+            last += 1
+        name = rows[at].text
+        for row_number in range(at + 1, last + 1):
+            name = _glue(name, rows[row_number].text)
+        if _shaped(name, last - at) and not _runs_in(rows, regions, last, body):
+            found.append(Heading(at, last, name))
+        at = last + 1
+    return found
+
+
+def _glue(one: str, two: str) -> str:
+    return one[:-1] + two if one.endswith("-") and two[:1].islower() else f"{one} {two}"
+
+
+def _runs_in(rows: Sequence[Line], regions: Sequence[int], last: int, body: Body) -> bool:
+    """Whether the line behind goes on in bold and turns into text: a lead, not a heading."""
+    if last + 1 >= len(rows) or regions[last + 1] != regions[last]:
+        return False
+    row, following = rows[last], rows[last + 1]
+    if row.size > body.size + 0.4 or following.base - row.base > 1.25 * body.leading:
+        return False
+    head = following.runs[0]
+    return (
+        head.font.bold
+        and head.font == row.font
+        and not _distinct(following, body)
+        and head.text[:1].isalpha()
+    )
+
+
+def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: Body) -> Mapping[Style, int]:
+    """Styles of numbered headings and of those with a usual name, and how often each occurs."""
+    votes: Counter[Style] = Counter()
+    tops: list[int] = []
+    for heading in candidates:
+        style = _style(rows[heading.first])
+        if known_name(heading.text):
+            # With a full stop it is more often the lead of a paragraph.
+            votes[style] += 0 if heading.text.endswith((".", ":")) else 2
+        elif number := _numbered(heading.text):
+            votes[style] += (
+                1 if not number.isdigit() or not tops or int(number) in (tops[-1], tops[-1] + 1) else 0
+            )
+            if number.isdigit():
+                tops.append(int(number))
+    sizes = {size for (_, size), count in votes.items() if count >= 2}
+    fonts = {font for (font, _), count in votes.items() if count >= 2}
+    styles = {style: count for style, count in votes.items() if count >= 2}
+    if any(size >= body.size + 0.7 and count >= 3 for (_, size), count in votes.items()):
+        # Where headings are larger than the text, bold lines of its size are leads, unless most have numbers.
+        for style in [style for style in styles if style[1] < body.size + 0.4]:
+            among = [h for h in candidates if _style(rows[h.first]) == style]
+            if sum(bool(_numbered(h.text)) for h in among) < 0.5 * len(among):
+                del styles[style]
+    # A second level without numbers: the same font between the first level and the body, more than once.
+    others = Counter(_style(rows[heading.first]) for heading in candidates)
+    for (font, size), count in others.items():
+        if font in fonts and sizes and count >= 2 and body.size + 0.4 <= size <= max(sizes):
+            styles.setdefault((font, size), count)
+    return styles
+
+
+def _style(row: Line) -> Style:
+    """Font and size; small capitals that are drawn as smaller letters have the size of the large ones."""
+    capitals = sum(c.isupper() for c in row.text) >= 0.9 * row.letters
+    size = max(run.size for run in row.runs if run.font == row.font) if capitals else row.size
+    return row.font.name, round(size * 2) / 2
+
+
+def _distinct(row: Line, body: Body) -> bool:
+    if row.letters < 3 or max(run.size for run in row.runs) < body.size - 1.3:
+        return False
+    capitals = sum(c.isupper() for c in row.text)
+    return (
+        row.size >= body.size + 0.7
+        or (not body.bold and row.share("bold") > (0.6 if _numbered(row.text)[:1].isdigit() else 0.93))
+        or row.share("small_caps") > 0.6
+        or (capitals >= 0.9 * row.letters and row.letters >= 4)
+        or (row.share("italic") > 0.8 and bool(_numbered(row.text)))
+    )
+
+
+def _begins(line: str) -> bool:
+    return (line[0].isupper() or line[0].isdigit()) and not _CAPTION.match(line)
+
+
+def _numbered(line: str) -> str:
+    """The number of a heading such as ``2.1`` or ``Appendix A``, else ""."""
+    found = _NUMBERED.fullmatch(line)
+    if not found or not (found["name"][0].isupper() or found["name"][0].isdigit()):
+        return ""
+    number = found["number"]
+    if ")" in found["mark"] and number[-1].isdigit():
+        return ""  # an item of a list
+    if not found["gap"] and not (found["mark"] and number[-1].isdigit()):
+        return ""
+    if number.isalpha() and len(number) == 1 and not found["mark"] and number == "A":
+        # "A Survey of ..." in capitals or bold is a title as often as an appendix.
+        return number if len(found["name"].split()) <= 8 else ""
+    return number
+
+
+def _shaped(name: str, more_rows: int) -> bool:
+    """Whether a text reads like a heading."""
+    letters = sum(c.isalpha() or c.isspace() for c in name)
+    return (
+        len(name) <= _LONGEST
+        and not (name.endswith((".", ",", ";")) and not known_name(name))
+        and letters >= 0.6 * len(name)
+        and "@" not in name
+        and "http" not in name
+        and not _CONTENTS.search(name)
+        and more_rows < _MOST_ROWS
+    )
+
+
+def _stands_alone(heading: Heading, rows: Sequence[Line], regions: Sequence[int], body: Body) -> bool:
+    """Whether there is more white above than between lines, or the top of a column."""
+    at = heading.first
+    if at == 0 or regions[at - 1] != regions[at]:
+        return True
+    return rows[at].base - rows[at - 1].base > 1.25 * body.leading

@@ -1,0 +1,269 @@
+"""Lines of print out of runs of characters that share a font and a size."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+__all__ = ["Font", "Line", "Page", "Row", "Run", "is_prose", "joined", "page_of"]
+
+_BOLD = re.compile(
+    r"bold|black|heavy|demi|semib|medi(?!um)|(?:cm|sf|ec|tc|lm)s*bx|bx\d|[a-z]TB|-B(?:d|$|I)|\.B\b", re.I
+)
+_BOLD_CASE = re.compile(r"[a-z]T(?:B|Z)(?:I|O)?$|Bd(?:It)?$")
+_ITALIC = re.compile(r"ital|obli|slant|(?:cm|sf|ec|lm)(?:ti|sl|bxti)\d|It$|TI$", re.I)
+_SMALL_CAPS = re.compile(r"csc|smallcap|caps|SC\d*$|-SC", re.I)
+_COMMON = "the of and in to a is that we der die und le la les et de que el en".split()
+_BAND = 12.0  # points; lines are looked up by the bands of the page that they touch
+
+
+@dataclass(frozen=True, slots=True)
+class Font:
+    """A font as the PDF names it."""
+
+    name: str
+    bold: bool = False
+    italic: bool = False
+    small_caps: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """Characters of one font and size on one line; points from the top left corner of the page.
+
+    ``joint`` is 0 when it follows the run before without a blank, 1 with one, 2 when it begins a line.
+    """
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    base: float
+    size: float
+    font: Font
+    joint: int = 2
+
+
+@dataclass
+class Line:
+    """Runs that are read from left to right. ``page`` counts from 0."""
+
+    runs: list[Run]
+    page: int = 0
+
+    @cached_property
+    def left(self) -> float:
+        return min(run.left for run in self.runs)
+
+    @cached_property
+    def right(self) -> float:
+        return max(run.right for run in self.runs)
+
+    @cached_property
+    def _main(self) -> Run:
+        """The run that tells size and baseline: the longest of the largest that matter."""
+        letters: Counter[float] = Counter()
+        for run in self.runs:
+            letters[run.size] += sum(c.isalnum() for c in run.text)
+        total = sum(letters.values())
+        sizes = [size for size, count in letters.items() if count >= 0.3 * total] or list(letters)
+        best = max(sizes, key=lambda size: (letters[size], size))
+        return max((run for run in self.runs if run.size == best), key=lambda run: len(run.text))
+
+    @property
+    def size(self) -> float:
+        """Size of most of its letters, in points."""
+        return self._main.size
+
+    @property
+    def base(self) -> float:
+        return self._main.base
+
+    @property
+    def font(self) -> Font:
+        return self._main.font
+
+    @cached_property
+    def top(self) -> float:
+        return self.base - 0.75 * self.size
+
+    @cached_property
+    def bottom(self) -> float:
+        return self.base + 0.25 * self.size
+
+    @cached_property
+    def spaced(self) -> str:
+        """The text, with two blanks where there is a wide gap."""
+        return joined(self.runs)
+
+    @cached_property
+    def text(self) -> str:
+        """The text, single blanks."""
+        return " ".join(self.spaced.split())
+
+    @cached_property
+    def letters(self) -> int:
+        return sum(c.isalpha() for c in self.text)
+
+    def share(self, kind: str) -> float:
+        """Share of the letters that are ``bold``, ``italic`` or ``small_caps``."""
+        marked = total = 0
+        for run in self.runs:
+            count = sum(c.isalpha() for c in run.text)
+            total += count
+            marked += count if getattr(run.font, kind) else 0
+        return marked / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line and the number of the column or band that it stands in."""
+
+    line: Line
+    region: int
+
+
+@dataclass
+class Page:
+    """Lines of one page, unordered. ``turned`` is text at another angle; ``characters`` counts all."""
+
+    number: int
+    width: float
+    height: float
+    lines: list[Line]
+    turned: list[str] = field(default_factory=list)
+    characters: int = 0
+    images: float = 0.0
+
+
+def joined(runs: Sequence[Run]) -> str:
+    """Text of runs in order; a blank where the file has one or the gap is as wide as one."""
+    out = ""
+    before: Run | None = None
+    for run in runs:
+        if before is not None:
+            gap = run.left - before.right
+            em = max(run.size, before.size)
+            if gap > 0.6 * em:
+                out += "  "
+            elif run.joint == 1 or gap > 0.17 * em:
+                out += " "
+        out += run.text
+        before = run
+    return out
+
+
+def is_prose(rows: Sequence[Row], at: int) -> bool:
+    """Whether running text begins: three full lines of one size below each other, with common words."""
+    part = rows[at : at + 4]
+    if len(part) < 4 or any(row.region != part[0].region for row in part):
+        return False
+    sizes = {round(row.line.size, 1) for row in part}
+    full = [row for row in part if len(row.line.text) > 38 and row.line.letters > 0.7 * len(row.line.text)]
+    words = Counter(word for row in part for word in row.line.text.casefold().split())
+    return len(sizes) == 1 and len(full) >= 3 and sum(words[word] for word in _COMMON) >= 4
+
+
+def page_of(message: dict[str, Any]) -> Page:
+    """The page that the child process reported."""
+    fonts = [_font(*style) for style in message["styles"]]
+    number = message["page"] - 1
+    width, height = message.get("size", (612.0, 792.0))
+    page = Page(number, width, height, [], characters=message["chars"], images=message.get("images", 0.0))
+    pieces: list[list[Run]] = []
+    turned: list[list[Run]] = []
+    angled = False
+    for text, left, top, right, bottom, base, size, style, joint in message["runs"]:
+        run = Run(text, left, top, right, bottom, base, size, fonts[style], joint)
+        if joint == 9:
+            if angled and turned[-1][-1].size == size:
+                turned[-1].append(run)
+            else:
+                turned.append([run])
+            angled = True
+            continue
+        if joint == 2 or angled or not pieces:
+            pieces.append([run])
+        else:
+            pieces[-1].append(run)
+        angled = False
+    page.turned = [" ".join(run.text for run in runs) for runs in turned]
+    page.lines = _assembled([Line(runs, number) for runs in pieces])
+    return page
+
+
+def _font(name: str, weight: int, italic: bool) -> Font:
+    bold = weight >= 600 or bool(_BOLD.search(name)) or bool(_BOLD_CASE.search(name))
+    return Font(name, bold, bool(_ITALIC.search(name)), bool(_SMALL_CAPS.search(name)))
+
+
+def _assembled(pieces: list[Line]) -> list[Line]:
+    """Pieces that touch on one line put together: superscripts, formulas, words in another font."""
+    bands: dict[int, list[int]] = {}
+    for number, piece in enumerate(pieces):
+        for band in _bands(piece):
+            bands.setdefault(band, []).append(number)
+    parent = list(range(len(pieces)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for members in bands.values():
+        members.sort(key=lambda i: pieces[i].left)
+        for at, i in enumerate(members):
+            for j in members[at + 1 : at + 8]:
+                if pieces[j].left - pieces[i].right > 12:
+                    break
+                if root(i) != root(j) and _touch(pieces[i], pieces[j]):
+                    parent[root(j)] = root(i)
+    groups: dict[int, list[Run]] = {}
+    for number, piece in enumerate(pieces):
+        groups.setdefault(root(number), []).extend(piece.runs)
+    lines = [Line(sorted(runs, key=lambda run: run.left), pieces[i].page) for i, runs in groups.items()]
+    return _bridged(lines)
+
+
+def _bridged(lines: list[Line]) -> list[Line]:
+    """Lines that a wide blank broke put together: the lines above and below run across the gap."""
+    lines.sort(key=lambda line: (round(line.base), line.left))
+    bases = [line.base for line in lines]
+    out: list[Line] = []
+    for line in lines:
+        last = out[-1] if out else None
+        if last is None or abs(last.base - line.base) > 1 or not 0 < line.left - last.right < 2 * line.size:
+            out.append(line)
+            continue
+        reach = 1.8 * line.size
+        near = lines[
+            bisect.bisect_left(bases, line.base - reach) : bisect.bisect_right(bases, line.base + reach)
+        ]
+        across = [other for other in near if other.left < last.right - 1 and other.right > line.left + 1]
+        if any(o.base < line.base - 2 for o in across) and any(o.base > line.base + 2 for o in across):
+            out[-1] = Line([*last.runs, *line.runs], line.page)
+        else:
+            out.append(line)
+    return out
+
+
+def _bands(line: Line) -> Iterable[int]:
+    return range(int(line.top // _BAND), min(int(line.bottom // _BAND), int(line.top // _BAND) + 5) + 1)
+
+
+def _touch(one: Line, other: Line) -> bool:
+    """Whether two pieces are parts of one line: side by side, no farther than a blank."""
+    small, large = sorted((one.size, other.size))
+    overlap = min(one.bottom, other.bottom) - max(one.top, other.top)
+    gap = other.left - one.right
+    if large > 1.8 * small and len(one.text) > 1 and len(other.text) > 1:
+        return False
+    near = 0.6 * small if abs(one.base - other.base) < 0.15 * large else 0.35 * small
+    return overlap > 0.35 * small and -0.5 * small < gap < near

@@ -1,0 +1,156 @@
+"""The order in which a page is read: columns from left to right, each from top to bottom.
+
+A page is cut along its gutter, and where text runs across the gutter (a title, a wide table) into bands
+above and below it: recursive cuts in the manner of Nagy and Seth (1984).
+"""
+
+from __future__ import annotations
+
+import bisect
+import statistics
+from collections.abc import Sequence
+
+from aspectra.papers.sources.pages.layout.lines import Line
+
+__all__ = ["regions"]
+
+_DEEPEST = 8
+_STEP = 3.0  # points between the places tried for a gutter
+_NARROW = 0.11  # of the page's width: text of a column is wider
+_FACING = 3  # lines on either side that stand beside each other
+
+
+def regions(lines: Sequence[Line], width: float) -> list[list[Line]]:
+    """Columns and bands in reading order, each with its rows from top to bottom.
+
+    Args:
+        lines: lines of one page, in any order.
+        width: of the page, in points.
+    """
+    return [_rows(part) for part in _cut(list(lines), width, 0) if part]
+
+
+def _cut(lines: list[Line], width: float, depth: int) -> list[list[Line]]:
+    if len(lines) < 2 * _FACING or depth >= _DEEPEST:
+        return [lines]
+    gutter = _gutter(lines, width)
+    if gutter is None:
+        return [lines]
+    across = {id(line) for line in lines if line.left < gutter < line.right}
+    beside = _beside(lines, across)
+    parts: list[list[Line]] = []
+    band: list[Line] = []
+    wide = False
+    for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
+        crosses = (
+            id(line) in across
+            or id(line) in beside
+            or (wide and bool(band) and _ends(band[-1], line, lines, gutter))
+        )
+        if crosses != wide and band:
+            parts += _band(band, wide, gutter, width, depth)
+            band = []
+        wide = crosses
+        band.append(line)
+    if wide and len(band) == len(lines):
+        return [lines]
+    return parts + _band(band, wide, gutter, width, depth)
+
+
+def _beside(lines: list[Line], across: set[int]) -> set[int]:
+    """Lines with text beside them that runs across the gutter, such as keywords beside an abstract."""
+    spans = sorted((line.top, line.bottom) for line in lines if id(line) in across)
+    tops = [top for top, _ in spans]
+    found = set()
+    for line in lines:
+        at = bisect.bisect_right(tops, line.base - 0.3 * line.size)
+        if id(line) not in across and any(
+            bottom > line.base - 0.3 * line.size for _, bottom in spans[max(0, at - 3) : at]
+        ):
+            found.add(id(line))
+    return found
+
+
+def _ends(last: Line, line: Line, lines: list[Line], gutter: float) -> bool:
+    """Whether a short line is the end of a paragraph that runs across the gutter."""
+    same = abs(last.size - line.size) < 0.3 and last.font.name == line.font.name
+    if not same or not 0 < line.base - last.base < 1.45 * line.size or abs(line.left - last.left) > 2:
+        return False
+    if last.left >= gutter or last.right <= gutter:
+        return False
+    return not any(o.left >= gutter and o.top < line.bottom and o.bottom > line.top for o in lines)
+
+
+def _band(band: list[Line], across: bool, gutter: float, width: float, depth: int) -> list[list[Line]]:
+    if across:
+        return _cut(band, width, depth + 1)
+    left = [line for line in band if line.right <= gutter]
+    right = [line for line in band if line.right > gutter]
+    return [*_cut(left, width, depth + 1), *_cut(right, width, depth + 1)]
+
+
+def _gutter(lines: list[Line], width: float) -> float | None:
+    """The place with most lines beside each other to its left and right, or None."""
+    text = [line for line in lines if line.right - line.left > _NARROW * width and line.letters >= 8]
+    if len(text) < 2 * _FACING:
+        return None
+    lefts, rights = sorted(line.left for line in text), sorted(line.right for line in text)
+    tried: list[tuple[int, float]] = []
+    x = lefts[0] + _NARROW * width
+    while x < rights[-1] - _NARROW * width:
+        before = bisect.bisect_right(rights, x)
+        after = len(lefts) - bisect.bisect_left(lefts, x)
+        if min(before, after) >= _FACING:
+            tried.append((min(before, after), x))
+        x += _STEP
+    best, most = None, _FACING - 1
+    for count, x in sorted(tried, reverse=True):
+        if count <= most:
+            break
+        facing = _facing(text, x)
+        if facing > most:
+            best, most = x, facing
+    if best is None:
+        return None
+    # The middle of the white strip: nothing that ends near it is cut off.
+    right_of = min(line.left for line in text if line.left >= best)
+    left_of = max(line.right for line in text if line.right <= best)
+    return (right_of + left_of) / 2 if right_of - left_of > 4 else best
+
+
+def _facing(text: list[Line], x: float) -> int:
+    """How many lines, on the poorer side, have a line of the other side beside them."""
+    left = [line for line in text if line.right <= x]
+    right = [line for line in text if line.left >= x]
+    counts = []
+    for side, other in ((left, right), (right, left)):
+        tops = sorted(line.top for line in other)
+        counts.append(
+            sum(
+                bisect.bisect_right(tops, line.bottom) - bisect.bisect_left(tops, line.top - line.size) > 0
+                for line in side
+            )
+        )
+        if statistics.median(line.right - line.left for line in side) < _NARROW * 612:
+            return 0
+    return min(counts)
+
+
+def _rows(lines: list[Line]) -> list[Line]:
+    """Lines of one column from top to bottom; what is printed on one baseline becomes one line."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: line.base):
+        if rows and line.base - rows[-1][0].base < 0.35 * min(line.size, rows[-1][0].size):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [
+        row[0]
+        if len(row) == 1
+        else Line(sorted((r for part in row for r in part.runs), key=_left), row[0].page)
+        for row in rows
+    ]
+
+
+def _left(run: object) -> float:
+    return run.left  # type: ignore[attr-defined, no-any-return]

@@ -1,0 +1,1 @@
+"""A Zotero library: its items as papers, its notes and annotations as text, its database."""

@@ -1,0 +1,155 @@
+"""The paper of one Zotero item, in the JSON form of Zotero's API, which Better BibTeX's JSON shares.
+
+Source: the item types and fields of Zotero's API, version 3 (zotero.org/support/dev/web_api/v3); the types'
+CSL names are in ``bibliography.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from aspectra.papers.bibliography import names_in
+from aspectra.papers.identifiers import parse_identifier, scheme_of
+from aspectra.papers.names import person
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.assembly import assemble
+from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.text.cleaning import clean, one_line, storable
+
+__all__ = ["citation_key", "item_paper", "item_tags"]
+
+NAMES = names_in("zotero")
+_EXTRA = re.compile(r"^[^\S\n]*+([A-Za-z][A-Za-z _]{0,30}+):[^\S\n]*+(\S.*)$", re.M)
+_SECOND = ("editor", "seriesEditor", "translator", "reviewedAuthor", "recipient", "commenter", "contributor")
+# What the paper holds elsewhere, and what changes without the record changing.
+_KEPT_ELSEWHERE = frozenset(
+    (
+        "abstractNote",
+        "key",
+        "version",
+        "dateModified",
+        "tags",
+        "collections",
+        "notes",
+        "attachments",
+        "relations",
+    )
+)
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
+    return one_line(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def _extra(item: Mapping[str, Any]) -> dict[str, str]:
+    """``Name: value`` lines of the extra field, names in lower case; the first of a name wins."""
+    found: dict[str, str] = {}
+    extra = item.get("extra")
+    for name, value in _EXTRA.findall(extra) if isinstance(extra, str) else ():
+        found.setdefault(name.casefold().strip(), value.strip())
+    return found
+
+
+def citation_key(item: Mapping[str, Any]) -> str:
+    """The item's citation key: its own field, Better BibTeX's, or a line of the extra field; "" for none."""
+    own = _text(item, "citationKey") or _text(item, "citekey") or _text(item, "citation-key")
+    return own or one_line(_extra(item).get("citation key", ""))
+
+
+def item_tags(item: Mapping[str, Any], *, automatic: bool) -> list[str]:
+    """The item's tags that a person gave, or those that came with the record (``type`` 1), in order."""
+    found = []
+    for tag in item.get("tags") or ():
+        if isinstance(tag, str):
+            name, kind = tag, 0
+        elif isinstance(tag, Mapping):
+            name, kind = tag.get("tag") or "", tag.get("type") or 0
+        else:
+            continue
+        if (kind == 1) == automatic and (name := one_line(name)) and name not in found:
+            found.append(name)
+    return found
+
+
+def _people(item: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """(authors, editors). An item without authors has those who made it: inventors, directors, presenters."""
+    by_type: dict[str, list[str]] = {}
+    for creator in item.get("creators") or ():
+        # A name in one field is an institution's: "Department of X, University of Y" is not turned round.
+        if isinstance(creator, Mapping) and (name := person(creator, turn=False)):
+            by_type.setdefault(str(creator.get("creatorType") or "author"), []).append(name)
+    first = next((names for kind, names in by_type.items() if kind not in _SECOND), [])
+    return by_type.get("author", first), by_type.get("editor", [])
+
+
+def _identifiers(item: Mapping[str, Any], extra: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    for name in ("DOI", "ISBN", "PMID", "PMCID"):
+        value = item.get(name)
+        # Zotero keeps several ISBNs in one field, a blank between them.
+        yield (
+            name.casefold(),
+            value.split()[0] if name == "ISBN" and isinstance(value, str) and value.strip() else value,
+        )
+    for name, value in extra.items():
+        if scheme := scheme_of(name):
+            yield scheme, value
+    for name in ("archiveID", "url", "number"):
+        value = item.get(name)
+        if isinstance(value, str) and (found := parse_identifier(value)):
+            yield found
+
+
+def item_paper(
+    item: Mapping[str, Any],
+    place: str,
+    options: ReadOptions,
+    *,
+    own_id: str = "",
+    keywords: Sequence[str] | None = None,
+    zotero: Mapping[str, Any] | None = None,
+) -> Iterator[Paper | Remark]:
+    """The paper of one regular item (no note, attachment or annotation), with remarks.
+
+    Args:
+        item: its fields, as ``data`` of the API's JSON.
+        place: for remarks.
+        options: limits.
+        own_id: the id of the paper; the citation key, else the item's key, where "".
+        keywords: for the metadata; all tags where None.
+        zotero: kept as ``metadata["zotero"]`` together with the item's fields.
+
+    Raises:
+        ValueError: the item is nested too deeply to be one.
+    """
+    extra = _extra(item)
+    authors, editors = _people(item)
+    tags = [*item_tags(item, automatic=False), *item_tags(item, automatic=True)]
+    metadata: dict[str, Any] = {
+        "type": NAMES.types.get(_text(item, "itemType"), "document"),
+        **NAMES.shared_texts(lambda name: _text(item, name)),
+        "note": clean(item["extra"]) if isinstance(item.get("extra"), str) else "",
+        "keywords": list(tags if keywords is None else keywords),
+        "editors": editors,
+    }
+    metadata["pages"] = metadata["pages"].replace("–", "-")
+    fields = {
+        k: v for k, v in item.items() if k not in _KEPT_ELSEWHERE and v not in (None, "", [], {}, False)
+    }
+    metadata["zotero"] = {**(zotero or {}), "item": storable(fields)}
+    yield from assemble(
+        place,
+        options,
+        own_id=own_id or citation_key(item) or _text(item, "key") or _text(item, "itemKey"),
+        title=next((t for name in NAMES.attributes["title"] if (t := _text(item, name))), ""),
+        abstract=item["abstractNote"] if isinstance(item.get("abstractNote"), str) else "",
+        authors=authors,
+        year=metadata["date"],
+        venue=next((v for name in NAMES.attributes["venue"] if (v := _text(item, name))), ""),
+        identifiers=_identifiers(item, extra),
+        url=_text(item, "url"),
+        language=_text(item, "language"),
+        metadata={name: value for name, value in metadata.items() if value not in ("", [], {})},
+    )

@@ -1,0 +1,180 @@
+"""The view of notes and annotations: BM25 over what was written and marked, a document for each note.
+
+It is made when it is first used, from the notes as they are then, and again when a note changes: no index is
+behind a note. Twenty thousand notes take about a second; a search that does not read the view pays nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.errors import UsageError
+from aspectra.papers.library.marks.values import Note
+from aspectra.papers.library.store import Store
+from aspectra.views.protocol import Asked, View, ViewFacts
+from aspectra.views.text.tokens import LexicalSettings, Tokeniser
+from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
+
+__all__ = ["NOTES_VIEW", "NotesView", "note_text"]
+
+NOTES_VIEW = ViewFacts.words_of("notes").name
+
+
+def note_text(note: Note) -> str:
+    """What is searched of a note: the searcher's words, then the passage they are about."""
+    return "\n".join(part for part in (note.text, note.quote) if part.strip())
+
+
+@dataclass(frozen=True)
+class _Notes:
+    """The notes of one revision.
+
+    Attributes:
+        revision: of the notes.
+        notes: (id of the paper, note), those on papers of the index.
+        owners: (notes,) position of each one's paper.
+        vocabulary: word -> number.
+        frequency: (words,) in how many notes each is.
+        score: numbers of words -> (notes,) scores.
+    """
+
+    revision: int
+    notes: Sequence[tuple[str, Note]]
+    owners: Positions
+    vocabulary: dict[str, int]
+    frequency: NDArray[np.int64]
+    score: Callable[[list[int]], Floats]
+
+
+class NotesView(View):
+    """BM25 scores of papers by their best note; a paper without notes has the score 0.
+
+    Args:
+        facts: of the view.
+        library: whose notes are read.
+        positions: gives paper id -> position.
+        id_order: rank of each paper's id, for ties.
+        settings: of the views of words.
+        text_of: seed id -> its text.
+    """
+
+    cheap = True
+    units = None
+
+    def __init__(
+        self,
+        facts: ViewFacts,
+        library: Store,
+        positions: Callable[[], dict[str, int]],
+        id_order: NDArray[np.int32],
+        settings: LexicalSettings,
+        text_of: Callable[[str], str],
+    ) -> None:
+        self.name, self.facts = facts.name, facts
+        self._library, self._positions, self._id_order = library, positions, id_order
+        self._settings, self._text_of = settings, text_of
+        self._tokeniser = Tokeniser(settings.tokens)
+        self._lock = threading.Lock()
+        self._made: _Notes | None = None
+
+    @property
+    def _held(self) -> _Notes:
+        """The notes as they are now."""
+        with self._lock:
+            revision = self._library.marks.notes_revision
+            if self._made is None or self._made.revision != revision:
+                self._made = self._make(revision)
+            return self._made
+
+    def _make(self, revision: int) -> _Notes:
+        known = self._positions()
+        notes = [(paper, note) for paper, note in self._library.marks.notes() if paper in known]
+        vocabulary: dict[str, int] = {}
+        documents = [
+            [vocabulary.setdefault(word, len(vocabulary)) for word in self._tokeniser.words(note_text(note))]
+            for _, note in notes
+        ]
+        owners = np.array([known[paper] for paper, _ in notes], np.int64)
+        frequency = np.bincount(
+            np.array([w for d in documents for w in set(d)], np.int64), minlength=len(vocabulary)
+        )
+        return _Notes(
+            revision, notes, owners, vocabulary, frequency, _scorer(documents, vocabulary, self._settings)
+        )
+
+    def query_text(self, probe: Probe) -> str:
+        """The probe's text and that of its seeds."""
+        return "\n".join([probe.text, *(self._text_of(seed) for seed in probe.seeds)]).strip()
+
+    def terms(self, text: str) -> list[int]:
+        """Numbers of the words of ``text`` that notes have, repeats kept."""
+        known = self._held.vocabulary
+        return [known[word] for word in self._tokeniser.words(text) if word in known]
+
+    def rarity(self, terms: set[int]) -> dict[int, float]:
+        """Term -> ln(1 + notes / notes with the term)."""
+        held = self._held
+        return {t: float(np.log1p(len(held.notes) / max(int(held.frequency[t]), 1))) for t in terms}
+
+    def look_up(self, probe: Probe) -> Asked:
+        """See :class:`~aspectra.views.protocol.View`.
+
+        Raises:
+            UsageError: the probe is a reverse one, or takes its words from another view.
+        """
+        if probe.reverse or probe.asking not in ("", self.name):
+            raise UsageError(f"{self.name} is searched with words of its own", why="notes find no papers")
+        return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
+
+    def score_many(self, asked: Sequence[Asked], papers: Positions | None = None) -> list[Scored]:
+        """See :class:`~aspectra.views.protocol.View`."""
+        return [self._score(one, papers) for one in asked]
+
+    def _score(self, asked: Asked, papers: Positions | None) -> Scored:
+        held = self._held
+        values = np.zeros(len(self._id_order), np.float32)
+        np.maximum.at(values, held.owners, self._of_notes(held, asked))
+        at = np.arange(len(values)) if papers is None else papers
+        return Scored(at, values[at])
+
+    @staticmethod
+    def _of_notes(held: _Notes, asked: Asked) -> Floats:
+        return held.score([held.vocabulary[word] for word in asked.words if word in held.vocabulary])
+
+    def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+        """See :class:`~aspectra.views.protocol.View`; papers whose notes share no word are left out."""
+        scores = scored.scores if allowed is None else scored.scores * allowed
+        return scored.at(top_positions(scores, min(k, int(np.count_nonzero(scores > 0))), self._id_order))
+
+    def best_notes(self, asked: Asked, papers: Sequence[str]) -> dict[str, tuple[Note, float]]:
+        """Id -> the note of the paper that matches best, and its score; for papers that have such a note."""
+        held, wanted = self._held, set(papers)
+        found: dict[str, tuple[Note, float]] = {}
+        for (paper, note), score in zip(held.notes, self._of_notes(held, asked).tolist(), strict=True):
+            if paper in wanted and score > found.get(paper, (note, 0.0))[1]:
+                found[paper] = (note, score)
+        return found
+
+
+def _scorer(
+    documents: list[list[int]], vocabulary: dict[str, int], settings: LexicalSettings
+) -> Callable[[list[int]], Floats]:
+    """Numbers of words -> (documents,) BM25 scores."""
+    if not vocabulary:
+        return lambda terms: np.zeros(len(documents), np.float32)
+    import bm25s
+
+    engine = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.method, backend="numpy")
+    engine.index((documents, vocabulary), show_progress=False)
+
+    def score(terms: list[int]) -> Floats:
+        if not terms:
+            return np.zeros(len(documents), np.float32)
+        return np.asarray(engine.get_scores_from_ids(terms), np.float32)[: len(documents)]
+
+    return score
