@@ -140,9 +140,18 @@ def test_a_generation_of_the_old_format_is_replaced(library):
 
 
 def test_a_generation_of_a_newer_format_is_left_alone(library):
-    _resealed(format=3, views=None)(library)
+    _resealed(format=FORMAT + 1, views=None)(library)
     with pytest.raises(LibraryCorrupt, match="newer Aspectra"):
         _search(library)
+
+
+def test_a_generation_of_an_older_format_is_named_and_replaced(library):
+    _resealed(format=FORMAT - 1, views=None)(library)
+    with pytest.raises(LibraryCorrupt, match="older Aspectra") as caught:
+        _search(library)
+    assert caught.value.hint == "aspectra index"
+    assert build_index(library).changed
+    assert _search(library) == ["owl"]
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])

@@ -14,7 +14,9 @@ from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.store import Store
+from aspectra.views.build.background import Background
 from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.lexical.collection import Statistics
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array
 
@@ -64,6 +66,7 @@ class Draft:
         report: counts what was done.
         progress: called with (step, done, total).
         sample: ids of the collection's sample, in its order, where the library is one of several shards.
+        background: what the papers are measured by, where they are written beside a base; else None.
         ids: of the papers, in order.
         full: whether each paper has full text.
         offsets: (papers + 1,) where each paper's units begin among those of ``sentences``.
@@ -79,12 +82,22 @@ class Draft:
     report: IndexReport
     progress: Progress
     sample: Sequence[str] | None = None
+    background: Background | None = None
     ids: list[str] = field(default_factory=list)
     full: list[bool] = field(default_factory=list)
     offsets: list[int] = field(default_factory=lambda: [0])
     reference: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     views: dict[str, dict[str, Any]] = field(default_factory=dict)
     lenses: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def expects(self, view: str) -> bool:
+        """Whether the base has a view, so that it is written for these papers too, if only empty."""
+        return self.background is not None and view in self.background.views
+
+    def standard(self, view: str) -> Statistics | None:
+        """Statistics by which reverse probes weigh words; None for those of the papers that are written."""
+        known = self.background
+        return known.statistics(view) if known is not None and view in known.views else None
 
     def matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:
         """A (rows, columns) array of zeros in the file of a view's vectors, to be filled in place."""

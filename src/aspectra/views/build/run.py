@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.derived import Missing
-from aspectra.papers.library.generations.folders import FORMAT
+from aspectra.papers.library.generations.folders import FORMAT, Generations
 from aspectra.papers.library.mutations import Writer
-from aspectra.papers.library.rows import part_sql
+from aspectra.papers.library.part import PartOfStore
 from aspectra.papers.library.store import Store
 from aspectra.papers.record_facts import FACTS_VERSION
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
 from aspectra.papers.text.sentences import SPLITTER_VERSION
+from aspectra.views.build.background import Background
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
 from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
 from aspectra.views.build.readings import make_readings, reader_state
+from aspectra.views.build.segments import Changes, Segments, add_segment, paper_rows, save_rows
 from aspectra.views.build.terms import FEW, encode_terms, lacking_terms, term_state
 from aspectra.views.build.tokens import encode_lacking_tokens
 from aspectra.views.build.vectors import (
@@ -38,10 +42,12 @@ from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION
 from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
+from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
 
 __all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "settings_of"]
 
 SETTINGS_KEY = "index_settings"
+T = TypeVar("T")
 
 
 def settings_of(library: Store) -> IndexSettings:
@@ -58,6 +64,8 @@ def build_index(
     terms: bool = False,
     load: Callable[[str], Encoder] = load_encoder,
     sample: Sequence[str] | None = None,
+    segments: Segments = Segments(),
+    merge: bool = False,
 ) -> IndexReport:
     """Encode what is new and switch to a new generation.
 
@@ -72,6 +80,8 @@ def build_index(
         load: makes an encoder from its specification.
         sample: ids of the sample that scores are standardised against, where the library is one of several
             shards of a collection; default: a sample of the library.
+        segments: when what changed is written as a segment of its own.
+        merge: write a generation of several segments anew, as one.
 
     Raises:
         LibraryBusy: another process is writing.
@@ -81,55 +91,177 @@ def build_index(
         encoders = [(spec, load(spec)) for spec in chosen.encoders]
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
+        work = _Work(library, writer, chosen, encoders, progress, sample)
+        folder, manifest = _current(library)
+        if (
+            folder is not None
+            and not (rebuild or terms or sample)
+            and manifest["revision"] != library.revision
+        ):
+            found = _extend(work, folder, manifest, segments)
+            if found is not None:
+                return found
         lacking = {encoder.name: lacking_terms(library, encoder) for _, encoder in encoders}
         few = {name for name, papers in lacking.items() if terms or len(papers) <= FEW}
         fixed = _fixed(library, chosen, encoders, sample, few)
-        name, manifest = _current(library)
         # A generation without full texts was followed by no collection of orphans.
         changed = manifest.get("revision") != library.revision or "fixed" not in manifest
         same = not rebuild and not changed and manifest["fixed"] == fixed
-        state = manifest["state"] if same else _state(library, chosen, fixed)
-        if not rebuild and manifest.get("state") == state:
+        rows = None if same else paper_rows(library, _reads(chosen))
+        state = manifest["state"] if rows is None else _state(fixed, rows)
+        merged = not merge or len(manifest.get("segments", ())) <= 1
+        if folder is not None and not rebuild and merged and manifest.get("state") == state:
             if changed:
                 writer.derived.collect()
             library.generations.prune()
-            return IndexReport(manifest["papers"], generation=name, changed=False)
-        report = IndexReport()
-        clock = perf_counter()
-        for _, encoder in encoders:
-            report.encoded += encode_abstracts(library, writer, encoder, chosen, progress)
-            _add_terms(library, writer, encoder, lacking[encoder.name], terms, report, chosen.batch, progress)
-            encode_lacking_tokens(library, writer, encoder, chosen, progress)
-            if chosen.sentences_apart(encoder):
-                encode_sentences(library, writer, encoder, chosen, progress)
-            encode_readings(library, writer, encoder, chosen.batch, progress)
-        report.seconds["encode"] = perf_counter() - clock
-        clock = perf_counter()
-        report.lensed = apply_lenses(library, writer, chosen.applied_lenses, progress)
-        report.seconds["lenses"] = perf_counter() - clock
+            return IndexReport(manifest["papers"], generation=folder.name, changed=False)
+        work.make_abstracts(lacking, everything=terms)
         identity = {"state": state, "fixed": fixed}
-        chunked = [(e, size) for _, e in encoders for size in chosen.chunks] if chosen.dense_chunks else []
-        if any(library.derived.missing(chunk_vectors(e, size, chosen.citations)) for e, size in chunked):
+        rows = paper_rows(library, _reads(chosen)) if rows is None else rows
+        if work.lacks_chunks():
             # Full texts take much longer than abstracts, which are made searchable first.
             bare = replace(chosen, dense_chunks=False)
-            early = IndexReport(lacking_terms=report.lacking_terms)
+            early = IndexReport(lacking_terms=work.report.lacking_terms)
             first = Draft(library, Path(), bare, encoders, early, progress, sample)
-            _publish(first, {"state": f"without full texts: {state}"})
-            clock = perf_counter()
-            for encoder, size in chunked:
-                report.encoded_full += encode_chunks(library, writer, encoder, size, chosen, progress)
-            report.seconds["encode"] += perf_counter() - clock
-        if chunked and chosen.readers:
-            clock = perf_counter()
-            report.read = make_readings(library, writer, [e for _, e in encoders], chosen, progress)
-            report.seconds["reading"] = perf_counter() - clock
-        report.generation = _publish(
-            Draft(library, Path(), chosen, encoders, report, progress, sample), identity
-        )
+            _publish(first, rows, {"state": f"without full texts: {state}"})
+        work.make_full_texts()
+        draft = Draft(library, Path(), chosen, encoders, work.report, progress, sample)
+        work.report.generation = _publish(draft, rows, identity)
         if changed:  # else nothing was orphaned since the last time
             writer.derived.collect()
         writer.checkpoint()
+        return work.report
+
+
+def _reads(settings: IndexSettings) -> list[str]:
+    """Parts of papers that a generation reads."""
+    reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
+    return sorted({"text", "sections", "record"} | reads)
+
+
+def _state(fixed: str, rows: NDArray[np.int64]) -> str:
+    """Hash of everything that a generation depends on: equal state, nothing to do."""
+    return digest_texts([fixed, rows[:, 2].astype("<i8").tobytes().hex()])
+
+
+def _extend(work: _Work, folder: Path, manifest: dict[str, Any], limits: Segments) -> IndexReport | None:
+    """Write the few papers that changed beside the generation in use; None where all are to be written anew."""
+    library = work.library
+    few = {encoder.name for _, encoder in work.encoders} - {*manifest.get("lacking_terms", ())}
+    fixed = _fixed(library, work.settings, work.encoders, None, few)
+    if manifest.get("fixed") != fixed or "segments" not in manifest or prompted_state(library):
+        return None
+    files = open_folder(library.generations, folder, manifest)
+    try:
+        changes = Changes.since(files, library)
+        if not len(changes.changed) or not changes.fit(manifest, limits):
+            return None
+        part = PartOfStore(library, changes.written.tolist())
+        some = replace(work, library=part, report=IndexReport(lacking_terms=dict(manifest["lacking_terms"])))
+        if len(changes.written):
+            some.make_abstracts(
+                {encoder.name: lacking_terms(part, encoder) for _, encoder in work.encoders}, everything=True
+            )
+            some.make_full_texts()
+        background = Background(files.segments[0], [*manifest["views"]])
+        generations = library.generations
+        draft = Draft(
+            part, Path(), work.settings, work.encoders, some.report, work.progress, background=background
+        )
+
+        def write(building: Path) -> Path | None:
+            linked = generations.share(folder, manifest, building, leave_out=WHOLE)
+            draft.folder = building
+            made = add_segment(draft, files, manifest, changes, _reads(work.settings))
+            if not made:
+                return None
+            stored = StoredFolder(building, None, WHOLE).whole("papers")
+            state = _state(fixed, stored)
+            return generations.publish(building, {**made, "state": state, "fixed": fixed}, linked)
+
+        clock = perf_counter()
+        published = _written(generations, write)
+        if published is None:
+            return None
+        report = some.report
+        report.papers, report.generation = len(changes.now), published.name
+        report.truncated = {n: v["truncated"] for n, v in manifest["views"].items() if "truncated" in v}
+        report.seconds["segment"] = perf_counter() - clock
+        work.writer.checkpoint()
         return report
+    finally:
+        files.close()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What an ``index`` makes of papers before it writes them.
+
+    Attributes:
+        library: the papers, all or some of them.
+        writer: of the library.
+        settings: what is built.
+        encoders: (specification, encoder).
+        progress: called with (step, done, total).
+        sample: see :func:`build_index`.
+        report: what was done.
+    """
+
+    library: Store
+    writer: Writer
+    settings: IndexSettings
+    encoders: list[tuple[str, Encoder]]
+    progress: Progress
+    sample: Sequence[str] | None = None
+    report: IndexReport = field(default_factory=IndexReport)
+
+    def make_abstracts(self, lacking: dict[str, list[Missing]], *, everything: bool) -> None:
+        """Encode titles and abstracts, and apply lenses.
+
+        Args:
+            lacking: name of an encoder -> papers without terms of aspects.
+            everything: make the terms of all those.
+        """
+        library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
+        report = self.report
+        clock = perf_counter()
+        for _, encoder in self.encoders:
+            report.encoded += encode_abstracts(library, writer, encoder, settings, progress)
+            without = lacking[encoder.name]
+            _add_terms(library, writer, encoder, without, everything, report, settings.batch, progress)
+            encode_lacking_tokens(library, writer, encoder, settings, progress)
+            if settings.sentences_apart(encoder):
+                encode_sentences(library, writer, encoder, settings, progress)
+            encode_readings(library, writer, encoder, settings.batch, progress)
+        report.seconds["encode"] = perf_counter() - clock
+        clock = perf_counter()
+        report.lensed = apply_lenses(library, writer, settings.applied_lenses, progress)
+        report.seconds["lenses"] = perf_counter() - clock
+
+    @property
+    def _chunked(self) -> list[tuple[Encoder, str]]:
+        settings = self.settings
+        return (
+            [(e, size) for _, e in self.encoders for size in settings.chunks] if settings.dense_chunks else []
+        )
+
+    def lacks_chunks(self) -> bool:
+        """Whether a full text is not encoded yet."""
+        derived, citations = self.library.derived, self.settings.citations
+        return any(derived.missing(chunk_vectors(e, size, citations)) for e, size in self._chunked)
+
+    def make_full_texts(self) -> None:
+        """Encode and read full texts."""
+        library, writer, settings, report = self.library, self.writer, self.settings, self.report
+        clock = perf_counter()
+        for encoder, size in self._chunked:
+            report.encoded_full += encode_chunks(library, writer, encoder, size, settings, self.progress)
+        report.seconds["encode"] += perf_counter() - clock
+        if self._chunked and settings.readers:
+            clock = perf_counter()
+            encoders = [encoder for _, encoder in self.encoders]
+            report.read = make_readings(library, writer, encoders, settings, self.progress)
+            report.seconds["reading"] = perf_counter() - clock
 
 
 def _add_terms(
@@ -150,23 +282,38 @@ def _add_terms(
         report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
 
 
-def _current(library: Store) -> tuple[str, dict[str, Any]]:
-    """Name and manifest of the generation in use; empty where they are missing or damaged."""
+def _current(library: Store) -> tuple[Path | None, dict[str, Any]]:
+    """Folder and manifest of the generation in use; nothing where they are missing or damaged."""
     try:
         folder = library.generations.current()
-        return ("", {}) if folder is None else (folder.name, library.generations.manifest(folder))
+        return (None, {}) if folder is None else (folder, library.generations.manifest(folder))
     except LibraryCorrupt:
-        return "", {}
+        return None, {}
 
 
-def _publish(draft: Draft, identity: dict[str, str]) -> str:
-    """Write a generation and switch to it; returns its name."""
+def _publish(draft: Draft, rows: NDArray[np.int64], identity: dict[str, str]) -> str:
+    """Write a generation of one segment and switch to it; returns its name."""
     generations = draft.library.generations
+
+    def write(folder: Path) -> Path:
+        draft.folder = folder
+        manifest = write_generation(draft)
+        save_rows(folder, rows)
+        segments = [{"folder": "", "papers": len(draft.ids)}]
+        return generations.publish(folder, {**manifest, **identity, "segments": segments})
+
+    return _written(generations, write).name
+
+
+def _written(generations: Generations, write: Callable[[Path], T]) -> T:
+    """What a function gives that writes into the folder of a new generation.
+
+    Raises:
+        AspectraError: the disk is full, or refuses.
+    """
     try:
         with generations.build() as folder:
-            draft.folder = folder
-            manifest = write_generation(draft)
-            return generations.publish(folder, {**manifest, **identity}).name
+            return write(folder)
     except OSError as error:
         # numpy's error for a file that it could write in part has no number.
         full = error.errno in (None, errno.ENOSPC, errno.EDQUOT)
@@ -199,12 +346,3 @@ def _fixed(
         *(() if sample is None else sample),
     ]
     return digest_texts(parts)
-
-
-def _state(library: Store, settings: IndexSettings, fixed: str) -> str:
-    """Hash of everything that a generation depends on: equal state, nothing to do."""
-    reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
-    parts = sorted({"text", "sections", "record"} | reads)
-    columns = ", ".join(part_sql(part) for part in parts)
-    rows = library.rows(f"SELECT p.id, {columns} FROM papers p ORDER BY p.pos")
-    return digest_texts([fixed, *(json.dumps(row, ensure_ascii=False) for row in rows)])
