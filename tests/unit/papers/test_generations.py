@@ -13,7 +13,7 @@ import pytest
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import Disk, disk, using
 from aspectra.papers.library.generations.checksums import Checksums, checksum
-from aspectra.papers.library.generations.folders import Generations, damaged
+from aspectra.papers.library.generations.folders import FORMAT, Generations, damaged
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
@@ -33,7 +33,7 @@ def library(tmp_path):
 
 
 def _publish(generations, **more):
-    facts = {"format": 2, "papers": 0, "revision": 0, "settings": {}, "views": {}, "lenses": {}}
+    facts = {"format": FORMAT, "papers": 0, "revision": 0, "settings": {}, "views": {}, "lenses": {}}
     with generations.build() as folder:
         (folder / "a.json").write_text("[]")
         (folder / "below").mkdir()

@@ -9,23 +9,18 @@ with a few papers and cost minutes to compute: those of the base hold for the se
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.lexical.collection import Statistics
 from aspectra.views.lexical.postings import Segment
-from aspectra.views.lexical.reverse import Document, WordPairs, build_moments
+from aspectra.views.lexical.reverse import Document, WordPairs
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Positions
 
-if TYPE_CHECKING:
-    from aspectra.views.build.draft import Draft
-
-__all__ = ["Background", "vector_moments", "word_moments"]
+__all__ = ["Background"]
 
 
 class Background:
@@ -74,24 +69,3 @@ class Background:
     def array(self, view: str, name: str) -> Floats:
         """A stored array of a view."""
         return np.array(self.base.folder(view).whole(name))
-
-
-def word_moments(draft: Draft, view: str, units: Units | None = None, name: str = "") -> None:
-    """Write what each candidate of a view of words scores on average; ``name`` is that of the units."""
-    offsets = None if units is None else units.offsets
-    if draft.background is None or view not in draft.background.views:
-        build_moments(draft.folder / view, draft.reference, offsets)
-        return
-    vocabulary = Segment(StoredFolder(draft.folder / view)).vocabulary
-    elsewhere = draft.background.documents(view, name, vocabulary)
-    build_moments(draft.folder / view, np.full(len(elsewhere), -1), offsets, elsewhere=elsewhere)
-
-
-def vector_moments(draft: Draft, view: str, rows: Any, units: Units | None = None, name: str = "") -> None:
-    """The same for a view of vectors."""
-    if draft.background is None or view not in draft.background.views:
-        moments = dense_moments(rows, units, draft.reference)
-    else:
-        elsewhere = draft.background.vectors(view, name)
-        moments = dense_moments(rows, units, np.full(len(elsewhere), -1), elsewhere)
-    moments.save(draft.folder / view)

@@ -15,10 +15,15 @@ from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.store import Store
 from aspectra.views.build.background import Background
+from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.collection import Statistics
+from aspectra.views.lexical.postings import Segment
+from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array
+from aspectra.views.storage.folder import StoredFolder
+from aspectra.views.storage.units import Units
 
 __all__ = ["Draft", "IndexReport"]
 
@@ -98,6 +103,25 @@ class Draft:
         """Statistics by which reverse probes weigh words; None for those of the papers that are written."""
         known = self.background
         return known.statistics(view) if known is not None and view in known.views else None
+
+    def word_moments(self, view: str, units: Units | None = None, name: str = "") -> None:
+        """Write what each candidate of a view of words scores on average; ``name`` is that of the units."""
+        offsets, folder = None if units is None else units.offsets, self.folder / view
+        if self.background is None or not self.expects(view):
+            build_moments(folder, self.reference, offsets)
+            return
+        vocabulary = Segment(StoredFolder(folder)).vocabulary
+        elsewhere = self.background.documents(view, name, vocabulary)
+        build_moments(folder, np.full(len(elsewhere), -1), offsets, elsewhere=elsewhere)
+
+    def vector_moments(self, view: str, rows: Any, units: Units | None = None, name: str = "") -> None:
+        """The same for a view of vectors."""
+        if self.background is None or not self.expects(view):
+            moments = dense_moments(rows, units, self.reference)
+        else:
+            elsewhere = self.background.vectors(view, name)
+            moments = dense_moments(rows, units, np.full(len(elsewhere), -1), elsewhere)
+        moments.save(self.folder / view)
 
     def matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:
         """A (rows, columns) array of zeros in the file of a view's vectors, to be filled in place."""

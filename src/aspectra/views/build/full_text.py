@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from aspectra.papers.text.citation_marks import strip_citations
-from aspectra.views.build.background import vector_moments, word_moments
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.readings import fill_missing, reader_vectors, stored_spans
 from aspectra.views.build.vectors import chunk_texts, chunk_vectors, section_chunks
@@ -53,7 +52,7 @@ def _write_whole_papers(draft: Draft) -> None:
     name = "full@bm25"
     settings, standard = draft.settings.lexical, draft.standard(name)
     facts = build_lexical(texts(), settings, draft.folder / name, pairs=True, damped=True, standard=standard)
-    word_moments(draft, name)
+    draft.word_moments(name)
     draft.views[name] = {**facts, "own_words": True}
 
 
@@ -81,7 +80,7 @@ def _write_chunk_words(draft: Draft, size: str) -> Units:
     units = Units(np.array(offsets, np.int64), np.frombuffer(spans, np.intc).astype(np.int32).reshape(-1, 3))
     (draft.folder / base).mkdir()
     units.save(draft.folder / base)
-    word_moments(draft, name, units, base)
+    draft.word_moments(name, units, base)
     draft.views[name] = {**facts, "units": base}
     return units
 
@@ -94,7 +93,7 @@ def _write_chunk_vectors(draft: Draft, size: str, units: Units, spec: str, encod
     papers = np.flatnonzero(draft.full).tolist()
     truncated = draft.fill_units(matrix, units.offsets.tolist(), papers, values, encoder)
     draft.progress(f"asking in reverse with {encoder.name}", 0, 1)
-    vector_moments(draft, name, matrix, units, base)
+    draft.vector_moments(name, matrix, units, base)
     draft.describe(name, spec, encoder, truncated, units=base, pairs=True)
 
 

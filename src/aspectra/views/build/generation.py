@@ -15,7 +15,6 @@ from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.part import chosen
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.papers.record_facts import FACTS_VERSION
-from aspectra.views.build.background import vector_moments, word_moments
 from aspectra.views.build.citations import write_citations
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
@@ -98,7 +97,7 @@ def _write_abstracts(draft: Draft) -> None:
     )
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
-    word_moments(draft, name)
+    draft.word_moments(name)
     records.write(draft.folder, draft.full)
     if draft.background is None and write_citations(draft.folder, draft.library, len(draft.ids)):
         draft.views[GRAPH_VIEW] = {"kind": "graph"}
@@ -133,7 +132,7 @@ def _write_vectors(draft: Draft, spec: str, encoder: Encoder) -> None:
         even = even and _is_unit(vector)
         truncated += int(cut)
     draft.progress(f"asking in reverse with {encoder.name}", 0, 1)
-    vector_moments(draft, name, whole)
+    draft.vector_moments(name, whole)
     draft.describe(name, spec, encoder, truncated, unit_length=even, pairs=True)
     name = f"sentences@{encoder.name}"
     units = draft.matrix(name, draft.offsets[-1], encoder.dimensions, np.float16)

@@ -145,7 +145,7 @@ def _state(fixed: str, rows: NDArray[np.int64]) -> str:
 
 
 def _extend(work: _Work, folder: Path, manifest: dict[str, Any], limits: Segments) -> IndexReport | None:
-    """Write the few papers that changed beside the generation in use; None where all are to be written anew."""
+    """Write the few papers that changed beside the generation in use; None where all are written anew."""
     library = work.library
     few = {encoder.name for _, encoder in work.encoders} - {*manifest.get("lacking_terms", ())}
     fixed = _fixed(library, work.settings, work.encoders, None, few)
