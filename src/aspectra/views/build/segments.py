@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -108,17 +109,19 @@ class Changes:
         same[same] = (before[at[same], :2] == rows[same, :2]).all(axis=1)
         return cls(before, rows[:, 0].copy(), np.where(same, at, -1))
 
-    @property
+    @cached_property
     def written(self) -> Positions:
         """Places of the papers that are new or were edited."""
         return self.now[self.kept < 0]
 
-    @property
+    @cached_property
     def gone(self) -> Positions:
         """Positions in the generation of papers that were edited or removed."""
-        return np.setdiff1d(np.arange(len(self.before)), self.kept)
+        left = np.ones(len(self.before), np.bool_)
+        left[self.kept[self.kept >= 0]] = False
+        return np.flatnonzero(left)
 
-    @property
+    @cached_property
     def changed(self) -> Positions:
         """Places of the papers that are new, were edited or were removed."""
         return np.union1d(self.written, self.before[self.gone, 0])
