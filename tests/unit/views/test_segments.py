@@ -8,10 +8,12 @@ import os
 import numpy as np
 import pytest
 
+from aspectra.base.files import Disk, using
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
-from aspectra.views.build.run import build_index
+from aspectra.views.build import run
+from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
 from aspectra.views.settings import IndexSettings
 from fake_encoder import FakeEncoder
@@ -194,5 +196,82 @@ def test_a_search_after_removing_everything_of_a_segment(place):
     indexed(store)
     changed(store, remove=["p050"])
     indexed(store)
+    with opened(store) as ours, opened(anew(store, place / "anew")) as theirs:
+        assert_same(ours, theirs)
+
+
+def _in_segments(place) -> Store:
+    store = Store.create(place / "library")
+    changed(store, [paper(n) for n in range(40)])
+    indexed(store)
+    changed(store, [paper(50)])
+    assert not indexed(store).merge_due
+    changed(store, remove=["p003"])
+    assert indexed(store, Segments(1, 0.05, number=9)).merge_due  # one of the two that may be dead
+    return store
+
+
+def _merge(store: Store):
+    return merge_segments(store, load=lambda _: FakeEncoder())
+
+
+def test_segments_are_merged_beside_other_work(place):
+    store = _in_segments(place)
+    with opened(store) as before:
+        assert _merge(store).changed
+        with opened(store) as after:
+            assert len(after.index.manifest["segments"]) == 1
+            assert_same(before, after)  # a reader keeps what it opened
+    assert not _merge(store).changed
+    assert not indexed(store).changed
+
+
+def test_a_merge_that_was_overtaken_changes_nothing(place, monkeypatch):
+    store = _in_segments(place)
+    current = store.generations.current()
+    made = run.write_generation
+
+    def slow(draft):
+        out = made(draft)
+        monkeypatch.setattr(run, "write_generation", made)
+        with Store(store.folder) as other:  # nobody waits for the merge
+            changed(other, [paper(51)])
+        return out
+
+    monkeypatch.setattr(run, "write_generation", slow)
+    report = _merge(store)
+    assert not report.changed
+    assert store.generations.current() == current
+    assert store.generations.leftovers() == []
+    assert _merge(store).changed  # with what waits for an index
+    with opened(store) as found:
+        assert "p051" in found.index.positions
+        assert len(found.index.manifest["segments"]) == 1
+
+
+def test_one_merge_at_a_time(place):
+    store = _in_segments(place)
+    with Store(store.folder).generations.build():
+        assert store.generations.building()
+        assert not _merge(store).changed
+    assert not store.generations.building()
+    assert _merge(store).changed
+
+
+def test_files_are_copied_where_there_are_no_hard_links(place):
+    class Plain(Disk):
+        def link(self, source, target):
+            return False
+
+    store = Store.create(place / "library")
+    changed(store, [paper(n) for n in range(40)])
+    indexed(store)
+    first = store.generations.current()
+    changed(store, [paper(50)])
+    with using(Plain()):
+        indexed(store)
+    second = store.generations.current()
+    assert not os.path.samefile(first / "years.npy", second / "years.npy")
+    assert store.generations.verify(second) == []
     with opened(store) as ours, opened(anew(store, place / "anew")) as theirs:
         assert_same(ours, theirs)

@@ -42,6 +42,7 @@ class IndexReport:
         lacking_terms: encoder -> papers that it encoded without their terms of aspects.
         seconds_for_terms: encoder -> what encoding those again would take, from a few that were.
         generation: folder name of the generation, "" for an empty library.
+        merge_due: whether the generation has so many segments that they are to be merged soon.
         changed: False when the generation was already up to date.
         seconds: by step.
     """
@@ -55,6 +56,7 @@ class IndexReport:
     lacking_terms: dict[str, int] = field(default_factory=dict)
     seconds_for_terms: dict[str, float] = field(default_factory=dict)
     generation: str = ""
+    merge_due: bool = False
     changed: bool = True
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
@@ -15,9 +17,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
-from aspectra.papers.library.derived import Missing
 from aspectra.papers.library.generations.folders import FORMAT, Generations
-from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.part import PartOfStore
 from aspectra.papers.library.store import Store
 from aspectra.papers.record_facts import FACTS_VERSION
@@ -26,25 +26,19 @@ from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.background import Background
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
-from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
-from aspectra.views.build.readings import make_readings, reader_state
+from aspectra.views.build.lenses import lens_state, lens_values
+from aspectra.views.build.readings import reader_state
 from aspectra.views.build.segments import Changes, Segments, add_segment, paper_rows, save_rows
-from aspectra.views.build.terms import FEW, encode_terms, lacking_terms, term_state
-from aspectra.views.build.tokens import encode_lacking_tokens
-from aspectra.views.build.vectors import (
-    chunk_vectors,
-    encode_abstracts,
-    encode_chunks,
-    encode_sentences,
-)
+from aspectra.views.build.terms import FEW, lacking_terms, term_state
+from aspectra.views.build.work import Work
 from aspectra.views.dense.late.tokens import TOKENS_VERSION
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.lexical.reverse import REVERSE_VERSION
-from aspectra.views.prompted.building import encode_readings, prompted_state
+from aspectra.views.prompted.building import prompted_state
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
 
-__all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "settings_of"]
+__all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "merge_segments", "settings_of"]
 
 SETTINGS_KEY = "index_settings"
 T = TypeVar("T")
@@ -91,7 +85,7 @@ def build_index(
         encoders = [(spec, load(spec)) for spec in chosen.encoders]
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
-        work = _Work(library, writer, chosen, encoders, progress, sample)
+        work = Work(library, writer, chosen, encoders, progress, sample)
         folder, manifest = _current(library)
         if (
             folder is not None
@@ -133,6 +127,51 @@ def build_index(
         return work.report
 
 
+def merge_segments(
+    library: Store, *, progress: Progress = quiet, load: Callable[[str], Encoder] = load_encoder
+) -> IndexReport:
+    """Write an index of several segments anew, as one, while others search and add.
+
+    The library is locked only for the switch. Where it was changed meanwhile, or another process merges, the
+    index stays as it is, and the report says that nothing changed. Papers that wait for an ``index`` are
+    indexed too, by :func:`build_index`.
+
+    Args:
+        library: the library.
+        progress: called with (step, done, total).
+        load: makes an encoder from its specification.
+
+    Raises:
+        LibraryBusy: another process is writing.
+    """
+    folder, manifest = _current(library)
+    chosen, revision = settings_of(library), library.revision
+    encoders = [(spec, load(spec)) for spec in chosen.encoders]
+    few = {encoder.name for _, encoder in encoders} - {*manifest.get("lacking_terms", ())}
+    fixed = _fixed(library, chosen, encoders, None, few)
+    if folder is None or manifest.get("fixed") != fixed or manifest["revision"] != revision:
+        return build_index(library, progress=progress, merge=True, load=load)
+    unchanged = IndexReport(manifest["papers"], generation=folder.name, changed=False)
+    if len(manifest["segments"]) <= 1 or library.generations.building():
+        return unchanged
+    report = IndexReport(lacking_terms=dict(manifest["lacking_terms"]))
+    draft = Draft(library, Path(), chosen, encoders, report, progress)
+    rows = paper_rows(library, _reads(chosen))
+    identity = {"state": _state(fixed, rows), "fixed": fixed}
+
+    @contextlib.contextmanager
+    def alone() -> Iterator[bool]:
+        with library.writing("merge"):
+            yield library.revision == revision and library.generations.current() == folder
+
+    try:
+        report.generation = _publish(draft, rows, identity, alone)
+    except (ValueError, LibraryCorrupt):
+        if library.revision == revision:
+            raise
+    return report if report.generation else unchanged
+
+
 def _reads(settings: IndexSettings) -> list[str]:
     """Parts of papers that a generation reads."""
     reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
@@ -144,7 +183,7 @@ def _state(fixed: str, rows: NDArray[np.int64]) -> str:
     return digest_texts([fixed, rows[:, 2].astype("<i8").tobytes().hex()])
 
 
-def _extend(work: _Work, folder: Path, manifest: dict[str, Any], limits: Segments) -> IndexReport | None:
+def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments) -> IndexReport | None:
     """Write the few papers that changed beside the generation in use; None where all are written anew."""
     library = work.library
     few = {encoder.name for _, encoder in work.encoders} - {*manifest.get("lacking_terms", ())}
@@ -187,99 +226,11 @@ def _extend(work: _Work, folder: Path, manifest: dict[str, Any], limits: Segment
         report.papers, report.generation = len(changes.now), published.name
         report.truncated = {n: v["truncated"] for n, v in manifest["views"].items() if "truncated" in v}
         report.seconds["segment"] = perf_counter() - clock
+        report.merge_due = changes.many(manifest, limits)
         work.writer.checkpoint()
         return report
     finally:
         files.close()
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What an ``index`` makes of papers before it writes them.
-
-    Attributes:
-        library: the papers, all or some of them.
-        writer: of the library.
-        settings: what is built.
-        encoders: (specification, encoder).
-        progress: called with (step, done, total).
-        sample: see :func:`build_index`.
-        report: what was done.
-    """
-
-    library: Store
-    writer: Writer
-    settings: IndexSettings
-    encoders: list[tuple[str, Encoder]]
-    progress: Progress
-    sample: Sequence[str] | None = None
-    report: IndexReport = field(default_factory=IndexReport)
-
-    def make_abstracts(self, lacking: dict[str, list[Missing]], *, everything: bool) -> None:
-        """Encode titles and abstracts, and apply lenses.
-
-        Args:
-            lacking: name of an encoder -> papers without terms of aspects.
-            everything: make the terms of all those.
-        """
-        library, writer, settings, progress = self.library, self.writer, self.settings, self.progress
-        report = self.report
-        clock = perf_counter()
-        for _, encoder in self.encoders:
-            report.encoded += encode_abstracts(library, writer, encoder, settings, progress)
-            without = lacking[encoder.name]
-            _add_terms(library, writer, encoder, without, everything, report, settings.batch, progress)
-            encode_lacking_tokens(library, writer, encoder, settings, progress)
-            if settings.sentences_apart(encoder):
-                encode_sentences(library, writer, encoder, settings, progress)
-            encode_readings(library, writer, encoder, settings.batch, progress)
-        report.seconds["encode"] = perf_counter() - clock
-        clock = perf_counter()
-        report.lensed = apply_lenses(library, writer, settings.applied_lenses, progress)
-        report.seconds["lenses"] = perf_counter() - clock
-
-    @property
-    def _chunked(self) -> list[tuple[Encoder, str]]:
-        settings = self.settings
-        return (
-            [(e, size) for _, e in self.encoders for size in settings.chunks] if settings.dense_chunks else []
-        )
-
-    def lacks_chunks(self) -> bool:
-        """Whether a full text is not encoded yet."""
-        derived, citations = self.library.derived, self.settings.citations
-        return any(derived.missing(chunk_vectors(e, size, citations)) for e, size in self._chunked)
-
-    def make_full_texts(self) -> None:
-        """Encode and read full texts."""
-        library, writer, settings, report = self.library, self.writer, self.settings, self.report
-        clock = perf_counter()
-        for encoder, size in self._chunked:
-            report.encoded_full += encode_chunks(library, writer, encoder, size, settings, self.progress)
-        report.seconds["encode"] += perf_counter() - clock
-        if self._chunked and settings.readers:
-            clock = perf_counter()
-            encoders = [encoder for _, encoder in self.encoders]
-            report.read = make_readings(library, writer, encoders, settings, self.progress)
-            report.seconds["reading"] = perf_counter() - clock
-
-
-def _add_terms(
-    library: Store,
-    writer: Writer,
-    encoder: Encoder,
-    lacking: list[Missing],
-    everything: bool,
-    report: IndexReport,
-    batch: int,
-    progress: Progress,
-) -> None:
-    """Make the terms that are lacking where they are few or wanted; else of a few, to tell what all take."""
-    few = lacking if everything else lacking[:: max(1, len(lacking) // FEW)][:FEW]
-    seconds = encode_terms(library, writer, encoder, few, batch, progress) if few else 0.0
-    if rest := len(lacking) - len(few):
-        report.lacking_terms[encoder.name] = rest
-        report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
 
 
 def _current(library: Store) -> tuple[Path | None, dict[str, Any]]:
@@ -291,18 +242,32 @@ def _current(library: Store) -> tuple[Path | None, dict[str, Any]]:
         return None, {}
 
 
-def _publish(draft: Draft, rows: NDArray[np.int64], identity: dict[str, str]) -> str:
-    """Write a generation of one segment and switch to it; returns its name."""
+def _publish(
+    draft: Draft,
+    rows: NDArray[np.int64],
+    identity: dict[str, str],
+    switching: Callable[[], AbstractContextManager[bool]] = lambda: contextlib.nullcontext(True),
+) -> str:
+    """Write a generation of one segment and switch to it; returns its name, "" where it is not wanted.
+
+    Args:
+        draft: of the generation.
+        rows: see :func:`paper_rows`.
+        identity: what tells it from others.
+        switching: holds what is needed for the switch; whether the generation is still wanted.
+    """
     generations = draft.library.generations
 
-    def write(folder: Path) -> Path:
+    def write(folder: Path) -> str:
         draft.folder = folder
         manifest = write_generation(draft)
         save_rows(folder, rows)
         segments = [{"folder": "", "papers": len(draft.ids)}]
-        return generations.publish(folder, {**manifest, **identity, "segments": segments})
+        with switching() as wanted:
+            made = {**manifest, **identity, "segments": segments}
+            return generations.publish(folder, made).name if wanted else ""
 
-    return _written(generations, write).name
+    return _written(generations, write)
 
 
 def _written(generations: Generations, write: Callable[[Path], T]) -> T:

@@ -128,18 +128,21 @@ class Changes:
 
     def fit(self, manifest: dict[str, Any], limits: Segments) -> bool:
         """Whether they are few enough to be written as one more segment."""
+        base = int(manifest["segments"][0]["papers"])
+        few = limits.least <= base and len(self.now) > 0 and len(self.changed) <= limits.most
+        return few and self._load(manifest, limits) <= 1
+
+    def many(self, manifest: dict[str, Any], limits: Segments) -> bool:
+        """Whether the segments, with one of these changes, come near their limits."""
+        return self._load(manifest, limits) >= 0.5
+
+    def _load(self, manifest: dict[str, Any], limits: Segments) -> float:
+        """How much of what :class:`Segments` allows is used; above 1 it is more."""
         base, *others = [int(one["papers"]) for one in manifest["segments"]]
         beside = sum(others) + len(self.written)
         dead = base + beside - len(self.now)
         number = len(others) + bool(len(self.written))
-        few = limits.share * base
-        return (
-            limits.least <= base
-            and len(self.now) > 0
-            and max(beside, dead) <= few
-            and len(self.changed) <= limits.most
-            and number <= limits.number
-        )
+        return max(max(beside, dead) / max(limits.share * base, 1e-9), number / max(limits.number, 1e-9))
 
 
 def add_segment(

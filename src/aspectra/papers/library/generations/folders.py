@@ -227,6 +227,14 @@ class Generations:
                 with contextlib.suppress(OSError):  # of the same cause as the error under way
                     disk().remove(path)
 
+    def building(self) -> bool:
+        """Whether another process is building a generation."""
+        for path in self.root.glob(f"{_BUILDING}*") if self.root.is_dir() else ():
+            with _locked(path) as free:
+                if not free:
+                    return True
+        return False
+
     def leftovers(self) -> list[Path]:
         """Unfinished generations, half removed ones, and pointers to none, of processes that were killed."""
         out = []
