@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from aspectra.base.files import Disk, using
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.searcher import Searcher
+from aspectra.testing.simulated_disk import Fault, run_with_fault
 from aspectra.views.build import run
 from aspectra.views.build.run import build_index, merge_segments
 from aspectra.views.build.segments import Segments
@@ -27,13 +29,14 @@ QUERIES = ("owl fox moth", "bear", "the wolf and the hare", "new word")
 
 
 def paper(number: int, version: int = 0, *, full: bool = False) -> Paper:
+    """A paper; its versions have one title, so that one replaces another."""
     draw = np.random.default_rng((number, version))
     words = list(draw.choice(WORDS, 4 + number % 9))
     text = f"{' '.join(words).capitalize()}. We count {words[0]} n{number}. Results of v{version} are new."
     sections = (Section("Method", f"{text} {' '.join(draw.choice(WORDS, 50))}."),) if full else ()
     return Paper(
         f"p{number:03}",
-        f"{words[0]} {words[1]} of {number}",
+        f"{WORDS[number % 10]} {WORDS[number % 7]} of n{number}x{number}",
         text,
         year=2000 + number % 20,
         venue=f"Venue {number % 3} {version}",
@@ -105,8 +108,6 @@ def place(tmp_path):
 
 def anew(store: Store, folder) -> Store:
     """The same papers in the same places, indexed in one go."""
-    import shutil
-
     shutil.copytree(store.folder, folder)
     made = Store(folder)
     indexed(made, rebuild=True)
@@ -275,3 +276,39 @@ def test_files_are_copied_where_there_are_no_hard_links(place):
     assert store.generations.verify(second) == []
     with opened(store) as ours, opened(anew(store, place / "anew")) as theirs:
         assert_same(ours, theirs)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs fork")
+@pytest.mark.parametrize("kind", ["kill", "power", "full"])
+def test_a_segment_that_was_not_finished_leaves_the_index_as_it_was(place, kind):
+    store = Store.create(place / "library")
+    changed(store, [paper(n) for n in range(40)])
+    indexed(store)
+    changed(store, [paper(50), paper(7, 1)], remove=["p003"])
+    store.close()
+
+    def step(folder):
+        with Store(folder) as library:
+            indexed(library)
+
+    shutil.copytree(store.folder, place / "counted")
+    total = run_with_fault(lambda: step(place / "counted"), place / "counted", Fault(10**9)).operations
+    assert total > 100
+    draw = np.random.default_rng(len(kind))
+    for number, at in enumerate(draw.choice(total, 8, replace=False).tolist()):
+        folder = place / f"{number}"
+        shutil.copytree(store.folder, folder)
+        before = (folder / "generations" / "CURRENT").read_bytes()
+        outcome = run_with_fault(lambda f=folder: step(f), folder, Fault(at, kind, number))
+        assert outcome.expected
+        with Store(folder) as library:
+            assert library.check() == []
+            current = library.generations.current()
+            assert library.generations.verify(current) == []
+            assert len(list((current / "segment-1").glob("*"))) > 0 or current.name == "000001"
+            assert (folder / "generations" / "CURRENT").read_bytes() == before or current.name == "000002"
+            indexed(library)
+            assert library.generations.leftovers() == []
+            with opened(library) as found:
+                assert len(found.index) == 40
+                assert len(found.index.manifest["segments"]) == 2

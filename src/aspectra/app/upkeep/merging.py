@@ -19,15 +19,13 @@ def merge_later(library: Path) -> bool:
     It takes the processor when nobody else does, ends by itself, and writes nothing to the terminal.
     """
     command = [sys.executable, "-m", "aspectra", "--library", os.path.abspath(library), "index", "--merge"]
-    nowhere = subprocess.DEVNULL
-    streams = {"stdin": nowhere, "stdout": nowhere, "stderr": nowhere}
     flags = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
         subprocess.Popen(  # noqa: S603 - this program itself
             command,
-            stdin=nowhere,
-            stdout=nowhere,
-            stderr=nowhere,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
             creationflags=flags,
         )
