@@ -161,8 +161,12 @@ def merge_segments(
 
     @contextlib.contextmanager
     def alone() -> Iterator[bool]:
-        with library.writing("merge"):
-            yield library.revision == revision and library.generations.current() == folder
+        with library.writing("merge") as writer:
+            wanted = library.revision == revision and library.generations.current() == folder
+            yield wanted
+            if wanted:
+                writer.derived.collect()  # what papers that were edited since left behind
+                writer.checkpoint()
 
     try:
         report.generation = _publish(draft, rows, identity, alone)
