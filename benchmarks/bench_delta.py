@@ -26,7 +26,7 @@ from aspectra.views.build.run import build_index
 
 WORDS = (
     "sparse lattice prompts forecast coral reefs frozen encoders read reports error oceans method graph "
-    "planner robots grasp soil samples kelp forests sensors learn policies from noisy sonar tracks of whales at night"
+    "planner robots grasp soil samples kelp forests sensors learn policies from noisy sonar tracks of whales"
 ).split()
 
 
