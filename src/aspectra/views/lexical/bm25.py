@@ -165,14 +165,19 @@ class LexicalView(View):
         self._tokeniser = Tokeniser(settings.tokens)
         self._weights = _Weights.load(folder)
         self._vocabulary = self._weights.vocabulary
-        offsets = None if units is None else units.offsets
-        self._pairs = WordPairs(folder, offsets) if facts.stored.get("pairs") else None
+        self._folder = folder
         if "statistics.json" in folder:  # the view is a part of a larger collection
             self._total = int(folder.json("statistics.json")["documents"])
             self._frequency = folder.whole("frequency")
         else:
             self._total = self._papers
             self._frequency = np.diff(self._weights.indptr)
+
+    @cached_property
+    def _pairs(self) -> WordPairs | None:
+        """What searches from papers read; those from words do not open it."""
+        offsets = None if self.units is None else self.units.offsets
+        return WordPairs(self._folder, offsets) if self.facts.stored.get("pairs") else None
 
     @cached_property
     def _words(self) -> list[str]:
