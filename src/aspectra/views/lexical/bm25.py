@@ -218,9 +218,11 @@ class LexicalView(View):
                 f"{self.name} cannot be searched with the words of {probe.asking}",
                 why=f"its words are those of {_ABSTRACTS}",
             )
-        if self._pairs is None or not self.facts.stored.get("own_words") or probe.asking == _ABSTRACTS:
+        facts = self.facts.stored
+        if not (facts.get("pairs") and facts.get("own_words")) or probe.asking == _ABSTRACTS:
             return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
-        stored = [self._pairs.words_of(at) for at in self._seed_positions(probe)]
+        own = self._pairs if probe.seeds else None
+        stored = [own.words_of(at) for at in self._seed_positions(probe)] if own is not None else []
         words = [*self._tokeniser.words(probe.text), *(self._words[n] for part in stored for n in part)]
         return Asked(probe, words=tuple(words))
 
