@@ -121,9 +121,10 @@ def test_the_database_that_endnote_searched_comes_before_the_program(tmp_path: P
     assert paper.metadata["database"] == "MEDLINE"
 
 
+@pytest.mark.parametrize("stated", ["utf-8", "utf-16", "windows-1252"])
 @pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_xml_in_utf_16_whatever_its_declaration_states(tmp_path: Path, coding: str) -> None:
-    text = ENDNOTE.format(more="").replace('version="1.0"', 'version="1.0" encoding="utf-8"')
+def test_xml_in_utf_16_whatever_its_declaration_states(tmp_path: Path, coding: str, stated: str) -> None:
+    text = ENDNOTE.format(more="").replace('version="1.0"', f'version="1.0" encoding="{stated}"')
     _, (paper,), _ = read(tmp_path, text.replace("Owls listen", "Öwls listen").encode(coding))
     assert paper.abstract == "Öwls listen."
 
