@@ -235,7 +235,7 @@ def test_the_flow_of_records(indexed, home):
         ("owl02", "exclude", "no mice"),
         ("pre", "maybe", ""),
     ):
-        assert indexed("decide", one, decision, *(("--reason", reason) if reason else ()))[0] == 0
+        assert indexed("decide", decision, one, *(("--reason", reason) if reason else ()))[0] == 0
     found = document(indexed, "flow", "status", "--flow")
     assert found["identified"] == 27
     assert (found["duplicates"], found["removed"], found["works"]) == (2, 0, 25)

@@ -130,7 +130,7 @@ def test_a_copyright_notice_is_no_abstract(tmp_path: Path) -> None:
     assert "copyright" not in papers[2].metadata
 
 
-@pytest.mark.parametrize("abstract", ["NA", "n/a", "[No abstract available]", "None", "--"])
+@pytest.mark.parametrize("abstract", ["NA", "n/a", "[No abstract available]", "None"])
 def test_a_sign_of_absence_is_no_abstract(tmp_path: Path, abstract: str) -> None:
     (paper,), _ = read(tmp_path, f"TY  - JOUR\nTI  - T\nAB  - {abstract}\nER  - \n")
     assert paper.abstract == ""

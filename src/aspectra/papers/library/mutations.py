@@ -16,7 +16,7 @@ from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
-from aspectra.papers.library.links.versions import regroup_ids
+from aspectra.papers.library.links.versions import regroup_all, regroup_ids
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
@@ -66,10 +66,14 @@ class Writer:
 
     Args:
         connection: a writing connection in autocommit mode.
+        regroup: group the versions of all works anew, since the rules have changed.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, regroup: bool = False) -> None:
         self._db = connection
+        if regroup:
+            with self._transaction():
+                regroup_all(self._db)
         self._same: Collection[str] = ()
         self._edits: dict[int, Edit] = {}
 

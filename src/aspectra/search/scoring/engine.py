@@ -204,7 +204,8 @@ class Engine:
                 continue
             if paper_id not in quotable and any(o in quotable and o in ranked for o in others):
                 continue  # a version with an abstract follows, which can be quoted
-            if paper_id not in leads and any(o in leads and o in ranked for o in others):
+            leader = {o for o in others if o in leads and o in ranked} if paper_id not in leads else set()
+            if leader & quotable or (leader and paper_id not in quotable):
                 continue  # the version that leads follows
             chosen.append(paper_id)
             seen.update(others)

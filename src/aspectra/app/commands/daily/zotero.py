@@ -93,8 +93,9 @@ def push(
     session: Session,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="last|ID", help="`last`: the last search.", show_default=False),
+        typer.Argument(metavar="last|ID", help="`last`, `last 3`, `last 1-20`, or ids.", show_default=False),
     ] = None,
+    included: Annotated[bool, option("--included", about="The papers that you decided to include.")] = False,
     collection: Annotated[
         str, option("--collection", metavar="NAME", about="Put them into this collection of Zotero's.")
     ] = "",
@@ -125,11 +126,11 @@ def push(
     if undo:
         undo_last(session, _api(web, group, port), yes=yes)
         return
-    if not ids:
-        raise UsageError("say which papers", hint="aspectra zotero push last, or aspectra zotero push ID...")
+    if included == bool(ids):
+        raise UsageError("say which papers", hint="aspectra zotero push last, ID..., or --included")
     push_papers(
         session,
-        ids,
+        ids or (),
         (lambda: _api(web, group, port)) if output is None else None,
         output,
         collection=collection,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, known_name
@@ -85,7 +85,8 @@ def _below(
     rows: Sequence[Row], headings: Sequence[Heading], start: int, named: set[int], body: Body
 ) -> Abstract:
     found = Abstract(headings=set(named))
-    stops = {h.first for h in headings if not _within(h, rows, headings)}
+    last = {known_name(h.text).casefold(): h.first for h in headings}
+    stops = {h.first for h in headings if not _within(h, rows, last)}
     if start >= len(rows):
         return found
     size = body_of([row.line for row in rows[start : start + 6]]).size
@@ -120,13 +121,19 @@ def _below(
     return found
 
 
-def _within(heading: Heading, rows: Sequence[Row], headings: Sequence[Heading]) -> bool:
-    """Whether a heading such as "Methods" is a part of a structured abstract: it comes again later."""
+def _within(heading: Heading, rows: Sequence[Row], last: Mapping[str, int]) -> bool:
+    """Whether a heading such as "Methods" is a part of a structured abstract: the paper's own follow.
+
+    Args:
+        heading: on any page.
+        rows: of the document.
+        last: usual names of sections and where each comes last.
+    """
     if not _STRUCTURED.fullmatch(heading.text) or rows[heading.first].line.page > 1:
         return False
     name = heading.text.casefold().strip(" .:")
-    later = [known_name(h.text).casefold() for h in headings if h.first > heading.first]
-    return name in later or (name != "introduction" and "introduction" in later)
+    again = last.get(name, -1) > heading.first
+    return again or (name != "introduction" and last.get("introduction", -1) > heading.first)
 
 
 def _leaves(rows: Sequence[Row], number: int, size: float, body: Body) -> bool:

@@ -81,6 +81,16 @@ def known_name(line: str) -> str:
     return found["name"] if found and found["name"][0].isupper() else ""
 
 
+def _after(number: str) -> str:
+    """The number behind ``number`` on its level, "" for one without digits.
+
+    >>> _after("2.3"), _after("4"), _after("A")
+    ('2.4', '5', '')
+    """
+    head, dot, last = number.rpartition(".")
+    return f"{head}{dot}{int(last) + 1}" if last.isdigit() else ""
+
+
 def without_number(text: str) -> str:
     """A heading without its number; "Appendix A: ..." stays whole, as does "A Survey of ...".
 
@@ -112,12 +122,12 @@ def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
     if not styles:
         return []
     numbered = sum(bool(_numbered(h.text)) and _style(rows[h.first]) in styles for h in candidates) >= 4
-    found = []
     # Before the first sure heading, and before running text, there are only names and places.
     sure = [h for h in candidates if known_name(h.text) or _numbered(h.text)[:1].isdigit()]
     text = next((at for at, row in enumerate(rows) if row.page > rows[0].page or is_prose(printed, at)), 0)
     begin = min(text, sure[0].first) if sure else text
-    letter = ""
+    found: list[Heading] = []
+    letter = above = ""
     for heading in candidates:
         row = rows[heading.first]
         style = _style(row)
@@ -126,21 +136,23 @@ def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
         if heading.first < begin:
             continue
         if len(number) == 1 and number.isalpha() and not name:
-            # Letters count up from A; else it is the initial of a name.
-            if not (number == "A" or (letter and number in (letter, chr(ord(letter) + 1)))):
-                if number not in "IVX":
-                    continue
-            else:
+            # Letters count up from A; else it is the initial of a name, if not a Roman number.
+            if number == "A" or (letter and number in (letter, chr(ord(letter) + 1))):
                 letter = number
-        if name and (style in styles or not heading.text.endswith((".", ":"))):
-            found.append(heading)
+            elif number not in "IVX":
+                continue
+        if name:
+            good = style in styles or not heading.text.endswith((".", ":"))
         elif number:
-            if style in styles:
-                found.append(heading)
-        elif style in styles and _stands_alone(heading, rows, regions, body):
+            expected = (f"{above}.1", _after(above), _after(above.rpartition(".")[0])) if above else ()
+            good = style in styles or (number[0].isdigit() and number in expected)
+        else:
             large = row.size >= body.size + 0.4
-            if large or not numbered:
-                found.append(heading)
+            alone = style in styles and _stands_alone(heading, rows, regions, body)
+            good = alone and (large or not numbered)
+        if good:
+            found.append(heading)
+            above = number or above
     return found
 
 

@@ -12,6 +12,7 @@ from aspectra.papers.sources.pages.layout.lines import Line, Page
 __all__ = ["remove_running"]
 
 _DIGITS = re.compile(r"\d+")
+_MOST_EDGE = 100  # lines at the edges of one page that are looked at
 _EDGE = 0.13  # of the page's height
 _NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s*\d{1,4})?\W{0,3}", re.I)
 
@@ -106,6 +107,8 @@ def _edge(page: Page) -> list[Line]:
             if not rows or abs(line.base - rows[-1]) > 3:
                 rows.append(line.base)
             if len(rows) > 3:
+                break
+            if len(found) >= _MOST_EDGE:
                 break
             if line.base < _EDGE * page.height or line.base > (1 - _EDGE) * page.height:
                 found[id(line)] = line
