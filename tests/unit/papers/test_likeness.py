@@ -74,6 +74,7 @@ def test_pairs(expected, one, other):
         (True, record("Owls of the REDD+ programme in the far south of France"),
          record("Owls of the REDD plus programme in the far south of France")),
         (True, record(LONG), record(f"{LONG}. A cohort study")),
+        (True, record("How owls find mice in darkness"), record("How owls fnd mice in darkness")),
         (False, record(f"{LONG}. Part 1"), record(f"{LONG}. Part 2")),
         (False, record(f"{LONG} I"), record(f"{LONG} II")),
         (False, record(LONG, authors="lovelace"), record(f"{LONG}. A study", authors="young")),

@@ -8,6 +8,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
 TITLE = "Owls that hunt at night"
+BARE = Paper("bare", TITLE)
 
 
 def grouped(folder, *papers):
@@ -43,3 +44,25 @@ def test_years_are_at_most_three_apart(tmp_path, years, expected, turned):
 def test_a_shared_identifier_or_title_makes_versions(tmp_path, other, expected, turned):
     papers = [Paper("a", TITLE, authors=("Ada Lovelace",), identifiers={"doi": "10.1000/owl"}), other]
     assert grouped(tmp_path / "library", *(papers[::-1] if turned else papers)) == expected
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (2, 0, 1)])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Paper("a", TITLE, authors=("Ada Lovelace",)), Paper("b", TITLE, authors=("Cy Young",))),
+        (
+            Paper("a", TITLE, identifiers={"doi": "10.1000/owl"}),
+            Paper("b", TITLE, identifiers={"doi": "10.1000/fox"}),
+        ),
+    ],
+)
+def test_a_record_that_fits_two_works_joins_one_of_them(tmp_path, one, other, order):
+    papers = (one, BARE, other)
+    with Store.create(tmp_path / "library") as store:
+        for number in order:
+            with store.writing("add") as writer:
+                writer.add([papers[number]])
+        assert store.versions(["a"]).get("a", []) in ([], ["bare"])
+        assert store.versions(["b"]).get("b", []) in ([], ["bare"])
+        assert len(store.versions(["bare"])["bare"]) == 1

@@ -12,19 +12,21 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from aspectra.papers.bibliography import shared_text
 from aspectra.papers.paper import normalise_title
 from aspectra.papers.record_facts import is_preprint_doi
 
-__all__ = ["Compared", "Verdict", "compare", "compared_at", "near"]
+__all__ = ["Compared", "Verdict", "compare", "compared_at", "contradict", "near"]
 
 _SURE_SCHEMES = ("arxiv", "pmid", "pmcid")  # never those of a whole volume
 _YEARS_APART = 3  # a journal version follows its preprint within this
 _SHORT, _PLAIN = 3, 5  # words: shorter titles ("Introduction") name many works; plain ones need authors
 _ALIKE = 0.6  # share of the words of the shorter title that the other one has
 _NEAR = 0.85  # the same of both titles, for what is only reported
+_SPELLED_ALIKE = 0.94  # share of the letters of two titles that are the same: one or two are misspelt
 _VERSION = re.compile(r"[./]v?\d{1,2}+$")  # of a preprint: 10.12688/f1000research.1234.2
 _PAGE = re.compile(r"[a-z]{0,4}+\d++", re.I)
 
@@ -144,6 +146,14 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
     return Verdict("look", "same title; no authors to compare") if not apart else None
 
 
+def contradict(one: Compared, other: Compared) -> bool:
+    """Whether two records cannot be one work, though a third one may be a version of both."""
+    if _people(one, other) == "other":
+        verdict = compare(one, other)
+        return verdict is None or verdict.kind != "one"
+    return _apart_by_doi(one, other)
+
+
 def near(one: Compared, other: Compared) -> Verdict | None:
     """Whether two records of other titles and no shared identifier should be looked at."""
     if not one.title or not other.title or _people(one, other) == "other":
@@ -158,7 +168,8 @@ def near(one: Compared, other: Compared) -> Verdict | None:
         return None
     words, others = set(one.title.split()), set(other.title.split())
     both = len(words & others)
-    if both / len(words | others) >= _NEAR:
+    alike = both / len(words | others) >= _NEAR
+    if alike or SequenceMatcher(None, one.title, other.title, autojunk=False).ratio() >= _SPELLED_ALIKE:
         return Verdict("look", "near title, shared authors")
     short, long = sorted((one.title, other.title), key=len)
     if len(short.split()) >= _PLAIN and long.startswith(f"{short} "):

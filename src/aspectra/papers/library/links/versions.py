@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from aspectra.papers.library.links.likeness import Compared, compare, compared_at
+from aspectra.papers.library.links.likeness import Compared, compare, compared_at, contradict
 
 __all__ = ["MOST_ALIKE", "group_versions", "regroup", "regroup_all", "regroup_ids", "version_keys"]
 
@@ -33,8 +33,9 @@ def group_versions(db: sqlite3.Connection, pos: int) -> None:
         if other in members:
             continue
         group = _group(db, other)
-        if not _kept_apart(db, members, group):
-            members |= group
+        if _kept_apart(db, members, group) or (other not in merged and _contradicted(db, members, group)):
+            continue
+        members |= group
     if len(members) == 1:
         return
     marks = ",".join("?" * len(members))
@@ -125,6 +126,17 @@ def _said(db: sqlite3.Connection, pos: int) -> tuple[set[int], set[int]]:
     for other, same in rows:
         (merged if same else apart).add(other)
     return merged, apart
+
+
+def _contradicted(db: sqlite3.Connection, members: set[int], group: set[int]) -> bool:
+    """Whether a record of one set cannot be one work with a record of the other set.
+
+    Records that the user merged with others say nothing: they may differ in everything.
+    """
+    if len(members) == len(group) == 1:
+        return False  # these two were compared
+    held = compared_at(db, (pos for pos in members | group if not _said(db, pos)[0]))
+    return any(contradict(held[a], held[b]) for a in members & held.keys() for b in group & held.keys())
 
 
 def _kept_apart(db: sqlite3.Connection, members: set[int], group: set[int]) -> bool:
