@@ -29,7 +29,7 @@ _COMMANDS = {
     "tag": "daily.marking",
     "note": "daily.marking",
     "decide": "daily.marking",
-    "edit": "daily.marking",
+    "edit": "daily.editing",
     "undo": "daily.marking",
     "redo": "daily.marking",
     "save": "daily.saved",

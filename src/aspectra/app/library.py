@@ -203,6 +203,7 @@ class Library:
         'require year=>=2020'
         """
         self.know_lenses()
+        self.marks.check_tags(given.get("tags", ()))
         return make_query(text, tuple(self.resolve(*seeds)), given)
 
     def know_lenses(self) -> None:

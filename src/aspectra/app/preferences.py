@@ -49,6 +49,8 @@ class Preferences(TypedDict, total=False):
         evidence: sentences quoted per paper.
         versions: ``best`` shows one version of a work, ``all`` ranks each by itself.
         lenses: lenses to search, for recipes that do.
+        tags: only papers with all of these tags.
+        decided: only papers of which you decided so: ``include``, ``exclude``, ``maybe``, ``any``, ``none``.
 
     >>> wanted: Preferences = {"since": "2020", "conditions": ["avoid kind=survey"]}
     >>> library.search("owls at night", **wanted).ids
@@ -73,6 +75,8 @@ class Preferences(TypedDict, total=False):
     evidence: int
     versions: Literal["best", "all"]
     lenses: str | Sequence[str]
+    tags: str | Sequence[str]
+    decided: str
 
 
 def make_query(text: str, seeds: tuple[str, ...], given: Mapping[str, Any]) -> Query:
@@ -96,6 +100,9 @@ def make_query(text: str, seeds: tuple[str, ...], given: Mapping[str, Any]) -> Q
         until=parse_year(fields.pop("until", None), "until"),
         **{name: _several(fields.pop(name, ())) for name in ("venues", "authors", "languages")},
     )
+    marked = [("tag", one) for one in _several(fields.pop("tags", ()))]
+    marked += [("decided", one) for one in (fields.pop("decided", ""),) if one]
+    required += tuple(Condition(name, value, "require") for name, value in marked)
     conditions = [
         Condition.parse(one) if isinstance(one, str) else one
         for one in _several(fields.pop("conditions", ()))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from aspectra.app.ingest.works import Works
 from aspectra.papers.library import migrations, schema
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
@@ -129,3 +130,20 @@ def test_a_migration_that_fails_changes_nothing(old, monkeypatch):
     assert old.cites("mice") == ["owl"]
     build_index(old, load=Encoders())
     assert old.meta("format") == str(schema.FORMAT)
+
+
+def test_versions_are_grouped_by_the_present_rules(old):
+    with sqlite3.connect(old.database) as db:
+        db.execute("UPDATE papers SET version_group = 7")
+    assert old.versions(["mice"]) != {}
+    with old.writing("upgrade"):
+        pass
+    assert old.versions(["mice"]).get("mice", []) in ([], ["twin"])
+    assert old.check() == []
+
+
+def test_works_of_an_old_library(old):
+    found = Works(old).duplicates()
+    assert found.records == len(old)
+    assert Works(old).flow().identified == len(old)
+    assert Works(old).flow().problems() == []

@@ -217,7 +217,7 @@ def _answer(
     from aspectra.search.query import MOST_PAPERS
     from aspectra.search.stages.protocol import needs_model
 
-    check_page(result.sort or "score", result.page or 1)
+    check_page(result.sort or "score", 1 if result.page is None else result.page)
     if result.plan:
         costs = "" if style in ("json", "toml") else _costs(library, made)
         session.screen.data(_plan_text(made, style) + costs, result.output)

@@ -14,12 +14,13 @@ from itertools import combinations
 from typing import Literal
 
 from aspectra.papers.library.links.likeness import Compared, Verdict, compare, compared, near
+from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.store import Store
 
 __all__ = ["Duplicates", "Group", "duplicates"]
 
 _SCHEMES = ("doi", "arxiv", "pmid", "pmcid")
-_EDGE = 24  # letters and digits at either end of a title
+_EDGE = 16  # letters and digits at either end of a title
 _WHOLE, _NEXT = 12, 4  # records in a block that are all compared; else each with so many that follow
 
 
@@ -55,15 +56,21 @@ class Duplicates:
 def duplicates(store: Store) -> Duplicates:
     """Find the groups of a whole library; what the user split is not reported again."""
     with store.snapshot():
+        for relation in ("authors", "identifiers", "groups"):
+            store.checksums.check_all(relation)
         held = {one.pos: one for one in _read(store)}
         groups = dict(store.fetch("SELECT pos, version_group FROM papers WHERE version_group IS NOT NULL"))
-        said = {row[:2]: row[2:] for row in store.fetch("SELECT one, other, same, leads FROM pairs")}
+        said: dict[tuple[str, str], tuple[int, str]] = {}
+        if store.format >= MARKED:
+            store.checksums.check("pairs")
+            rows = store.fetch("SELECT one, other, same, leads FROM pairs")
+            said = {row[:2]: row[2:] for row in rows}
     leaders = {leads for same, leads in said.values() if same and leads}
     why: dict[int, dict[str, None]] = defaultdict(dict)
     loose: list[tuple[int, int, str]] = []
     for one, other, verdict in _pairs(held.values()):
         a, b = sorted((held[one].id, held[other].id))
-        same = (said.get((a, b)) or (None,))[0]
+        same = said[a, b][0] if (a, b) in said else None
         if one in groups and groups[one] == groups.get(other):
             if verdict.kind == "one":
                 why[groups[one]].setdefault(verdict.why)

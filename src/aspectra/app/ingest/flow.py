@@ -27,7 +27,7 @@ _REGISTER = re.compile(
 )
 # Formats that one database alone writes.
 _OF_ONE = {"nbib": "PubMed", "openalex": "OpenAlex", "arxiv": "arXiv", "s2orc": "S2ORC"}
-_UNKNOWN = "no file known"
+_UNKNOWN = "papers of no known file"
 _NO_REASON = "no reason given"
 
 
@@ -101,11 +101,8 @@ class Flow:
 
     def boxes(self) -> list[tuple[str, str, int, list[tuple[str, int]]]]:
         """(key, label, number, lines inside) of each box, in the order of the diagram."""
-        kinds = {"database": "databases", "register": "registers", "other": "files that name no database"}
-        inside = [
-            (f"{one.name} ({kinds[one.kind]})" if one.kind != "database" else one.name, one.records)
-            for one in self.origins
-        ]
+        kinds = {"database": "", "register": " (register)", "other": " (no database named)"}
+        inside = [(f"{one.name}{kinds[one.kind]}", one.records) for one in self.origins]
         gone = [("further records of one work", self.duplicates), ("removed from the library", self.removed)]
         out: list[tuple[str, str, int, list[tuple[str, int]]]] = [
             ("identified", "Records identified", self.identified, inside),
@@ -165,6 +162,8 @@ def flow_of(store: Store) -> Flow:
     """The numbers of a library, from one snapshot of it."""
     marked = store.format >= MARKED
     with store.snapshot():
+        for relation in ("groups", "origins", "decisions") if marked else ("groups",):
+            store.checksums.check_all(relation)
         papers = store.fetch("SELECT pos, coalesce(-version_group, pos), full_hash != '' FROM papers")
         read = store.fetch("SELECT pos, file, database, source FROM origins") if marked else []
         said = (
@@ -211,7 +210,7 @@ def _origins(read: Iterable[tuple[Any, str, str, str]], nowhere: int) -> tuple[O
         key = (
             (("register" if _REGISTER.search(name) else "database"), name)
             if name
-            else ("other", f"{source} file")
+            else ("other", f"{source} files")
         )
         counts[key] += 1
         files[key].add(file)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from aspectra.papers.library.marks.listing import Listing, Wanted, listed
+from aspectra.papers.library.marks.listing import Listing, Wanted, listed, unknown_tag
 from aspectra.papers.library.marks.reader import Marks
 from aspectra.papers.library.marks.values import Action, Note
 from aspectra.papers.library.store import Store
@@ -170,6 +170,16 @@ class LibraryMarks:
         """
         with self._store.writing("redo") as writer:
             return writer.marks.redo()
+
+    def check_tags(self, tags: str | Iterable[str]) -> None:
+        """Refuse tags that no paper has.
+
+        Raises:
+            UsageError: with the tags there are.
+        """
+        for one in (tags,) if isinstance(tags, str) else tags:
+            if not self.read.tagged(one):
+                raise unknown_tag(self.read, one)
 
     def _resolved(self, papers: Iterable[str]) -> list[str]:
         return list(dict.fromkeys(self._store.resolve(one) for one in papers))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.links.best import merged_record, ordered_versions
+from aspectra.papers.library.links.leading import leading
 from aspectra.papers.library.links.versions import regroup_ids
-from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aspectra.app.ingest.duplicates import Duplicates
     from aspectra.app.ingest.flow import Flow
 
-__all__ = ["NewRecords", "Works", "leading", "one_each", "written"]
+__all__ = ["NewRecords", "Works", "one_each", "written"]
 
 
 class NewRecords(NamedTuple):
@@ -179,6 +179,7 @@ def written(store: Store, papers: Any, form: str, versions: str) -> str:
         UsageError: ``trec`` without a ranking.
     """
     from aspectra.papers.export.protocol import WRITERS
+    from aspectra.papers.library.marks.carrying import with_marks
     from aspectra.search.ranking import Ranking
 
     if isinstance(papers, Ranking):
@@ -187,10 +188,12 @@ def written(store: Store, papers: Any, form: str, versions: str) -> str:
         papers = papers.ids
     if form == "trec":
         raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
+    held: Iterable[Paper]
     if versions == "best":
-        return WRITERS.get(form).write(one_each(store, papers))
-    held = store.papers() if papers is None else store.get_many(papers).values()
-    return WRITERS.get(form).write(held)
+        held = one_each(store, papers)
+    else:
+        held = store.papers() if papers is None else store.get_many(papers).values()
+    return WRITERS.get(form).write(with_marks(store, held, form, works=versions == "best"))
 
 
 def one_each(store: Store, ids: Sequence[str] | None = None) -> Iterator[Paper]:
@@ -215,11 +218,3 @@ def one_each(store: Store, ids: Sequence[str] | None = None) -> Iterator[Paper]:
             done.add(group)
             held = store.get_many(members[group])
             yield merged_record(ordered_versions(held.values(), leads))
-
-
-def leading(store: Store) -> set[str]:
-    """Ids of the papers that the user chose to lead the records of their work."""
-    if store.format < MARKED:
-        return set()
-    store.checksums.check("pairs")
-    return {row[0] for row in store.fetch("SELECT leads FROM pairs WHERE same AND leads != ''")}

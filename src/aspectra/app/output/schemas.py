@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from aspectra.app.output.documents import Document, Hit, Part, Search
+from aspectra.app.output.marks import Listing, Marks
 from aspectra.app.output.work_documents import Added, Duplicates, Flow, Merged, News, Saved, Split
 from aspectra.app.upkeep.checkup import Check
 from aspectra.app.upkeep.dependencies import Dependency
@@ -64,6 +65,7 @@ class Paper(Document, frozen=True):
     sentences: list[tuple[int, int, str]] = []
     metadata: dict[str, Any] = {}
     sentence_spans: list[Span] = []
+    marks: Marks = Marks()
 
 
 class View(Part, frozen=True):
@@ -283,6 +285,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "search": Search,
     "hit": Hit,
     "paper": Paper,
+    "list": Listing,
     "status": Status,
     "added": Added,
     "flow": Flow,

@@ -104,13 +104,13 @@ class Store:
         with WriterLock(self.folder, purpose):
             connection = schema.connect(self.database, write=True)
             try:
-                if self.format < schema.FORMAT:
+                if older := self.format < schema.FORMAT:
                     from aspectra.papers.library.migrations import upgrade
 
                     upgrade(connection)
                     self.checksums.kept = True
                 track(connection)
-                writer = Writer(connection)
+                writer = Writer(connection, regroup=older)
                 yield writer
                 writer.link()
             except sqlite3.Error as error:

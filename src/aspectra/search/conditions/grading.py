@@ -40,7 +40,7 @@ __all__ += ["exemptions_without_data", "field_mean", "lead", "passes", "unknown_
 _FIELD, _FIELD_SHARE = 100, 0.005
 _SHARPNESS = 10.0
 _REMEMBERED = 32  # conditions of one index: 350 kB each for 87,000 papers
-_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str], _OfAll]] = WeakKeyDictionary()
+_graded: WeakKeyDictionary[Index, OrderedDict[tuple[str, str, int], _OfAll]] = WeakKeyDictionary()
 _lock = Lock()
 
 Mask = NDArray[np.bool_]
@@ -245,11 +245,11 @@ def _grades(index: Index, stated: _Stated, papers: Positions) -> Floats:
 
 def _of_all(index: Index, stated: _Stated) -> _OfAll:
     """What a cheap attribute tells of all papers; each value is graded once."""
+    attribute = ATTRIBUTES.get(stated.attribute)
+    key = (stated.attribute, stated.value, attribute.state(index))
     with _lock:
         known = _graded.setdefault(index, OrderedDict())
-        key = (stated.attribute, stated.value)
         if key not in known:
-            attribute = ATTRIBUTES.get(stated.attribute)
             grades = attribute.grades(stated.value, index, np.arange(len(index)))
             unknown = bool(len(index)) and bool(np.isnan(grades).all())
             known[key] = _OfAll(grades, attribute.missing(stated.value, index) if unknown else "")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aspectra.base.values import replace
+from aspectra.papers.library.links.leading import leading
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import (
@@ -186,13 +187,16 @@ class Engine:
         return self._versions(ids)
 
     def one_version_each(self, ids: Sequence[str]) -> list[str]:
-        """Ranked papers with one version of each work: the first, or the first with an abstract."""
+        """Ranked papers with one version of each work: the first, or the first with an abstract.
+
+        Where the user chose one to lead, it is that one, at its own rank.
+        """
         twins = self.versions(ids)
         if not twins:
             return list(ids)
         known = self.papers((i for i in ids if i in twins), full=False)
         quotable = {i for i, paper in known.items() if paper.abstract.strip()}
-        ranked, seen = set(ids), set[str]()
+        ranked, seen, leads = set(ids), set[str](), leading(self.library)
         chosen = []
         for paper_id in ids:
             others = twins.get(paper_id, ())
@@ -200,6 +204,9 @@ class Engine:
                 continue
             if paper_id not in quotable and any(o in quotable and o in ranked for o in others):
                 continue  # a version with an abstract follows, which can be quoted
+            leader = {o for o in others if o in leads and o in ranked} if paper_id not in leads else set()
+            if leader & quotable or (leader and paper_id not in quotable):
+                continue  # the version that leads follows
             chosen.append(paper_id)
             seen.update(others)
         return chosen

@@ -141,7 +141,7 @@ class StoredArray:
         self.shape: tuple[int, ...] = shape
         self.dtype: np.dtype[Any] = dtype
         self._width = dtype.itemsize * math.prod(shape[1:])
-        self._verified = np.full(len(self), False)  # rows; quicker to look up than their blocks
+        self._verified = np.zeros(len(self), np.bool_)  # rows; quicker to look up than their blocks
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -66,7 +66,7 @@ def show(
             paper = library.show(one)
             links = library.links(paper.id)
             if as_json:
-                out = {**paper.to_dict(), "links": links}
+                out = {**paper.to_dict(), "links": links, "marks": library.marks.of(paper.id)}
                 if sentences:
                     out["sentence_spans"] = _spans(library, paper)
                 session.screen.document("paper", out)
@@ -117,6 +117,8 @@ def _show(
     sentences: bool,
     full: bool,
 ) -> None:
+    from aspectra.app.output.marks import mark_rows
+
     screen.line(safe(paper.title, one_line=True) or "(no title)", style="bold")
     rows = [("id", paper.id), ("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
     rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
@@ -126,6 +128,7 @@ def _show(
         rows.append(("full text", f"{count(len(paper.sections), 'section')}, {size:,} characters"))
     if paper.references:
         rows.append(("references", f"{len(paper.references):,}"))
+    rows += mark_rows(library.marks.of(paper.id))
     screen.pairs((label, safe(value, one_line=True)) for label, value in rows if value)
     screen.line()
     if sentences:

@@ -132,8 +132,8 @@ def _same_title(one: Compared, other: Compared) -> Verdict | None:
         return Verdict("one" if sure else "look", why)
     if apart is not None and apart > _YEARS_APART:
         return Verdict("look", f"same title and authors, {apart} years apart") if people == "same" else None
-    if _dois_differ(one, other):
-        return Verdict("look", "same title, other DOIs of one publisher")
+    if _apart_by_doi(one, other):
+        return Verdict("look", "same title, other DOIs")
     if people == "same":
         if words < _PLAIN and (elsewhere or (apart is None and one.families != other.families)):
             return Verdict("look", "same title, shared authors; other pages or no year")
@@ -154,7 +154,7 @@ def near(one: Compared, other: Compared) -> Verdict | None:
         return Verdict("look", "same title but for spaces")
     if min(one.words, other.words) < _SHORT or _numbers(one.title) != _numbers(other.title):
         return None  # parts of a series differ in their numbers alone
-    if _people(one, other) != "same" or _dois_differ(one, other):
+    if _people(one, other) != "same":
         return None
     words, others = set(one.title.split()), set(other.title.split())
     both = len(words & others)
@@ -184,21 +184,13 @@ def _share(one: str, other: str) -> float:
     return len(words & others) / max(1, min(len(words), len(others)))
 
 
-def _dois_differ(one: Compared, other: Compared) -> bool:
-    """Whether both have DOIs that one publisher gave to different works; a preprint's may differ."""
-    mine, theirs = one.values("doi"), other.values("doi")
-    return _apart_by_doi(one, other) and bool(
-        {doi.split("/")[0] for doi in mine} & {doi.split("/")[0] for doi in theirs}
-    )
-
-
 def _elsewhere(one: Compared, other: Compared) -> bool:
     """Whether titles and first pages differ."""
     return one.title != other.title and bool(one.page and other.page and one.page != other.page)
 
 
 def _apart_by_doi(one: Compared, other: Compared) -> bool:
-    """Whether both have DOIs and share none; versions of a preprint do not count as others."""
+    """Whether both have DOIs and share none, as two publications have; those of preprints do not count."""
     mine, theirs = one.values("doi"), other.values("doi")
     if not mine or not theirs or mine & theirs or any(map(is_preprint_doi, mine | theirs)):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 from aspectra.papers.library.links.likeness import Compared, compare, compared_at
 
-__all__ = ["MOST_ALIKE", "group_versions", "regroup", "regroup_ids", "version_keys"]
+__all__ = ["MOST_ALIKE", "group_versions", "regroup", "regroup_all", "regroup_ids", "version_keys"]
 
 MOST_ALIKE = 50  # papers of one title, or one identifier, that a new one is compared with
 
@@ -28,7 +28,7 @@ def group_versions(db: sqlite3.Connection, pos: int) -> None:
     others = _twins(db, pos) - merged - apart
     if not others and not merged:
         return
-    members = {pos}
+    members = _group(db, pos)
     for other in (*sorted(merged), *sorted(others)):
         if other in members:
             continue
@@ -72,6 +72,13 @@ def regroup_ids(db: sqlite3.Connection, ids: Iterable[str]) -> None:
     for group in groups - {None}:
         db.execute("UPDATE papers SET version_group = NULL WHERE version_group = ?", (group,))
     for pos in sorted(positions):
+        group_versions(db, pos)
+
+
+def regroup_all(db: sqlite3.Connection) -> None:
+    """Group all papers anew."""
+    db.execute("UPDATE papers SET version_group = NULL WHERE version_group IS NOT NULL")
+    for (pos,) in db.execute("SELECT pos FROM papers ORDER BY pos").fetchall():
         group_versions(db, pos)
 
 

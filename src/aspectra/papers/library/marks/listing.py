@@ -12,7 +12,7 @@ from aspectra.papers.library.marks.reader import MarkedLibrary, Marks
 from aspectra.papers.library.row_sums import MARKED
 from aspectra.papers.library.rows import BLANK
 
-__all__ = ["ORDERS", "Listing", "Wanted", "listed"]
+__all__ = ["ORDERS", "Listing", "Wanted", "listed", "unknown_tag"]
 
 ORDERS = {
     "added": "pos DESC",
@@ -102,12 +102,7 @@ def _marked(marks: Marks, ids: list[str], wanted: Wanted) -> list[str]:
     for tag in wanted.tags:
         held = marks.tagged(tag)
         if not held:
-            near = ", ".join(list(marks.tag_counts())[:10])
-            raise UsageError(
-                f"no paper has the tag {tag!r}",
-                why=f"the tags: {near}" if near else "there are no tags yet",
-                hint="aspectra tag PAPER +TAG",
-            )
+            raise unknown_tag(marks, tag)
         ids = [one for one in ids if one in held]
     if wanted.decision:
         decided = marks.decisions()
@@ -115,6 +110,17 @@ def _marked(marks: Marks, ids: list[str], wanted: Wanted) -> list[str]:
             return [one for one in ids if (one in decided) == (wanted.decision == "any")]
         ids = [one for one in ids if one in decided and decided[one].decision == wanted.decision]
     return ids
+
+
+def unknown_tag(marks: Marks, tag: str) -> UsageError:
+    """The error for a tag that no paper has, with the tags there are."""
+    counts = marks.tag_counts()
+    most = ", ".join(sorted(counts, key=counts.__getitem__, reverse=True)[:10])
+    return UsageError(
+        f"no paper has the tag {tag!r}",
+        why=f"tags in use: {most}" if most else "there are no tags yet",
+        hint="aspectra tag PAPER +TAG",
+    )
 
 
 def _years(text: str) -> tuple[list[str], list[Any]]:

@@ -66,6 +66,9 @@ def _people(record: TaggedRecord) -> tuple[list[str], list[str]]:
     for value in record.all(*_PEOPLE):
         for part in _PARTED.split(value):
             name = _MARKS.sub("", _EDITOR.sub("", part[:300]).strip())
+            family, blanks, given = name.partition("  ")
+            if blanks and "," not in name:
+                name = f"{family}, {given.strip()}"
             if name:
                 found[_EDITOR.search(part[:300]) is not None].append(given_first(name))
     return found

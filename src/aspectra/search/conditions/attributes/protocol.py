@@ -87,6 +87,10 @@ class Attribute(Protocol):
         """
         return value
 
+    def state(self, index: Index) -> int:
+        """A number that changes with what grades depend on beside the index, so that they are taken anew."""
+        return 0
+
     def missing(self, value: str, index: Index) -> str:
         """Why nothing is known of any paper, for people; "" where something is known of one.
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aspectra.papers.paper import Reference, Section
 from aspectra.papers.sources.pages.layout import front as fronts
 from aspectra.papers.sources.pages.layout.abstracts import Abstract, find_abstract
-from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, find_headings, known_name
+from aspectra.papers.sources.pages.layout.headings import (
+    Body,
+    Heading,
+    body_of,
+    find_headings,
+    known_name,
+    without_number,
+)
 from aspectra.papers.sources.pages.layout.lines import Line, Page, Row, is_prose
 from aspectra.papers.sources.pages.layout.order import regions
 from aspectra.papers.sources.pages.layout.paragraphs import paragraphs
 from aspectra.papers.sources.pages.layout.reference_lists import find_references
 from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
-from aspectra.papers.text.structure import bare_heading, outline
+from aspectra.papers.text.structure import outline
 
 __all__ = ["Printed", "read_pages"]
 
@@ -65,7 +71,7 @@ def read_pages(pages: Sequence[Page], info: Mapping[str, str]) -> Printed:
         titled = _rows_of(found.title, columns)
     found.below = min((line.base for line in titled), default=0.0)
     marked = {id(run) for line in titled for run in line.runs}
-    found.heads, found.running = remove_running(pages, found.title, marked)
+    found.heads, found.running = remove_running(pages, body.size, found.title, marked)
 
     rows = _rows(pages)
     body = body_of([row.line for row in rows])
@@ -161,8 +167,7 @@ def _by_layout(
     for heading_text, parts in zip(names, mended[1:-1], strict=True):
         shown = one_line(strip_invisible(heading_text)[0])
         if shown or parts:
-            name = shown if re.match(r"appendix\b", shown, re.I) else bare_heading(shown)
-            found.sections.append(Section(name, "\n\n".join(parts)))
+            found.sections.append(Section(without_number(shown), "\n\n".join(parts)))
     found.front = strip_invisible(clean("\n".join(line.spaced for line in front_lines)))[0]
     references.read(strip_invisible(clean("\n".join(references.lines)))[0])
     found.references = references.entries

@@ -51,6 +51,14 @@ class NamedAttribute(Attribute):
             raise UsageError(f"{value!r} is no {self.what}", why=f"write a name, as in: {self.example}")
 
 
+class MarkAttribute(Attribute):
+    """An attribute of what the searcher says about papers, which changes while an index stays."""
+
+    def state(self, index: Index) -> int:
+        """Counts changes of marks."""
+        return index.library.marks.revision
+
+
 class ClassAttribute(Attribute):
     """An attribute whose values are a few classes.
 

@@ -1,0 +1,46 @@
+"""Conditions on what the searcher decided: ``include``, ``exclude``, ``maybe``, ``any`` of them, or ``none``.
+
+Decisions are read when a search runs: a decision needs no new index.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aspectra.papers.library.marks.values import DECISIONS
+from aspectra.papers.paper import Paper
+from aspectra.search.conditions.attributes.protocol import ATTRIBUTES
+from aspectra.search.conditions.attributes.record._values import ClassAttribute, MarkAttribute
+from aspectra.views.index.opened import Index
+from aspectra.views.view import Floats, Positions
+
+__all__ = ["DecidedAttribute"]
+
+_SYNONYMS = {"included": "include", "excluded": "exclude", "yes": "any", "undecided": "none", "no": "none"}
+
+
+class DecidedAttribute(MarkAttribute, ClassAttribute):
+    """See the module."""
+
+    name = "decided"
+    noun = "decision"
+    classes, synonyms = (*DECISIONS, "any", "none"), _SYNONYMS
+
+    def grades(self, value: str, index: Index, papers: Positions) -> Floats:
+        """(papers,) 1 where the decision that counts is this one, else 0."""
+        named, known = self.named(value), index.positions
+        decided = index.library.marks.decisions()
+        met = [known[i] for i, d in decided.items() if i in known and named in ("any", "none", d.decision)]
+        out = np.full(len(index), float(named == "none"), np.float32)
+        out[met] = float(named != "none")
+        return np.asarray(out[papers], np.float32)
+
+    def reason(self, value: str, paper: Paper, index: Index) -> str:
+        """The decision and its reason."""
+        found = index.library.marks.decisions([paper.id]).get(paper.id)
+        if found is None:
+            return "not decided"
+        return f"{found.decision}{f' ({found.reason})' if found.reason else ''}"
+
+
+ATTRIBUTES.register("decided")(DecidedAttribute())

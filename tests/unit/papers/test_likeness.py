@@ -1,0 +1,89 @@
+"""Which pairs of records are one work, which are only reported, and which are neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from aspectra.papers.library.links.likeness import Compared, compare, near
+from aspectra.papers.paper import normalise_title
+
+
+def record(title, year=2020, authors="lovelace young", venue="birds", page="", pos=1, **named):
+    return Compared(
+        pos,
+        f"p{pos}",
+        normalise_title(title),
+        year,
+        frozenset(authors.split()),
+        frozenset((scheme, value) for scheme, value in named.items()),
+        venue,
+        page,
+    )
+
+
+LONG = "How owls find mice in complete darkness"
+PAIRS = [
+    # the same record in several exports
+    ("one", record(LONG, doi="10.1/a"), record(LONG, doi="10.1/a")),
+    ("one", record(LONG, doi="10.1/a"), record(LONG)),
+    ("one", record(LONG), record(LONG, authors="lovelace")),
+    ("one", record(LONG, authors=""), record(LONG, venue="")),
+    ("one", record(LONG, doi="10.1/a"), record("", doi="10.1/a")),
+    ("one", record(LONG, doi="10.1/a", year=None), record(f"{LONG}: a study", doi="10.1/a", authors="")),
+    ("one", record(LONG, authors="ada", doi="10.1/a"), record(LONG, authors="lovelace", doi="10.1/a")),
+    ("one", record("Deep owls", page="436"), record("Deep owls", page="436")),
+    ("one", record("Owls", pmid="7"), record("The owls of Rome", pmid="7", page="3")),
+    # preprint and journal
+    ("one", record(LONG, doi="10.48550/arxiv.2101.00001", year=2019), record(LONG, doi="10.1/a", year=2021)),
+    ("one", record(LONG, doi="10.12688/f1000.12.1"), record(LONG, doi="10.12688/f1000.12.2")),
+    ("one", record(LONG, arxiv="2101.00001"), record("Owls by night", arxiv="2101.00001")),
+    # one DOI, several works: a volume's, a whole issue's, one cut at a bracket
+    ("look", record(LONG, doi="10.1/0276(2004)024"), record("Herds of Mongolia", doi="10.1/0276(2004)024")),
+    # two publications
+    ("look", record(LONG, doi="10.1/a"), record(LONG, doi="10.1/b")),
+    ("look", record(LONG, year=2010), record(LONG, year=2020)),
+    ("look", record(LONG, pmid="7", page="1"), record(f"Again: {LONG}", pmid="7", page="90")),
+    ("look", record(LONG, pmid="7", doi="10.1/a"), record(LONG, pmid="7", doi="10.2/b")),
+    # short titles that many works have
+    ("look", record("Editorial"), record("Editorial")),
+    (None, record("Editorial", authors=""), record("Editorial", authors="")),
+    (None, record("Editorial", year=2019), record("Editorial")),
+    (None, record("Introduction", authors="lovelace"), record("Introduction", authors="young")),
+    ("look", record("Letter from the editor", page="1"), record("Letter from the editor", page="90")),
+    # other people, other years, other courts
+    (None, record(LONG, authors="lovelace"), record(LONG, authors="young")),
+    (None, record("Smith and others v. State of Owls", 2018, "", "f supp"),
+     record("Smith and others v. State of Owls", 2021, "", "f 4th")),
+    ("look", record("Smith and others v. State of Owls", 2018, "", "f supp"),
+     record("Smith and others v. State of Owls", 2018, "", "f 4th")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expected", "one", "other"), PAIRS, ids=range(len(PAIRS)))
+def test_pairs(expected, one, other):
+    for a, b in ((one, other), (other, one)):
+        verdict = compare(a, b)
+        assert (verdict.kind if verdict else None) == expected
+        assert verdict is None or verdict.why
+
+
+@pytest.mark.parametrize(
+    ("reported", "one", "other"),
+    [
+        (True, record("Community-based owls"), record("Community - basedowls")),
+        (True, record("Owls of the REDD+ programme in the far south of France"),
+         record("Owls of the REDD plus programme in the far south of France")),
+        (True, record(LONG), record(f"{LONG}. A cohort study")),
+        (False, record(f"{LONG}. Part 1"), record(f"{LONG}. Part 2")),
+        (False, record(f"{LONG} I"), record(f"{LONG} II")),
+        (False, record(LONG, authors="lovelace"), record(f"{LONG}. A study", authors="young")),
+        (False, record(LONG, year=2012), record(f"{LONG}. A study", year=2020)),
+        (False, record(LONG), record("How mice find owls in complete darkness under snow")),
+    ],
+)  # fmt: skip
+def test_near_titles_are_only_reported(reported, one, other):
+    assert compare(one, other) is None
+    for a, b in ((one, other), (other, one)):
+        verdict = near(a, b)
+        assert (verdict is not None) == reported
+        assert verdict is None or verdict.kind == "look"
