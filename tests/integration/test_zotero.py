@@ -375,6 +375,14 @@ def test_without_zotero_the_way_out_is_said(tmp_path, capsys, monkeypatch):
     assert "--database" in capsys.readouterr().err
 
 
+def test_adding_a_database_of_zotero_names_the_command(tmp_path, capsys):
+    lib = str(tmp_path / "our.lib")
+    path = write_database(tmp_path / "zotero.sqlite", SMALL)
+    assert main(["init", "--library", lib]) == 0
+    assert main(["add", str(path), "--library", lib]) == 1
+    assert "aspectra zotero sync --database" in capsys.readouterr().err
+
+
 def test_an_interrupted_state_is_no_obstacle(library, backend):
     follow(library, backend.source())
     known = recall(library, "users/0")

@@ -18,6 +18,9 @@ from aspectra.papers.text.cleaning import one_line
 __all__ = ["UnknownFormat", "detect", "read_papers"]
 
 _LEAST = 0.3
+_SQLITE = b"SQLite format 3"
+_EXPORT = "export its records as RIS, BibTeX or CSV; if it is one of these formats: --as NAME"
+_ZOTERO = "a Zotero library is read with: aspectra zotero sync --database FILE"
 _LABEL = re.compile(
     r"[ \t]{0,4}(doi|pmid|title|authors?|author\(s\)|source|abstract|issn|isbn|accession number|year|journal"
     r"|document type|publication (?:year|type|date|title)|database|keywords|author keywords)\s?:\s",
@@ -52,7 +55,7 @@ def detect(path: Path | InputFile) -> str:
         raise UnknownFormat(
             f"the format of {file.path} is not recognised",
             why=f"{_nature(file.head)}; formats that are read: {', '.join(confidence)}",
-            hint="export its records as RIS, BibTeX or CSV; if it is one of these formats: --as NAME",
+            hint=_ZOTERO if file.head.startswith(_SQLITE) else _EXPORT,
         )
     return best
 
@@ -80,7 +83,7 @@ def _nature(head: bytes) -> str:
         return f"it is XML whose root is <{root}>"
     if keys := first_keys(head, depth=1):
         return f"it is JSON with {', '.join(sorted(keys)[:8])}"[:200]
-    if head.startswith(b"SQLite format 3"):
+    if head.startswith(_SQLITE):
         return "it is an SQLite database"
     if b"\x00" in head:
         return "it is no text"
