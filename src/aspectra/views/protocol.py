@@ -17,6 +17,7 @@ from aspectra.views.storage.units import Units
 from aspectra.views.view import Floats, Metric, Positions, Probe, Scored
 
 __all__ = [
+    "NOTES",
     "TERMS",
     "TOKENS",
     "Asked",
@@ -31,6 +32,7 @@ __all__ = [
 
 TERMS = "terms"  # base of the views of terms of aspects
 TOKENS = "tokens"  # base of the views of token vectors
+NOTES = "notes"  # base of the view of notes and annotations
 _WORDS = "bm25"  # the scorer of views of words
 _GRAPH = "graph"  # the scorer of the view of citations
 _LENS_VECTORS = "delta"  # the scorer of views of vector lenses, after Burrows's Delta
@@ -142,7 +144,7 @@ class ViewFacts:
             return "aspectra index --terms"
         if self.base == TOKENS:
             return "aspectra index --late"
-        if self.base == "notes":
+        if self.base == NOTES:
             return 'aspectra note PAPER "what you think of it", or aspectra zotero sync'
         if self.scorer == _GRAPH:
             return "aspectra add papers with references (OpenAlex, JATS, unarXive ...), then aspectra index"

@@ -10,10 +10,11 @@ from aspectra.papers.paper import Paper
 from aspectra.search.query import Query
 from aspectra.search.searcher import Searcher
 from aspectra.testing.views import ViewConformance
-from aspectra.views.lexical.notes import NOTES_VIEW
+from aspectra.views.protocol import NOTES, ViewFacts
 from aspectra.views.view import Probe
 from small_library import searcher_over
 
+NOTES_VIEW = ViewFacts.words_of(NOTES).name
 PAPERS = [
     Paper("owl", "Owls hunt at night", "Owls listen for mice in the dark."),
     Paper("mice", "Mice avoid predators", "Mice freeze when a shadow passes."),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from aspectra.papers.library.marks.values import Note
 from aspectra.papers.paper import Paper
 from aspectra.search.plan import Search
 from aspectra.search.ranking import Evidence
 from aspectra.views.index.opened import Index
-from aspectra.views.lexical.notes import NOTES_VIEW, NotesView
+from aspectra.views.protocol import NOTES, ViewFacts
+
+if TYPE_CHECKING:
+    from aspectra.papers.library.marks.values import Note
+    from aspectra.views.lexical.notes import NotesView
 
 __all__ = ["with_notes"]
 
@@ -28,10 +31,11 @@ def with_notes(
         papers: the hits.
         quotes: found for them.
     """
-    probes = [probe for probe in search.probes if probe.view == NOTES_VIEW and probe.weight > 0]
+    name = ViewFacts.words_of(NOTES).name
+    probes = [probe for probe in search.probes if probe.view == name and probe.weight > 0]
     if not probes:
         return list(quotes)
-    view = cast("NotesView", index.view(NOTES_VIEW))
+    view = cast("NotesView", index.view(name))
     found = view.best_notes(view.look_up(probes[0]), [paper.id for paper in papers])
     out: list[tuple[Evidence, ...] | None] = []
     for paper, held in zip(papers, quotes, strict=True):

@@ -17,8 +17,7 @@ from aspectra.papers.paper import Paper, field_text
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS
-from aspectra.views.lexical.notes import NOTES_VIEW
-from aspectra.views.protocol import Asked, VectorView, View, ViewFacts, WordView
+from aspectra.views.protocol import NOTES, Asked, VectorView, View, ViewFacts, WordView
 from aspectra.views.view import Matching, Positions, Probe, Scored
 
 __all__ = ["Index"]
@@ -31,7 +30,7 @@ class Index(Generation):
         super().__init__(library, folder, load)
         self._views: dict[str, View] = {}
         if library.marks.notes_revision:  # no file is behind the view of notes: they change without an index
-            views = {**self.manifest["views"], NOTES_VIEW: {"kind": "notes"}}
+            views = {**self.manifest["views"], ViewFacts.words_of(NOTES).name: {"kind": NOTES}}
             self.manifest = {**self.manifest, "views": views}
 
     def _free(self) -> None:

@@ -20,9 +20,7 @@ from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
 
-__all__ = ["NOTES_VIEW", "NotesView", "note_text"]
-
-NOTES_VIEW = ViewFacts.words_of("notes").name
+__all__ = ["NotesView", "note_text"]
 
 
 def note_text(note: Note) -> str:

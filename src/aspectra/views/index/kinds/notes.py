@@ -5,12 +5,12 @@ from __future__ import annotations
 from aspectra.views.index.generation import Generation
 from aspectra.views.index.kinds.protocol import VIEW_KINDS, Other
 from aspectra.views.lexical.notes import NotesView
-from aspectra.views.protocol import ViewFacts
+from aspectra.views.protocol import NOTES, ViewFacts
 
 __all__ = ["open_notes"]
 
 
-@VIEW_KINDS.register("notes")
+@VIEW_KINDS.register(NOTES)
 def open_notes(generation: Generation, facts: ViewFacts, other: Other) -> NotesView:
     """The view, opened; it reads the notes when it is first used."""
     return NotesView(
