@@ -29,6 +29,8 @@ class ZoteroServer:
         collections: its collections.
         server_id: sent since Zotero 10; "" for a program before that, which takes no writes.
         page: most objects in one answer; 0 for no limit, as the program on a computer has none.
+        web: answer as the service does: no server id, keys that were made before, at most 100 objects a page.
+        enabled: whether other programs may read.
         grants: what the person answers when a program wants to write: "deny", "once" or "always".
 
     Attributes:
@@ -47,11 +49,15 @@ class ZoteroServer:
         page: int = 0,
         grants: str = "always",
         enabled: bool = True,
+        web: bool = False,
     ) -> None:
         self.version = 1
         self.items = {i["key"]: {**i, "version": 1} for i in items}
         self.collections = {c["key"]: {**c, "version": 1} for c in collections}
         self.server_id, self.page, self.grants, self.enabled = server_id, page, grants, enabled
+        self.web = web
+        if web:
+            self.server_id, self.page = "", 100
         self.requests: list[tuple[str, str]] = []
         self.faults: list[tuple[int, dict[str, str]]] = []
         self.refused: dict[str, tuple[int, str]] = {}
@@ -183,9 +189,9 @@ class ZoteroServer:
     def _write(
         self, method: str, path: str, query: dict[str, str], given: dict[str, str], body: bytes
     ) -> Any:
-        if not self.server_id:
+        if not self.server_id and not self.web:
             return 400, {}, b"Endpoint does not support method"
-        if "zotero-server-id" not in given:
+        if "zotero-server-id" not in given and not self.web:
             return 428, {}, b"Zotero-Server-ID not provided"
         value = json.loads(body) if body else None
         if path == "/local/authorize":

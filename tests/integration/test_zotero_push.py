@@ -19,7 +19,7 @@ from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
 from aspectra.papers.sources.zotero.notes import html_text
-from zotero_library import COLLECTIONS, SMALL
+from zotero_library import COLLECTIONS, SMALL, made_items
 from zotero_server import ZoteroServer
 
 OWL = Paper("lovelace2019owls", "Owls hunt at night")
@@ -322,6 +322,66 @@ def test_the_key_of_the_service_is_no_part_of_any_text(zotero, monkeypatch):
         connection.get("/keys/current")
     assert "sesame" not in str(caught.value)
     assert "sesame" not in json.dumps(Pushed().__dict__)
+
+
+@pytest.fixture
+def service(monkeypatch):
+    """The service, and a connection to it as if it were not on this computer."""
+    with ZoteroServer([*copy.deepcopy(SMALL), *made_items(60)], COLLECTIONS, web=True) as server:
+        server.granted["webkey"] = True
+        connection = Connection(local_address(server.port), lambda: "webkey", sleep=lambda seconds: None)
+        connection.local = False
+        yield server, connection
+
+
+def test_the_service_is_read_and_written_with_its_key(service, tmp_path):
+    server, connection = service
+    api = ZoteroApi(connection)
+    assert api.prefix == "/users/42"
+    with Store.create(tmp_path / "web.lib") as store:
+        assert follow(store, api).added == 62
+        assert follow(store, ZoteroApi(connection)).nothing_new
+        server.change("CHAPTER2", title="Hearing in birds of the night")
+        report = follow(store, ZoteroApi(connection))
+        assert (report.updated, report.unchanged) == (1, 0)
+    done = Pushed()
+    Pushing(api).send([Outgoing(OWL, "OWLS2019", QUOTES)], done, collection="Picks", tags=["found"])
+    assert (done.tags, done.failed) == ({"OWLS2019": ["found"]}, {})
+    assert not any("authorize" in path for _, path in server.requests)
+    assert Pushing(ZoteroApi(connection)).undo(done).failed == {}
+    assert len(note_of(server, "OWLS2019")) == 1
+
+
+def test_a_key_without_leave_to_write_is_said(service):
+    _, connection = service
+    connection.key = lambda: "another"
+    with pytest.raises(ZoteroError, match="refuses the key"):
+        Pushing(ZoteroApi(connection)).send(
+            [Outgoing(OWL, "OWLS2019")], Pushed(), collection="", tags=["found"]
+        )
+
+
+def test_no_redirection_is_followed_and_no_page_elsewhere_is_fetched(zotero):
+    elsewhere = ZoteroServer([], COLLECTIONS)
+    with elsewhere:
+        connection = Connection(local_address(zotero.port), lambda: "sesame")
+        away = f"http://127.0.0.1:{elsewhere.port}/api/users/0/items"
+        zotero.faults = [(302, {"Location": away})]
+        with pytest.raises(ZoteroError, match="answers 302"):
+            connection.get("/users/0/items")
+        zotero.headers = {"Link": f'<{away}?start=1>; rel="next"'}
+        connection.get("/users/0/items")
+        first = len(zotero.requests)
+        zotero.faults = []
+        replies = iter([{"Link": f'<{away}?start=1>; rel="next"'}, {}])
+        answer = zotero.answer
+        zotero.answer = lambda *given: (200, next(replies), answer(*given)[2])
+        connection.pages("/users/0/items")
+        assert [path for _, path in zotero.requests[first:]] == [
+            "/api/users/0/items",
+            "/api/users/0/items?start=1",
+        ]
+    assert elsewhere.requests == []
 
 
 def test_the_service_needs_a_key(tmp_path, monkeypatch, capsys):
