@@ -18,9 +18,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
+from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.store import Store
 from aspectra.views.build.run import build_index
 
@@ -89,6 +90,7 @@ def main() -> None:
         with Store(library) as store:
             build_index(store, merge=True)  # one segment, of this version's format
         program = [sys.executable, "-m", "aspectra", "--library", str(library)]
+        generations = Generations(library)
         rows: list[dict[str, Any]] = []
 
         def tell(row: dict[str, Any]) -> None:
@@ -107,6 +109,8 @@ def main() -> None:
                 raise SystemExit(f"{name}: {hit} was found, not {first}")
             parts = (("change", changing), ("index", index), ("search", search))
             figures = {f"{part}_{key}": value for part, found in parts for key, value in found.items()}
+            while generations.building():  # a merge in the background
+                sleep(1)
             tell({"step": name, **figures, "limit_seconds": limit(place, index["megabytes"])})
 
         def adding(numbers: range, version: int = 0) -> Callable[[], list[str]]:

@@ -188,8 +188,11 @@ def main() -> None:
     bandwidth = read_bandwidth()
     rows.append(("read bandwidth of this machine, all cores", f"{bandwidth:.1f} GB/s", "", None))
 
-    engine = bm25s.BM25.load(index.folder / "abstract@bm25", mmap=True)
     stemmer = Stemmer.Stemmer("english")
+    engine = bm25s.BM25()
+    texts = [f"{paper.title}\n{paper.abstract}" for paper in library.papers("none")]
+    engine.index(bm25s.tokenize(texts, stemmer=stemmer, show_progress=False), show_progress=False)
+    del texts
 
     def raw(text: str) -> object:
         tokens = bm25s.tokenize(text, stemmer=stemmer, show_progress=False)

@@ -237,7 +237,7 @@ class Searcher:
             for seed in query.seeds:
                 if seed not in engine.index.positions:
                     self.library.get(seed)  # raises where there is no such paper at all
-                engine.index.position(seed)
+                engine.check_seed(seed)
             made = Recipe.parse(recipe, "read") if isinstance(recipe, str) else recipe
             views = self._view_names(engine.index)
             plan = with_permitted(lambda views: made.plan(query, views), views, engine.index)

@@ -117,6 +117,8 @@ def _merged(session: Session, library: Library) -> IndexReport:
     from aspectra.views.build.run import merge_segments
 
     yield_to_others()
+    if library.store.generations.building():
+        session.screen.note("another process is building the index; this one leaves it to that")
     with session.progress() as shown:
         return merge_segments(library.store, progress=shown)
 

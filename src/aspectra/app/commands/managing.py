@@ -171,6 +171,7 @@ def _show(session: Session, facts: dict[str, Any]) -> None:
         ("  with abstract", _share(facts["with_abstract"], papers)),
         ("  with full text", _share(facts["with_full_text"], papers)),
         ("  title only", _share(facts["title_only"], papers)),
+        *([("  to be completed", _share(facts["to_complete"], papers))] if facts["to_complete"] else []),
         ("version groups", f"{facts['version_groups']:,} ({count(facts['papers_in_groups'], 'paper')})"),
         ("citations", f"{facts['citations']:,}, {facts['citations_resolved']:,} to papers in the library"),
         ("records", skipped),

@@ -112,6 +112,7 @@ class Status(Document, frozen=True):
     with_abstract: int
     with_full_text: int
     title_only: int
+    to_complete: int
     version_groups: int
     papers_in_groups: int
     citations: int

@@ -16,6 +16,7 @@ from aspectra.base.errors import NoSuchPaper
 from aspectra.papers.identifiers import normalise
 from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
+from aspectra.papers.library.links.completing import same_named
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
 from aspectra.papers.library.marks.origins import OriginWriter, stated_database
@@ -112,7 +113,8 @@ class Writer:
 
         A record whose id the library already holds is left alone when its content is the same, replaces
         the old one when it is the same paper with other content, and is kept beside it under ``id~2``
-        when it is a different paper, so that nothing is lost.
+        when it is a different paper, so that nothing is lost. A record with text takes the place of a stored
+        paper without any that has one of its identifiers.
 
         Args:
             records: papers and remarks, as a source yields them.
@@ -207,6 +209,12 @@ class Writer:
         report.with_abstract += bool(paper.abstract)
         report.with_full_text += paper.has_full_text
         old = self._db.execute("SELECT pos, content_hash FROM papers WHERE id = ?", (paper.id,)).fetchone()
+        if old is None and (found := same_named(self._db, paper)) is not None:
+            if not paper.has_text:
+                report.unchanged += 1
+                return found
+            report.updated += 1
+            return put_paper(self._db, paper, found)
         if old is None:
             report.added += 1
             return put_paper(self._db, paper)

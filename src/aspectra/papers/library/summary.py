@@ -14,9 +14,10 @@ _NEWEST = "SELECT max(id) FROM additions GROUP BY path"
 
 def summary(library: Store) -> dict[str, Any]:
     """Counts of what the database holds."""
-    papers, abstracts, full, texts = library.fetch(
+    papers, abstracts, full, titles, without = library.fetch(
         "SELECT count(*), coalesce(sum(abstract != ''), 0), coalesce(sum(full_hash != ''), 0), "
-        "coalesce(sum(abstract = '' AND full_hash = ''), 0) FROM papers"
+        "coalesce(sum(title != '' AND abstract = '' AND full_hash = ''), 0), "
+        "coalesce(sum(title = '' AND abstract = '' AND full_hash = ''), 0) FROM papers"
     )[0]
     groups, members = library.fetch(
         "SELECT count(DISTINCT version_group), count(*) FROM papers WHERE version_group IS NOT NULL"
@@ -32,7 +33,8 @@ def summary(library: Store) -> dict[str, Any]:
         "papers": papers,
         "with_abstract": abstracts,
         "with_full_text": full,
-        "title_only": texts,
+        "title_only": titles,
+        "to_complete": without,
         "version_groups": groups,
         "papers_in_groups": members,
         "citations": citations,

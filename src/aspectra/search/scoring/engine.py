@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aspectra.base.errors import UsageError
 from aspectra.base.values import replace
 from aspectra.papers.library.links.leading import leading
+from aspectra.papers.library.rows import text_hash
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.conditions.grading import (
@@ -84,6 +87,28 @@ class Engine:
             known = self._changes = (revision, removed, len(held) - (len(self.index) - len(removed)))
         return known[1], known[2]
 
+    @cached_property
+    def without_text(self) -> Positions:
+        """Positions of papers that are known by their identifiers only: there is nothing to search in."""
+        nothing = np.frombuffer(bytes.fromhex(text_hash(Paper("x"))), np.uint64)
+        held = np.ascontiguousarray(self.index.text_hashes[:]).view(np.uint64)
+        found: Positions = np.flatnonzero((held == nothing).all(axis=1))
+        return found
+
+    def check_seed(self, seed: str) -> None:
+        """Check that a paper can be a seed.
+
+        Raises:
+            NoSuchPaper: it is not in the generation.
+            UsageError: it has no text.
+        """
+        if self.index.position(seed) in self.without_text:
+            raise UsageError(
+                f"{seed} has no title and no text yet",
+                why="only its identifier is known, so nothing can be like it",
+                hint="add a file that has its record, such as an export as RIS or BibTeX",
+            )
+
     def allowed(self, plan: Plan, within: Iterable[str] | None = None) -> NDArray[np.bool_] | None:
         """(papers,) True where a paper may be ranked; None when every paper may.
 
@@ -100,7 +125,7 @@ class Engine:
                 inside = np.zeros(len(self), dtype=np.bool_)
                 inside[self.positions(only)] = True
                 mask = inside if mask is None else mask & inside
-        hidden = self.positions((*exclude, *self.changes()[0]))
+        hidden = np.concatenate([self.positions((*exclude, *self.changes()[0])), self.without_text])
         if len(hidden):
             mask = np.ones(len(self), dtype=np.bool_) if mask is None else mask.copy()
             mask[hidden] = False

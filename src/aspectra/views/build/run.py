@@ -28,7 +28,7 @@ from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
 from aspectra.views.build.lenses import lens_state, lens_values
 from aspectra.views.build.readings import reader_state
-from aspectra.views.build.segments import Changes, Segments, add_segment, paper_rows, save_rows
+from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows, save_rows
 from aspectra.views.build.terms import FEW, lacking_terms, term_state
 from aspectra.views.build.work import Work
 from aspectra.views.dense.late.tokens import TOKENS_VERSION
@@ -110,7 +110,7 @@ def build_index(
         same = not rebuild and not changed and manifest["fixed"] == fixed
         rows = None if same else paper_rows(library, _reads(chosen))
         state = manifest["state"] if rows is None else _state(fixed, rows)
-        merged = not merge or len(manifest.get("segments", ())) <= 1
+        merged = not merge or is_one(manifest)
         if folder is not None and not rebuild and merged and manifest.get("state") == state:
             if changed:
                 writer.derived.collect()
@@ -161,7 +161,7 @@ def merge_segments(
     if folder is None or manifest.get("fixed") != fixed or manifest["revision"] != revision:
         return build_index(library, progress=progress, merge=True, load=load, lenient=True)
     unchanged = IndexReport(manifest["papers"], generation=folder.name, changed=False)
-    if len(manifest["segments"]) <= 1 or library.generations.building():
+    if is_one(manifest) or library.generations.building():
         return unchanged
     report = IndexReport(lacking_terms=dict(manifest["lacking_terms"]))
     draft = Draft(library, Path(), chosen, encoders, report, progress)

@@ -36,7 +36,7 @@ from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Positions
 
-__all__ = ["Changes", "Segments", "add_segment", "paper_rows", "save_rows"]
+__all__ = ["Changes", "Segments", "add_segment", "is_one", "paper_rows", "save_rows"]
 
 _ROWS = "papers"  # name of the array that tells a generation's papers
 
@@ -143,6 +143,12 @@ class Changes:
         dead = base + beside - len(self.now)
         number = len(others) + bool(len(self.written))
         return max(max(beside, dead) / max(limits.share * base, 1e-9), number / max(limits.number, 1e-9))
+
+
+def is_one(manifest: dict[str, Any]) -> bool:
+    """Whether a generation is one segment of which no paper was removed."""
+    segments = manifest.get("segments", ())
+    return len(segments) <= 1 and all(one["papers"] == manifest["papers"] for one in segments)
 
 
 def add_segment(

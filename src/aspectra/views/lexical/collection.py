@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from aspectra.views.lexical.postings import Segment, Weighing
 from aspectra.views.storage.arrays import save_array, save_json
 from aspectra.views.storage.folder import StoredFolder
+from aspectra.views.storage.units import Units
 from aspectra.views.text.tokens import LexicalSettings
 from aspectra.views.view import Floats, Positions
 
@@ -50,9 +51,9 @@ class Statistics:
         return self.words / max(self.documents, 1)
 
     @classmethod
-    def of(cls, folder: StoredFolder) -> Statistics:
-        """Of the documents of a lexical view, from its folder."""
-        index = WordIndex(folder, LexicalSettings())
+    def of(cls, folder: StoredFolder, units: Units | None = None) -> Statistics:
+        """Of the documents of a lexical view, from its folder; ``units`` where a paper is several."""
+        index = WordIndex(folder, LexicalSettings(), folder.order if units is None else units.order)
         counts = index.frequency
         held = {word: int(counts[n]) for word, n in index.vocabulary.items() if counts[n]}
         return cls(index.documents, int(index.lengths.sum()), held)

@@ -43,7 +43,7 @@ class TokenSettings:
 
 @dataclass(frozen=True, slots=True)
 class LexicalSettings:
-    """BM25 as bm25s computes it.
+    """A variant of BM25 and its parameters.
 
     Attributes:
         k1: term saturation, >= 0.

@@ -132,6 +132,9 @@ def _by_layout(
     references = find_references(rows, headings, body)
     abstract = find_abstract(rows, headings, body, page)
     front = _front(rows, headings, abstract, page)
+    front_lines = [rows[i].line for i in sorted(front)]
+    if not _small(front, rows, headings, abstract):
+        front = set(abstract.beside)
     used = references.rows | abstract.rows | front
     texts: list[list[str]] = []
     names: list[str] = []
@@ -157,7 +160,6 @@ def _by_layout(
             continue
         part.append(row)
     close()
-    front_lines = [rows[i].line for i in sorted(front)]
     below = [line for line in front_lines if line.base > found.below]
     found.authors = fronts.authors_of(below or front_lines, info.get("Author", ""), beginning)
     abstract_text = paragraphs([rows[i] for i in sorted(abstract.rows)], _local(rows, abstract.rows, body))
@@ -168,7 +170,8 @@ def _by_layout(
         shown = one_line(strip_invisible(heading_text)[0])
         if shown or parts:
             found.sections.append(Section(without_number(shown), "\n\n".join(parts)))
-    found.front = strip_invisible(clean("\n".join(line.spaced for line in front_lines)))[0]
+    around = [rows[i].line.spaced for i in sorted(front)]
+    found.front = strip_invisible(clean("\n".join(around)))[0]
     references.read(strip_invisible(clean("\n".join(references.lines)))[0])
     found.references = references.entries
     if references.rest:
@@ -190,6 +193,12 @@ def _front(rows: list[Row], headings: list[Heading], abstract: Abstract, page: i
             break
         found.add(number)
     return found | abstract.beside
+
+
+def _small(front: set[int], rows: list[Row], headings: list[Heading], abstract: Abstract) -> bool:
+    """Whether the lines before the text are a front: without abstract and headings they may be everything."""
+    letters = sum(rows[i].line.letters for i in front)
+    return bool(headings or abstract.rows) and letters < 0.3 * sum(row.line.letters for row in rows)
 
 
 def _local(rows: list[Row], numbers: set[int], body: Body) -> Body:

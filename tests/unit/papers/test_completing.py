@@ -1,0 +1,46 @@
+"""Papers known by their identifiers only, and the records that complete them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aspectra.papers.library.store import Store
+from aspectra.papers.library.summary import summary
+from aspectra.papers.paper import Paper
+
+BARE = Paper("doi:10.1000/a", identifiers={"doi": "10.1000/a"})
+FULL = Paper("owl2001", title="Owls", abstract="We watch.", identifiers={"doi": "10.1000/a", "isbn": "9"})
+
+
+def add(store: Store, *papers: Paper) -> tuple[int, int, int]:
+    with store.writing("test") as writer:
+        report = writer.add(papers)
+    return report.added, report.updated, report.unchanged
+
+
+def test_a_record_completes_the_paper_with_its_identifier(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "library")
+    assert add(store, BARE, Paper("b", identifiers={"pmid": "5"})) == (2, 0, 0)
+    assert summary(store)["to_complete"] == 2
+    before = store.fetch("SELECT pos FROM papers ORDER BY pos")
+    assert add(store, FULL) == (0, 1, 0)
+    assert store.fetch("SELECT id, title FROM papers ORDER BY pos") == [("owl2001", "Owls"), ("b", "")]
+    assert store.fetch("SELECT pos FROM papers ORDER BY pos") == before
+    held = summary(store)
+    assert (held["papers"], held["to_complete"], held["title_only"]) == (2, 1, 0)
+    assert add(store, FULL) == (0, 0, 1)
+
+
+def test_a_list_adds_nothing_that_is_there(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "library")
+    add(store, FULL)
+    assert add(store, BARE) == (0, 0, 1)
+    assert store.fetch("SELECT id FROM papers") == [("owl2001",)]
+
+
+def test_texts_and_books_are_left_alone(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "library")
+    add(store, FULL, Paper("c", identifiers={"isbn": "9780000000002"}))
+    other = Paper("d", title="Another version", identifiers={"doi": "10.1000/a"})
+    chapter = Paper("e", title="A chapter", identifiers={"isbn": "9780000000002"})
+    assert add(store, other, chapter) == (2, 0, 0)
