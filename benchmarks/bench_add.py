@@ -2,9 +2,9 @@
 
     python benchmarks/bench_add.py [--records 100000] [--files 1000] [--runs 1]
 
-Every 20th record is one of another file again, under another key: the other format, or the same file type with
-other white space. Titles, names and abstracts are random words with the lengths of real ones. Prints a Markdown
-table; --keep FOLDER leaves files and library there.
+Every 20th record is there in another file too, in the other format and under another key. Titles, names and
+abstracts are random words with the lengths of real ones. Prints a Markdown table; --keep FOLDER leaves the
+files and the library there.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def ris(made: dict[str, object], key: str) -> str:
     words = "".join(f"KW  - {word}\n" for word in made["keywords"])  # type: ignore[attr-defined]
     first, last = made["pages"]  # type: ignore[misc]
     return (
-        f"TY  - JOUR\nID  - {key}\n{people}TI  - {made['title']}\nJO  - {made['venue']}\nPY  - {made['year']}\n"
+        f"TY  - JOUR\nID  - {key}\n{people}TI  - {made['title']}\nJO  - {made['venue']}\n"
+        f"PY  - {made['year']}\n"
         f"VL  - {made['volume']}\nSP  - {first}\nEP  - {last}\nDO  - {made['doi']}\n{words}"
         f"AB  - {made['abstract']}\nER  - \n\n"
     )
@@ -117,7 +118,7 @@ def main() -> None:
             seconds.append(perf_counter() - clock)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             cpu.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-            print(done.stdout.splitlines()[-2], file=sys.stderr)
+            print(done.stdout.splitlines()[-1], file=sys.stderr)
     wall, limit = statistics.median(seconds), _LIMIT * options.records / 100_000
     print("| what | measured | asked | met |\n|---|---|---|---|")
     print(

@@ -1,4 +1,4 @@
-"""Seconds to read a made Zotero library, and to sync it again when nothing or one record changed.
+"""Seconds to read a made Zotero library, to sync it again, and to search its notes.
 
     python benchmarks/bench_zotero.py [--items 10000]
 
@@ -18,9 +18,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from aspectra.app.zotero.api import ZoteroApi
-from aspectra.app.zotero.connection import Connection, local_address
-from aspectra.app.zotero.sync import SyncReport, follow
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Connection, local_address
+from aspectra.app.ingest.zotero.sync import SyncReport, follow
+from aspectra.app.library import open_library
 from aspectra.papers.library.store import Store
 from aspectra.papers.sources.zotero.changes import ZoteroSource
 from aspectra.papers.sources.zotero.database import ZoteroDatabase
@@ -51,6 +52,17 @@ def database(folder: Path, count: int) -> None:
         items[0] |= {"title": "Another title", "dateModified": "2025-01-01T00:00:00Z"}
         write_database(path, items)
         timed("database, one record changed", store, lambda: ZoteroDatabase(path))
+    searched(folder / "database.lib")
+
+
+def searched(folder: Path) -> None:
+    with open_library(folder) as library:
+        library.index(encoders=[], lenses=())
+        for name in ("notes, first search", "notes, second search"):
+            wall, cpu = time.perf_counter(), time.process_time()
+            found = library.search("river margin citation", recipe="notes")
+            took, used = time.perf_counter() - wall, time.process_time() - cpu
+            print(f"{name:<46}{took:8.2f} s wall {used:8.2f} s CPU   {len(found.hits)} hits", flush=True)
 
 
 def interface(folder: Path, count: int) -> None:

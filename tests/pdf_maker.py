@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 
-__all__ = ["flate_bomb", "make_pdf", "raw_pdf"]
+__all__ = ["FONTS", "flate_bomb", "make_pdf", "place_pdf", "raw_pdf"]
 
 Line = str | tuple[float, str]
 
@@ -80,3 +80,50 @@ def flate_bomb(layers: int = 3, size: int = 64 << 20) -> bytes:
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 820] /Contents 3 0 R /Resources << >> >>",
         ]
     )
+
+
+FONTS = {
+    "roman": b"Times-Roman",
+    "bold": b"Times-Bold",
+    "italic": b"Times-Italic",
+    "bold_italic": b"Times-BoldItalic",
+    "sans": b"Helvetica",
+    "sans_bold": b"Helvetica-Bold",
+    "mono": b"Courier",
+}
+
+Placed = tuple[float, float, float, str, str]
+"""(x, y from the top, size, name of a font, text)."""
+
+
+def place_pdf(
+    pages: Sequence[Sequence[Placed]], info: Mapping[str, str] | None = None, turned: str = ""
+) -> bytes:
+    """Pages of 612 x 792 points with every line at its own place; ``turned`` runs up the first margin."""
+    names = list(FONTS)
+    objects = [b"", b""]
+    for font in FONTS.values():
+        objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /%s /Encoding /WinAnsiEncoding >>" % font)
+    used = b" ".join(b"/F%d %d 0 R" % (n, n + 3) for n in range(len(names)))
+    kids = []
+    for number, lines in enumerate(pages):
+        parts = [b"BT"]
+        for x, y, size, font, text in lines:
+            parts.append(
+                b"/F%d %g Tf 1 0 0 1 %g %g Tm (%s) Tj" % (names.index(font), size, x, 792 - y, _text(text))
+            )
+        if turned and number == 0:
+            parts.append(b"/F0 20 Tf 0 1 -1 0 30 240 Tm (%s) Tj" % _text(turned))
+        objects.append(_stream(b"\n".join([*parts, b"ET"])))
+        content = len(objects)
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+            b"/Resources << /Font << %s >> >> >>" % (content, used)
+        )
+        kids.append(b"%d 0 R" % len(objects))
+    objects[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
+    if not info:
+        return raw_pdf(objects)
+    objects.append(b"<< %s >>" % b" ".join(b"/%s (%s)" % (k.encode(), _text(v)) for k, v in info.items()))
+    return raw_pdf(objects, info=len(objects))

@@ -208,6 +208,18 @@ def test_search_loads_no_reader(library, environ):
     assert not loaded & {"lxml", "pypdf", "bibtexparser", "yaml", "pylatexenc", "torch", "pandas"}
 
 
+def test_a_search_imports_its_own_command_and_no_parser_of_types(library, environ):
+    code = "import sys; from aspectra.app.main import main; main(['search', 'dense']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    others = "adding indexing export bench lens configuring doctor keeping measuring about managing".split()
+    assert not loaded & {f"aspectra.app.commands.{name}" for name in others}
+    assert not loaded & {"pydantic", "pydantic_core", "httpx", "tomlkit", "matplotlib", "multiprocessing"}
+    assert not loaded & {"aspectra.app.ingest.files", "aspectra.views.build.run", "aspectra.lab.measures"}
+
+
 def test_the_demo_answers_with_proof(demo, aspectra):
     done = aspectra("search", "reranking with large language models", "--library", demo, "--json", "-n", 5)
     whole = json.loads(done.stdout)

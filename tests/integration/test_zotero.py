@@ -6,12 +6,12 @@ import copy
 
 import pytest
 
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
+from aspectra.app.ingest.zotero.full_texts import read_pdfs
+from aspectra.app.ingest.zotero.places import Places
+from aspectra.app.ingest.zotero.sync import follow, recall
 from aspectra.app.main import main
-from aspectra.app.zotero.api import ZoteroApi
-from aspectra.app.zotero.connection import Connection, ZoteroError, local_address
-from aspectra.app.zotero.full_texts import read_pdfs
-from aspectra.app.zotero.places import Places
-from aspectra.app.zotero.sync import follow, recall
 from aspectra.base.errors import AspectraError, BadInput, UsageError
 from aspectra.papers.library.marks.values import Item, Note
 from aspectra.papers.library.store import Store
@@ -373,6 +373,14 @@ def test_without_zotero_the_way_out_is_said(tmp_path, capsys, monkeypatch):
     assert main(["init", "--library", lib]) == 0
     assert main(["zotero", "sync", "--library", lib, "--port", "1"]) == 7
     assert "--database" in capsys.readouterr().err
+
+
+def test_adding_a_database_of_zotero_names_the_command(tmp_path, capsys):
+    lib = str(tmp_path / "our.lib")
+    path = write_database(tmp_path / "zotero.sqlite", SMALL)
+    assert main(["init", "--library", lib]) == 0
+    assert main(["add", str(path), "--library", lib]) == 1
+    assert "aspectra zotero sync --database" in capsys.readouterr().err
 
 
 def test_an_interrupted_state_is_no_obstacle(library, backend):

@@ -8,13 +8,13 @@ import stat
 
 import pytest
 
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
+from aspectra.app.ingest.zotero.keys import keys_file
+from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, item_of_paper
+from aspectra.app.ingest.zotero.pushing import Pushed, Pushing
+from aspectra.app.ingest.zotero.sync import follow
 from aspectra.app.main import main
-from aspectra.app.zotero.api import ZoteroApi
-from aspectra.app.zotero.connection import Connection, ZoteroError, local_address
-from aspectra.app.zotero.keys import keys_file
-from aspectra.app.zotero.outgoing import Outgoing, Quote, item_of_paper
-from aspectra.app.zotero.pushing import Pushed, Pushing
-from aspectra.app.zotero.sync import follow
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
@@ -286,6 +286,20 @@ def test_the_command_shows_sends_remembers_and_takes_back(searched, zotero, caps
     assert zotero.items.keys() == before.keys()
     assert main(undo) == 2
     assert "nothing was sent" in capsys.readouterr().err
+
+
+def test_numbers_of_the_last_search_and_what_is_included(searched, zotero, capsys):
+    command = ["zotero", "push", "--tag", "found", "--yes", "--library", searched, "--port", str(zotero.port)]
+    assert main([*command, "last", "1"]) == 0
+    assert "0 new records, 1 note, tags to 1 item" in capsys.readouterr().out
+    assert main([*command, "--included"]) == 2
+    assert "no papers to send" in capsys.readouterr().err
+    with Store(searched) as store, store.writing("test") as writer:
+        writer.marks.decide(["kestrel"], "include")
+        writer.marks.decide(["CHAPTER2"], "exclude")
+    assert main([*command, "--included"]) == 0
+    assert "1 new record, 0 notes" in capsys.readouterr().out
+    assert not [tag for tag in zotero.items["CHAPTER2"].get("tags", ()) if tag["tag"] == "found"]
 
 
 def test_a_file_that_zotero_imports(searched, tmp_path, capsys):

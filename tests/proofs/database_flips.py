@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from aspectra.base.errors import AspectraError
+from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Reference, Section
 from aspectra.search.searcher import Searcher
@@ -70,7 +71,11 @@ def make(folder: Path, papers: int = 60) -> None:
     """A small library with an index: papers, full texts, citations, versions, vectors, lens values."""
     with Store.create(folder) as library:
         with library.writing("add") as writer:
-            writer.add(small_papers(papers))
+            writer.add(small_papers(papers), path="/papers.jsonl", source="jsonl")
+            writer.marks.tag(["p001", "p002", "p017"], ["owl", "to read"])
+            writer.marks.note("p002", Note("A weak baseline.", "It has a mouse."))
+            writer.marks.decide(["p002", "p003"], "exclude", "no owl")
+            writer.marks.edit("p004", year=1990)
             writer.checkpoint()
         build_index(library, SETTINGS, load=lambda _: FakeEncoder())
 
@@ -116,8 +121,15 @@ def answers(folder: Path) -> dict[str, Callable[[], Any]]:
         "links": asked(lambda _, s: [(s.cites(i), s.cited_by(i), s.versions([i])) for i in ("p007", "p025")]),
         "show": asked(lambda _, s: s.get("p023").to_dict()),
         "export": asked(lambda _, s: [p.to_dict() for p in s.get_many(s.ids()).values()]),
+        "marks": asked(lambda _, s: _marks(s)),
         "rebuild": rebuilt,
     }
+
+
+def _marks(library: Store) -> list[Any]:
+    marks = library.marks
+    read = [marks.tags(), list(marks.notes()), marks.decisions(), marks.edit("p004"), marks.actions()]
+    return [*read, sorted(marks.tagged("owl")), marks.origins(["p001", "p004"])]
 
 
 def outcome(folder: Path, names: list[str] | None = None) -> dict[str, str]:

@@ -29,7 +29,7 @@ _COMMANDS = {
     "tag": "daily.marking",
     "note": "daily.marking",
     "decide": "daily.marking",
-    "edit": "daily.marking",
+    "edit": "daily.editing",
     "undo": "daily.marking",
     "redo": "daily.marking",
     "save": "daily.saved",
@@ -49,7 +49,7 @@ _COMMANDS = {
     "licences": "about",
     "bench": "bench",
     "lens": "lens",
-    "zotero": "zotero",
+    "zotero": "daily.zotero",
     "config": "configuring",
 }
 

@@ -19,6 +19,18 @@ from typing import BinaryIO
 __all__ = ["Disk", "disk", "make_folder", "using", "write_durably"]
 
 
+# Of file systems without hard links, with too many of a file already, or that forbid them.
+_NO_LINKS = {
+    errno.EPERM,
+    errno.EXDEV,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.EMLINK,
+    errno.ENOSYS,
+    errno.EACCES,
+}
+
+
 class Disk:
     """Every operation that changes the disk. Content counts as written when :meth:`sync` returns."""
 
@@ -74,6 +86,16 @@ class Disk:
     def replace(self, source: Path, target: Path) -> None:
         """Rename a file or a folder; a file of that name is replaced at once."""
         source.replace(target)
+
+    def link(self, source: Path, target: Path) -> bool:
+        """Give a file a second name; False where the file system has no such names, and nothing was done."""
+        try:
+            target.hardlink_to(source)
+        except OSError as error:
+            if error.errno in _NO_LINKS:
+                return False
+            raise
+        return True
 
     def remove(self, path: Path) -> None:
         """Remove a file, or a folder with all it holds."""

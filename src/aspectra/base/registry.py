@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from importlib import metadata
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aspectra.base.checking import unknown_name
 from aspectra.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 __all__ = ["Registry"]
 
@@ -48,7 +50,7 @@ class Registry(Generic[T]):
 
     @cached_property
     def _plugged(self) -> dict[str, metadata.EntryPoint]:
-        return {point.name: point for point in metadata.entry_points(group=f"aspectra.{self.family}")}
+        return {point.name: point for point in _entry_points(f"aspectra.{self.family}")}
 
     @cached_property
     def _waiting(self) -> dict[str, str]:
@@ -97,6 +99,18 @@ class Registry(Generic[T]):
         if not self._find(name):
             raise unknown_name(f"there is no {self.family} called {name!r}", name, self.names())
         return self._members[name]
+
+
+@cache
+def _all_entry_points() -> Any:  # of another class before Python 3.12
+    from importlib import metadata
+
+    return metadata.entry_points()  # reads a file of every installed package: once for all families
+
+
+def _entry_points(group: str) -> Iterable[metadata.EntryPoint]:
+    found: Iterable[metadata.EntryPoint] = _all_entry_points().select(group=group)
+    return found
 
 
 def _modules_of(package: str) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,15 @@ _SHORT_DOI = re.compile(
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]{1,20}(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
 _ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
-_HOSTS = {"arxiv": "arxiv.org/", "acl": "aclanthology.org/", "openalex": "openalex.org/"}
+_HOSTS = (
+    ("arxiv", "arxiv.org/"),
+    ("acl", "aclanthology.org/"),
+    ("openalex", "openalex.org/"),
+    ("pmid", "pubmed.ncbi.nlm.nih.gov/"),
+    ("pmid", "ncbi.nlm.nih.gov/pubmed/"),
+    ("pmcid", "ncbi.nlm.nih.gov/pmc/articles/"),
+    ("pmcid", "pmc.ncbi.nlm.nih.gov/articles/"),
+)
 _SHAPES = {
     "acl": _ACL,
     "openalex": re.compile(r"[Ww]\d+"),
@@ -115,7 +123,7 @@ def parse_identifier(text: str) -> tuple[str, str] | None:
         value = normalise(scheme, rest)
         return (scheme, value) if value else None
     lowered = text.casefold()
-    for scheme, host in _HOSTS.items():
+    for scheme, host in _HOSTS:
         if host in lowered:
             value = normalise(scheme, text[lowered.index(host) + len(host) :])
             return (scheme, value) if value else None

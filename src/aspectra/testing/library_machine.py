@@ -19,7 +19,8 @@ from aspectra.search.conditions.condition import limits
 from aspectra.search.searcher import Searcher
 from aspectra.testing.reference import Limit, after_adding, bm25_scores
 from aspectra.testing.simulated_disk import Fault, run_with_fault
-from aspectra.views.build.run import build_index
+from aspectra.views.build.run import build_index, merge_segments
+from aspectra.views.build.segments import Segments
 from aspectra.views.encoders.protocol import Encoder, load_encoder
 from aspectra.views.settings import IndexSettings
 
@@ -67,12 +68,14 @@ class LibraryMachine(RuleBasedStateMachine):
         load: makes an encoder from its specification.
         lenses: lenses that come and go.
         recipes: answers of these are compared with those of a library made anew.
+        segments: when an index is written in segments.
     """
 
     settings: ClassVar[IndexSettings] = IndexSettings(encoders=(), chunks=(), lenses=())
     load: ClassVar[Callable[[str], Encoder]] = staticmethod(load_encoder)
     lenses: ClassVar[Sequence[str]] = ("language", "length")
     recipes: ClassVar[Sequence[str]] = ("bm25", "guided")
+    segments: ClassVar[Segments] = Segments()
 
     @initialize(some=st.lists(papers(), max_size=6, unique_by=lambda paper: paper.id))
     def start(self, some: list[Paper]) -> None:
@@ -118,7 +121,8 @@ class LibraryMachine(RuleBasedStateMachine):
 
         def step() -> None:
             with Store(self.folder) as store:
-                build_index(store, settings, rebuild=rebuild, load=type(self).load)
+                load, segments = type(self).load, self.segments
+                build_index(store, settings, rebuild=rebuild, load=load, segments=segments)
 
         return step
 
@@ -148,6 +152,16 @@ class LibraryMachine(RuleBasedStateMachine):
         """Make a generation."""
         self._indexing(rebuild=rebuild)()
         self.indexed = dict(self.held)
+
+    @precondition(lambda self: self.indexed is not None)
+    @rule()
+    def merge(self) -> None:
+        """Write the segments as one; what waits for an index is indexed, where there is one."""
+        with Store(self.folder) as store:
+            waits = store.generations.current() is not None
+            merge_segments(store, load=type(self).load)
+        if waits and self.held:
+            self.indexed = dict(self.held)
 
     @precondition(lambda self: self.held and self.lenses)
     @rule(data=st.data())

@@ -180,6 +180,14 @@ class SimulatedDisk(Disk):
         super().make_folder(path)
         self._unnamed.append((path, None, None))
 
+    def link(self, source: Path, target: Path) -> bool:
+        """See `Disk.link`."""
+        self.operation(target)
+        linked = super().link(source, target)
+        if linked:
+            self._unnamed.append((target, None, None))
+        return linked
+
     def replace(self, source: Path, target: Path) -> None:
         """See `Disk.replace`."""
         self.operation(target)

@@ -134,7 +134,7 @@ class SampleConformance:
         content = sample.decode().encode("latin-1")
         assert check_items(self.read(source, tmp_path, content))[0].title == "Café ranking"
 
-    @pytest.mark.parametrize("change", ["bom", "crlf", "cr", "utf-16"])
+    @pytest.mark.parametrize("change", ["bom", "crlf", "cr", "utf-16", "utf-16-le", "utf-16-be"])
     def test_marks_and_line_ends(self, source: Source, sample: bytes, tmp_path: Path, change: str) -> None:
         match change:
             case "bom":
@@ -146,7 +146,7 @@ class SampleConformance:
                     pytest.skip("lines of JSON end with a newline by definition")
                 content = sample.replace(b"\n", b"\r")
             case _:
-                content = sample.decode().encode("utf-16")
+                content = sample.decode().encode(change)  # utf-16 writes a byte order mark, the others none
         assert check_items(self.read(source, tmp_path, content))[0].title == "Café ranking"
 
     def test_long_text_is_cut_with_a_remark(self, source: Source, sample: bytes, tmp_path: Path) -> None:

@@ -147,3 +147,17 @@ def test_without_an_opener_the_address_is_printed(made, monkeypatch):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     assert made("open", "owl")[:2] == (0, "https://doi.org/10.1000/owl\n")
+
+
+def test_what_comes_back_is_found_again(made):
+    made("edit", "owl", "--title", "Strigidae")
+    made("remove", "--yes", "mice")
+    assert made("index")[0] == 0
+    ids = ("--recipe", "bm25", "--format", "csv")
+    assert made("search", "predators", *ids)[1].count("\n") == 1
+    assert made("search", "Strigidae", *ids)[1].count("\n") == 2
+    made("undo", "-n", "2")
+    assert made("index")[0] == 0
+    assert made("search", "predators", *ids)[1].count("\n") == 2
+    assert made("search", "Strigidae", *ids)[1].count("\n") == 1
+    assert made("doctor", "--verify")[0] == 0

@@ -90,3 +90,44 @@ def test_clear_refusals(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
         detect(path)
     assert "--as NAME" in str(caught.value)
+
+
+PRINTED = """{n}. Owl J. 2020;1(1):{n}. doi: 10.1000/{n}.
+
+Owls at night.
+
+Owl A(1), Mouse B(2).
+
+They hunt.
+
+DOI: 10.1000/{n}
+PMID: {n}
+
+"""
+
+
+def test_records_printed_as_text_are_no_paper(tmp_path: Path) -> None:
+    path = tmp_path / "abstract.txt"
+    path.write_text("".join(PRINTED.format(n=n) for n in (1, 2, 3)))
+    with pytest.raises(BadInput, match="not recognised") as caught:
+        detect(path)
+    assert "RIS" in caught.value.hint
+    path.write_text("Owls at night\n\nAbstract: They hunt.\nKeywords: owls\n\nText of it.\n")
+    assert detect(path) == "markdown"
+
+
+@pytest.mark.parametrize(
+    ("content", "nature"),
+    [
+        (b"<modsCollection/>", "XML whose root is <modsCollection>"),
+        (b"SQLite format 3\x00", "SQLite"),
+        (b"\x00\x01\x02" * 9, "no text"),
+        (b'{"cells": [], "nbformat": 4}', "JSON with cells, nbformat"),
+    ],
+)
+def test_a_refusal_says_what_the_file_looks_like(tmp_path: Path, content: bytes, nature: str) -> None:
+    path = tmp_path / "export.dat"
+    path.write_bytes(content)
+    with pytest.raises(BadInput) as caught:
+        detect(path)
+    assert nature in caught.value.why

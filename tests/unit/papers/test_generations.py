@@ -13,7 +13,7 @@ import pytest
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import Disk, disk, using
 from aspectra.papers.library.generations.checksums import Checksums, checksum
-from aspectra.papers.library.generations.folders import Generations, damaged
+from aspectra.papers.library.generations.folders import FORMAT, Generations, damaged
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.search.searcher import Searcher
@@ -33,7 +33,7 @@ def library(tmp_path):
 
 
 def _publish(generations, **more):
-    facts = {"format": 2, "papers": 0, "revision": 0, "settings": {}, "views": {}, "lenses": {}}
+    facts = {"format": FORMAT, "papers": 0, "revision": 0, "settings": {}, "views": {}, "lenses": {}}
     with generations.build() as folder:
         (folder / "a.json").write_text("[]")
         (folder / "below").mkdir()
@@ -140,9 +140,18 @@ def test_a_generation_of_the_old_format_is_replaced(library):
 
 
 def test_a_generation_of_a_newer_format_is_left_alone(library):
-    _resealed(format=3, views=None)(library)
+    _resealed(format=FORMAT + 1, views=None)(library)
     with pytest.raises(LibraryCorrupt, match="newer Aspectra"):
         _search(library)
+
+
+def test_a_generation_of_an_older_format_is_named_and_replaced(library):
+    _resealed(format=FORMAT - 1, views=None)(library)
+    with pytest.raises(LibraryCorrupt, match="older Aspectra") as caught:
+        _search(library)
+    assert caught.value.hint == "aspectra index"
+    assert build_index(library).changed
+    assert _search(library) == ["owl"]
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])

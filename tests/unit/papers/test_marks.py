@@ -124,6 +124,31 @@ def strip(state):
     return (*state[:3], edits, *state[4:])
 
 
+def test_undo_leaves_what_another_program_wrote_meanwhile(library):
+    write(library, "tag", ["owl"], ["mine"])
+    write(library, "note", "owl", Note("Mine."))
+    write(library, "put", "zotero", {"owl": (["theirs"], [Note("Theirs.", key="K")])})
+    write(library, "undo")
+    write(library, "undo")
+    assert library.marks.tags() == {"owl": ["theirs"]}
+    assert [note.text for note in library.marks.notes_of("owl")] == ["Theirs."]
+    assert write(library, "tag", ["owl"], [], ["theirs"]) == 0
+    assert library.marks.actions()[0].undone
+    write(library, "redo")
+    assert library.marks.tags() == {"owl": ["mine", "theirs"]}
+
+
+def test_a_step_without_a_change_is_no_step(library):
+    write(library, "tag", ["owl"], ["x"])
+    write(library, "undo")
+    assert write(library, "tag", ["owl"], [], ["y"]) == 0
+    assert write(library, "decide", ["owl"], "") == 0
+    assert write(library, "edit", "owl", year=2019) == []
+    assert [one.undone for one in library.marks.actions()] == [True]
+    write(library, "redo")
+    assert library.marks.tags() == {"owl": ["x"]}
+
+
 def test_a_removed_paper_comes_back_with_everything(marked):
     before, papers = everything(marked), list(marked.papers())
     with marked.writing("remove") as writer:

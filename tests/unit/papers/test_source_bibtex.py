@@ -7,7 +7,7 @@ import pytest
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
-from aspectra.papers.sources.protocol import Remark
+from aspectra.papers.sources.protocol import SOURCES, Remark
 from aspectra.papers.sources.tagged.entry import names_of
 from aspectra.papers.text.latex import latex_to_text, text_to_latex
 
@@ -143,3 +143,32 @@ def test_latex(latex: str, text: str) -> None:
 def test_escaping_is_undone_by_reading() -> None:
     text = "R&D {a_b} \\x ~50% #1 $5 ^2 -- --- ``q'' ?` @ \"z\""
     assert latex_to_text(text_to_latex(text)) == text
+
+
+def test_a_year_that_only_the_date_of_early_access_states(tmp_path: Path) -> None:
+    papers, _ = read(tmp_path, "@article{a, title={T}, EarlyAccessDate={MAR 2023}, Unique-ID={WOS:1}}")
+    assert (papers["a"].year, papers["a"].metadata["database"]) == (2023, "Web of Science")
+
+
+@pytest.mark.parametrize(("source", "database"), [("Scopus", "Scopus"), ("my shelf", None)])
+def test_a_source_that_is_a_database(tmp_path: Path, source: str, database: str | None) -> None:
+    papers, _ = read(tmp_path, f"@article{{a, title={{T}}, source={{{source}}}}}")
+    assert papers["a"].metadata.get("database") == database
+
+
+def test_types_of_packages_inherit_the_title(tmp_path: Path) -> None:
+    text = "@softwareversion{v2, version={2}, crossref={s}}\n@software{s, title={Owl finder}, year={2020}}"
+    papers, _ = read(tmp_path, text)
+    assert (papers["v2"].title, papers["v2"].year) == ("Owl finder", 2020)
+
+
+def test_a_short_doi_is_an_identifier(tmp_path: Path) -> None:
+    papers, _ = read(tmp_path, "@article{a, title={T}, doi={10/FQD6HJ}}\n@article{b, title={U},doi={10/634}}")
+    assert [papers[key].identifiers["doi"] for key in "ab"] == ["10/fqd6hj", "10/634"]
+
+
+def test_a_page_that_quotes_an_entry_is_no_bibliography(tmp_path: Path) -> None:
+    entry = "@article{a,\n  title = {T},\n  year = 2020\n}\n"
+    sniff = SOURCES.get("bibtex").sniff
+    assert sniff(tmp_path / "page.txt", ("Some words.\n" * 9 + entry).encode()) < 0.3
+    assert sniff(tmp_path / "page.txt", ("Made by hand.\n" + entry * 5).encode()) > 0.5

@@ -30,6 +30,67 @@ TY  - JOUR
 TI  - A third paper
 ER  -
 """,
+    "wos": b"""FN Clarivate Analytics Web of Science
+VR 1.0
+PT J
+AU Lovelace, Ada
+   Li, Bo
+TI Caf\xc3\xa9
+   ranking
+PY 1843
+ER
+
+PT J
+AU Nobody, N
+SO Owls
+ER
+
+PT J
+TI A third paper
+SO Owls
+ER
+
+EF
+""",
+    "ovid": b"""<1>
+Title
+  Caf\xc3\xa9 ranking. [Article]
+Source
+  Owls.  1(2):3-4, May 1843.
+<2>
+Source
+  Owls.
+<3>
+Title
+  A third paper
+""",
+    "copac": b"""TI- Caf\xc3\xa9
+    ranking
+AU- Lovelace, Ada
+PY- 1843
+
+TI-
+PY- 1844
+
+TI- A third paper
+PU- Owl Press
+""",
+    "enw": b"""%0 Journal Article
+%T Caf\xc3\xa9 ranking
+%A Lovelace, Ada
+%D 1843
+
+%0 Journal Article
+%A Nobody, N
+
+%0 Book
+%T A third paper
+""",
+    "better-bibtex": b"""{"config": {"label": "BetterBibTeX JSON"}, "items": [
+{"itemType": "book", "title": "Caf\xc3\xa9 ranking", "creators": [{"lastName": "Lovelace"}]},
+{"itemType": "book", "creators": []},
+{"itemType": "book", "title": "A third paper", "creators": []}]}
+""",
     "csl-json": b"""[{"id": "one", "type": "book", "title": "Caf\xc3\xa9 ranking", "issued": {"raw": "1843"}},
 {"id": "two", "type": "book" "title": "Broken"},
 {"id": "three", "type": "book", "title": "A third paper"}]

@@ -6,7 +6,7 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.detection import detect, read_papers
 
 RECORD = """
 PMID- 12345
@@ -53,3 +53,33 @@ def test_nothing_there(tmp_path: Path) -> None:
     path.write_text("words")
     with pytest.raises(BadInput, match="no PubMed record"):
         list(read_papers(path, "nbib"))
+
+
+@pytest.mark.parametrize(
+    ("text", "identifiers"),
+    [
+        ("PMCR- 20481061\nTI  - A title\nTI  - that goes on\nPT  - Book\n", {"pmcid": "PMC20481061"}),
+        ("OWN - NLM\nTI  - A title\nTI  - that goes on\nAID - 10.1000/x [doi]\n", {"doi": "10.1000/x"}),
+        ("PMC -123\nTI-\nBTI - A title\nBTI - that goes on\nJT  - Owls\nAID - doi:10.1000/x\n", {
+            "doi": "10.1000/x",
+            "pmcid": "PMC123",
+        }),
+    ],
+)  # fmt: skip
+def test_records_without_a_pubmed_number(tmp_path: Path, text: str, identifiers: dict[str, str]) -> None:
+    path = tmp_path / "export.txt"
+    path.write_text(text)
+    assert detect(path) == "nbib"
+    (paper,) = read_papers(path)
+    assert isinstance(paper, Paper)
+    assert paper.title == "A title that goes on"
+    assert paper.identifiers == identifiers
+
+
+def test_lines_without_their_dash_and_two_abstracts(tmp_path: Path) -> None:
+    path = tmp_path / "x.nbib"
+    path.write_text("PMID-1\nSO  no dash\nTI  -Close\nAB  - Old.\nAB  - New.\n")
+    (paper,) = read_papers(path)
+    assert isinstance(paper, Paper)
+    assert (paper.title, paper.abstract) == ("Close", "Old.\n\nNew.")
+    assert paper.metadata["database"] == "PubMed"

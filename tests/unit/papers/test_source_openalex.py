@@ -85,7 +85,9 @@ def test_sniff(tmp_path: Path) -> None:
     assert source.sniff(tmp_path / "x", b'{"id": "1", "title": "x"}') == 0
 
 
-def test_empty_work_is_a_remark(tmp_path: Path) -> None:
-    (item,) = read(tmp_path / "w.jsonl", {"id": "https://openalex.org/W1"})
-    assert isinstance(item, Remark)
-    assert item.skipped
+def test_an_empty_work_is_kept_by_its_number(tmp_path: Path) -> None:
+    remark, paper = read(tmp_path / "w.jsonl", {"id": "https://openalex.org/W1"})
+    assert isinstance(remark, Remark)
+    assert "to be completed" in remark.reason
+    assert isinstance(paper, Paper)
+    assert (paper.title, paper.identifiers) == ("", {"openalex": "W1"})

@@ -6,7 +6,7 @@ import pytest
 
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.detection import detect, read_papers
 from aspectra.papers.sources.protocol import Remark
 
 
@@ -105,3 +105,59 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_the_tag_for_unknown_tags_is_a_tag_like_others(tmp_path: Path) -> None:
     (paper,), _ = read(tmp_path, "TY  - JOUR\nUK  - x\nCT  - A title\nER  - \n")
     assert paper.title == "A title"
+
+
+def test_a_record_without_its_first_line_is_told_by_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "export.txt"
+    path.write_text("JF  - Owls\nAU  - Owl, Ada\nTI  - Night\nPY  - 2001\nER  - \n")
+    assert detect(path) == "ris"
+    paper, remark = sorted(read_papers(path), key=lambda item: isinstance(item, Remark))
+    assert isinstance(paper, Paper)
+    assert (paper.title, paper.year) == ("Night", 2001)
+    assert isinstance(remark, Remark)
+    assert "TY missing" in remark.reason
+
+
+def test_a_copyright_notice_is_no_abstract(tmp_path: Path) -> None:
+    notice = "Copyright of Owls is the property of Owl Press and its content may not be copied."
+    first = f"TY  - JOUR\nTI  - One\nAB  - Owls hunt.\nAB  - {notice}\nER  - \n"
+    second = f"TY  - JOUR\nTI  - Two\nAB  - Mice hide. [ABSTRACT FROM AUTHOR] {notice}\nER  - \n"
+    third = "TY  - JOUR\nTI  - Three\nAB  - Copyright law of owls is old.\nER  - \n"
+    papers, _ = read(tmp_path, first + second + third)
+    assert [p.abstract for p in papers] == ["Owls hunt.", "Mice hide.", "Copyright law of owls is old."]
+    assert papers[0].metadata["copyright"] == notice
+    assert papers[1].metadata["copyright"].endswith(notice)
+    assert "copyright" not in papers[2].metadata
+
+
+@pytest.mark.parametrize("abstract", ["NA", "n/a", "[No abstract available]", "None"])
+def test_a_sign_of_absence_is_no_abstract(tmp_path: Path, abstract: str) -> None:
+    (paper,), _ = read(tmp_path, f"TY  - JOUR\nTI  - T\nAB  - {abstract}\nER  - \n")
+    assert paper.abstract == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "database"),
+    [
+        ("DB  - Scopus", "Scopus"),
+        ("DP  - Ovid MEDLINE(R) <2020>", "MEDLINE"),
+        ("DB  - 8gh\nDP  - EBSCOhost", "EBSCOhost 8gh"),
+        ("AN  - WOS:000123", "Web of Science"),
+        ("UR  - https://www.scopus.com/inward/record.uri?eid=1", "Scopus"),
+        ("UR  - https://example.org/1", None),
+    ],
+)
+def test_the_database_is_kept_where_it_is_stated(tmp_path: Path, lines: str, database: str | None) -> None:
+    (paper,), _ = read(tmp_path, f"TY  - JOUR\nTI  - T\n{lines}\nER  - \n")
+    assert paper.metadata.get("database") == database
+
+
+def test_a_name_that_ends_in_and(tmp_path: Path) -> None:
+    (paper,), _ = read(tmp_path, "TY  - JOUR\nTI  - T\nAU  - Owl, Ada and\nAU  - Mouse, Bo\nER  - \n")
+    assert paper.authors == ("Ada Owl", "Bo Mouse")
+
+
+def test_a_record_without_title_is_remarked(tmp_path: Path) -> None:
+    (paper,), (remark,) = read(tmp_path, "TY  - JOUR\nAB  - Text of it.\nER  - \n")
+    assert (paper.title, paper.abstract) == ("", "Text of it.")
+    assert "no title" in remark.reason

@@ -124,3 +124,26 @@ def test_odd_types(tmp_path: Path) -> None:
     odd = DOC | {"authors": "x", "identifiers": 3, "pdf_parse": {"body_text": "x", "bib_entries": []}}
     (paper,) = read(tmp_path / "d.json", odd)
     assert isinstance(paper, Paper)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"abstract": [{"text": "One."}, {"text": "Two."}], "body": [{"text": "Body.", "section": "S"}]},
+        {"abstract": [{"text": "One."}, {"text": "Two."}], "body_text": [{"text": "Body.", "section": "S"}]},
+        {
+            "grobid_parse": {
+                "abstract": [{"text": "One."}, {"text": "Two."}],
+                "body_text": [{"text": "Body.", "section": "S"}],
+            },
+            "latex_parse": None,
+        },
+    ],
+)
+def test_paragraphs_of_the_release_of_2019(tmp_path: Path, record: dict[str, Any]) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"paper_id": "7", "metadata": {"title": "Owls", "year": 2001}, **record}))
+    (paper,) = read_papers(path)
+    assert isinstance(paper, Paper)
+    assert (paper.title, paper.abstract, paper.year) == ("Owls", "One.\n\nTwo.", 2001)
+    assert [(s.heading, s.text) for s in paper.sections] == [("S", "Body.")]

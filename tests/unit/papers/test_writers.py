@@ -143,3 +143,34 @@ def test_ris_keeps_the_arxiv_id_of_a_paper_without_link(tmp_path: Path) -> None:
     (paper,) = back(tmp_path, "ris", [Paper("a", title="T", identifiers={"arxiv": "2101.01234"})])
     assert paper.identifiers == {"arxiv": "2101.01234"}
     assert paper.url == "https://arxiv.org/abs/2101.01234"
+
+
+@pytest.mark.parametrize(
+    ("date", "written", "raw"),
+    [
+        ({"literal": "1995-01-0001"}, [[1995, 1, 1]], None),
+        ({"literal": "2016-09-0013"}, [[2016, 9, 13]], None),
+        ({"raw": "2016-13-45"}, [[2016]], "2016-13-45"),
+        ({"raw": "2016"}, [[2016]], None),
+        ({"literal": "in press, 2019"}, [[2019]], "in press, 2019"),
+        ("2001-05", [[2001, 5]], None),
+        ({"date-parts": [[2001, 0, 0]]}, [[2001]], None),
+        ({"date-parts": [["2001", "05"], [2002, 1]]}, [["2001", "05"], [2002, 1]], None),
+        ({"date-parts": [[-44, 3, 15]], "circa": True}, [[-44, 3, 15]], None),
+    ],
+)
+def test_csl_dates_have_parts(tmp_path: Path, date: object, written: list[object], raw: str | None) -> None:
+    kept = {"type": "book", "title": "T", "issued": date}
+    path = tmp_path / "in.json"
+    path.write_text(json.dumps([kept]))
+    (paper,) = (item for item in read_papers(path, "csl-json") if isinstance(item, Paper))
+    item = json.loads(WRITERS.get("csl-json").write([paper]))[0]
+    assert item["issued"]["date-parts"] == written
+    assert item.get("custom", {}).get("issued-raw") == raw
+    assert "literal" not in item["issued"]
+
+
+def test_csl_dates_without_a_year_stay_text() -> None:
+    kept = {"type": "book", "title": "T", "accessed": {"literal": "13th cent"}}
+    item = json.loads(WRITERS.get("csl-json").write([Paper("a", title="T", metadata={"csl": kept})]))[0]
+    assert item["accessed"] == {"literal": "13th cent"}

@@ -56,3 +56,20 @@ def test_a_mark_of_a_paper_that_is_not_indexed_is_no_error(opened):
     opened.marks.tag("new", "owl", add=["x"])
     opened.marks.decide("include", "new", "owl")
     assert found(opened, tags="x", decided="include") == {"owl"}
+
+
+def test_decisions_join_the_question(opened):
+    recipe = "bm25 | feedback(papers=10,decided=yes,against=0.25)"
+    plain = opened.search("owls", recipe="bm25", literal=True)
+    nothing = opened.search("owls", recipe=recipe, literal=True)
+    assert nothing.ids == plain.ids
+    assert "no paper was decided on" in str(nothing.steps)
+    opened.marks.decide("include", "rank")
+    liked = opened.search("owls", recipe=recipe, literal=True)
+    assert "rank" in liked.ids
+    assert "rank joined the question" in str(liked.steps)
+    opened.marks.decide("exclude", "mice")
+    both = opened.search("owls", recipe=recipe, literal=True)
+    assert "mice pushed away" in str(both.steps)
+    scores = [{h.id: h.score for h in found.hits} for found in (liked, both)]
+    assert scores[1].get("mice", -9.0) < scores[0].get("mice", 0.0)

@@ -136,6 +136,8 @@ def _sum_up(session: Session, reports: Sequence[FileReport], new: NewRecords) ->
         )
     else:
         session.screen.line(f"Added nothing ({skipped:,} skipped).")
+    if decisions := sum(r.decisions for r in reports):
+        session.screen.line(f"{count(decisions, 'decision')} came with them (aspectra list --decision any).")
     _tell_versions(session, new)
     passed = [r for r in reports if r.passed_over]
     if passed and not session.options.verbose:

@@ -11,6 +11,7 @@ from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from aspectra.app.library import Library
     from aspectra.views.build.draft import IndexReport
 
 __all__ = ["index", "tell_absent"]
@@ -38,6 +39,9 @@ def index(
     ] = None,
     terms: Annotated[bool, option("--terms", about="Encode again what lacks the terms of aspects.")] = False,
     rebuild: Annotated[bool, option("--rebuild", about="Build even if nothing changed.")] = False,
+    merge: Annotated[
+        bool, option("--merge", about="Join the segments of new papers to the rest of the index.")
+    ] = False,
     chunks: Annotated[
         list[str] | None,
         option(metavar="SIZE", about="Chunks of full text: 250w, 3000t, none.", panel=_TEXTS),
@@ -79,8 +83,11 @@ def index(
             session.screen.line("The library holds no papers: nothing to index.")
             session.screen.next(f"aspectra add FILE{session.library_words()}")
             return
-        check_if_due(library.store)
         clock = perf_counter()
+        if merge:
+            _tell(session, _merged(session, library), perf_counter() - clock)
+            return
+        check_if_due(library.store)
         with session.progress() as shown:
             report = library.index(
                 encoders=[] if no_encoder else encoder,
@@ -99,6 +106,19 @@ def index(
                 stemmer="" if stemmer == "none" else stemmer,
             )
         _tell(session, report, perf_counter() - clock)
+        if report.merge_due:
+            from aspectra.app.upkeep.merging import merge_later
+
+            merge_later(library.store.folder)
+
+
+def _merged(session: Session, library: Library) -> IndexReport:
+    from aspectra.app.upkeep.merging import yield_to_others
+    from aspectra.views.build.run import merge_segments
+
+    yield_to_others()
+    with session.progress() as shown:
+        return merge_segments(library.store, progress=shown)
 
 
 def tell_absent(session: Session, report: IndexReport) -> None:

@@ -101,6 +101,7 @@ def remove(
                 raise typer.Abort
         removed = library.remove(*found)
     session.screen.line(f"Removed {count(removed, 'paper')}.")
+    session.screen.note(session.spell_out("aspectra undo brings them back"))
     session.screen.next(f"aspectra index{session.library_words()}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -179,6 +179,7 @@ def written(store: Store, papers: Any, form: str, versions: str) -> str:
         UsageError: ``trec`` without a ranking.
     """
     from aspectra.papers.export.protocol import WRITERS
+    from aspectra.papers.library.marks.carrying import with_marks
     from aspectra.search.ranking import Ranking
 
     if isinstance(papers, Ranking):
@@ -187,10 +188,12 @@ def written(store: Store, papers: Any, form: str, versions: str) -> str:
         papers = papers.ids
     if form == "trec":
         raise UsageError("trec is a format for rankings", hint="aspectra export last --format trec")
+    held: Iterable[Paper]
     if versions == "best":
-        return WRITERS.get(form).write(one_each(store, papers))
-    held = store.papers() if papers is None else store.get_many(papers).values()
-    return WRITERS.get(form).write(held)
+        held = one_each(store, papers)
+    else:
+        held = store.papers() if papers is None else store.get_many(papers).values()
+    return WRITERS.get(form).write(with_marks(store, held, form, works=versions == "best"))
 
 
 def one_each(store: Store, ids: Sequence[str] | None = None) -> Iterator[Paper]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["QuestionOptions", "ResultOptions"]
 
 Names = list[str] | None
+# Papers and weights as measured with simulated decisions, see docs/results/decisions.md.
+_LIKE_DECIDED = "feedback(papers=10,decided=yes,against=0.25)"
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,14 @@ class QuestionOptions:
     language: Annotated[Names, option(metavar="TAG", about="Only this language, as en.", panel=FILTERS)] = (
         None
     )
-    tag: Annotated[Names, option(metavar="TAG", about="Only papers that you tagged so.", panel=FILTERS)] = (
-        None
-    )
+    tag: Annotated[
+        Names, option(metavar="TAG", about="Only papers that you tagged so.", rare=True, panel=FILTERS)
+    ] = None
     decided: Annotated[
         str, option(metavar="NAME", about="Only what you decided: include, any.", rare=True, panel=FILTERS)
     ] = ""
     undecided: Annotated[
-        bool, option("--undecided", about="Only papers without a decision.", panel=FILTERS)
+        bool, option("--undecided", about="Only papers without a decision.", rare=True, panel=FILTERS)
     ] = False
     recipe: Annotated[
         str | None,
@@ -98,6 +100,15 @@ class QuestionOptions:
             metavar="METHOD", about="Last step, as listwise+tournament{; judges}{; sorters}.", panel=SEARCH
         ),
     ] = None
+    like_decided: Annotated[
+        bool,
+        option(
+            "--like-decided",
+            about="More like what you included, less like exclusions.",
+            rare=True,
+            panel=SEARCH,
+        ),
+    ] = False
     lens: Annotated[Names, option(metavar="NAME", about="Search this lens.", rare=True, panel=SEARCH)] = None
     all_versions: Annotated[
         bool,
@@ -142,7 +153,8 @@ class QuestionOptions:
 
     def _recipe(self, first: str) -> Recipe | str:
         """The recipe, with the further steps."""
-        further = list(self.stage or ())
+        further = [_LIKE_DECIDED] if self.like_decided else []
+        further += self.stage or ()
         if self.rerank is not None:
             sign = "'" if '"' in self.rerank else '"'
             further.append(f"rerank(method={sign}{self.rerank}{sign})")

@@ -158,6 +158,8 @@ def _add_shared(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
         if name == "keywords":
             words = shared_list(paper.metadata, name)
             fields["keywords"] = text_to_latex(", ".join(word.replace(",", " ") for word in words))
+        elif name == "note" and paper.metadata.get("annote"):
+            fields["annote"] = text_to_latex(" ".join(shared_text(paper.metadata, "annote").split()))
         elif name == "editors":
             fields["editor"] = _people(shared_list(paper.metadata, name))
         elif name in NAMES.shared and (value := shared_text(paper.metadata, name)):

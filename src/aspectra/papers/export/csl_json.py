@@ -1,24 +1,29 @@
 """CSL-JSON, readable by Zotero, Pandoc and citeproc: one array.
 
 A paper that came from CSL-JSON is written with its own variables as long as they still say what the paper
-holds. Lost: sections, references, sentence spans, metadata outside the shared names, ``date`` beyond
-the year, identifiers other than DOI, PMID, PMCID, ISBN and arXiv.
+holds; dates that are only text get valid parts. Lost: sections, references, sentence spans, metadata outside
+the shared names, ``date`` beyond the year, identifiers other than DOI, PMID, PMCID, ISBN and arXiv.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aspectra.papers.bibliography import shared_list, shared_text
 from aspectra.papers.export.protocol import NO_LIMIT, WRITERS, ReadBack, tidy
 from aspectra.papers.names import name_parts
 from aspectra.papers.paper import Paper
+from aspectra.papers.sources.assembly import year_in
 from aspectra.papers.sources.json.csl_json import NAMES, VARIABLES_OF, item_paper
 
 __all__ = ["CslJsonWriter"]
+
+_DATES = ("issued", "accessed", "available-date", "event-date", "original-date", "published", "submitted")
+_DAY = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/]0{0,2}(\d{1,2}))?/?")
 
 
 class CslJsonWriter:
@@ -39,6 +44,7 @@ def _item(paper: Paper) -> dict[str, Any]:
     kind = shared_text(paper.metadata, "type") or ("article-journal" if paper.venue else "document")
     item = {"id": paper.id, **{k: v for k, v in item.items() if k != "id"}}
     item.setdefault("type", kind)
+    _mend_dates(item)
     if paper.abstract:
         item.setdefault("abstract", _escaped(paper.abstract, "abstract"))
     back = ReadBack(paper, item_paper(item, "", NO_LIMIT))
@@ -55,6 +61,62 @@ def _item(paper: Paper) -> dict[str, Any]:
     if ReadBack(paper, item_paper(item, "", NO_LIMIT)).attributes(["id"]):
         item["citation-key"] = paper.id  # it counts before any other key that the item carries
     return item
+
+
+def _mend_dates(item: dict[str, Any]) -> None:
+    """Give dates their parts where they are only text: year, month and day, else the year.
+
+    A text that says more than its parts is kept under ``custom``, where CSL has room for it. A text without a
+    year stays a text, which is valid.
+    """
+    for name in _DATES:
+        date = item.get(name)
+        if isinstance(date, Mapping):
+            parts = date.get("date-parts")
+            if parts:
+                if (valid := _valid_parts(parts)) != parts:
+                    item[name] = {**date, "date-parts": valid}
+                continue
+            text = next((t for key in ("raw", "literal") if isinstance(t := date.get(key), str)), "")
+        else:
+            text = str(date) if isinstance(date, str | int) else ""
+        exact = _DAY.fullmatch(text.strip())
+        found = _parts([part for part in exact.groups() if part]) if exact else []
+        if not found and (year := year_in(text)) is not None:
+            found = [year]
+        if not found:
+            continue
+        rest = (
+            {k: v for k, v in date.items() if k not in ("raw", "literal")}
+            if isinstance(date, Mapping)
+            else {}
+        )
+        item[name] = {**rest, "date-parts": [found]}
+        if text.strip() != str(found[0]) and not (
+            exact and len(found) == sum(g is not None for g in exact.groups())
+        ):
+            custom = item.get("custom")
+            item["custom"] = {**(custom if isinstance(custom, dict) else {}), f"{name}-raw": text}
+
+
+def _valid_parts(parts: Any) -> Any:
+    """Date parts without months and days that no year has; as they are where they are no list of lists."""
+    if not isinstance(parts, list) or not all(isinstance(one, list) and one for one in parts):
+        return parts
+    # Months beyond 12 are the seasons that CSL once had.
+    return [(valid if 0 < len(valid := _parts(one, months=24)) < len(one) else one) for one in parts]
+
+
+def _parts(values: list[Any], months: int = 12) -> list[int]:
+    """Year, month and day as far as they are valid."""
+    found: list[int] = []
+    for value, most in zip(values, (9999, months, 31), strict=False):
+        digits = str(value).strip()
+        number = int(digits) if digits.removeprefix("-").isdecimal() and len(digits) < 7 else 0
+        if not number or (found and not 1 <= number <= most):
+            break
+        found.append(number)
+    return found
 
 
 def _escaped(text: str, variable: str) -> str:

@@ -17,6 +17,8 @@ from aspectra.papers.paper import Paper
 __all__ = ["COLUMNS", "CsvWriter"]
 
 COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
+COLUMNS += ("included", "decision", "reason", "tags", "notes")  # ASReview reads the first
+_INCLUDED = {"include": "1", "exclude": "0"}
 # Signs that begin a formula, also in full width; "|" calls programs, and ";" parts cells in many countries.
 _FORMULA = ("=", "+", "-", "@", "|", ";", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\uff5c", "\uff1b")
 _QUOTES = "\"'“”‘’\uff02\uff07"  # a spreadsheet may take them away
@@ -48,9 +50,20 @@ class CsvWriter:
                 paper.language,
                 "; ".join(shared_list(paper.metadata, "keywords")),
                 paper.abstract,
+                *_marks(paper),
             )
             rows.writerow([_safe(cell) for cell in row])
         return out.getvalue()
+
+
+def _marks(paper: Paper) -> tuple[str, ...]:
+    """What the searcher says about the paper, for the last columns."""
+    screening, marks = (paper.metadata.get(name) for name in ("screening", "marks"))
+    held = screening if isinstance(screening, dict) else {}
+    said = marks if isinstance(marks, dict) else {}
+    decision, reason = (str(held.get(name, "")) for name in ("decision", "reason"))
+    tags, notes = (shared_list(said, name) for name in ("tags", "notes"))
+    return _INCLUDED.get(decision, ""), decision, reason, "; ".join(tags), "\n".join(notes)
 
 
 def _safe(cell: str) -> str:

@@ -39,7 +39,7 @@ def _record(paper: Paper) -> str:
     kind, tags = _tags(paper)
     lines = [f"TY  - {kind}"]
     for tag, value in tags:
-        pieces = value.split("\n") if tag == "KW" else [value]
+        pieces = value.split("\n") if tag in ("KW", "N1") else [value]
         lines += [f"{tag}  - {one_line(piece)}" for piece in pieces if piece.strip()]
     lines.append("ER  - ")
     return "\n".join(lines) + "\n"
@@ -60,7 +60,8 @@ def _tags(paper: Paper) -> tuple[str, _Tags]:
         tags = [(tag, value) for tag, value in tags if tag not in TAGS_OF[attribute]]
         tags += _written(paper, attribute, kind)
     tags += _identifiers(paper, back)
-    tags += _shared(paper, back)
+    held = {(tag, one_line(value)) for tag, value in tags if tag in ("KW", "N1")}
+    tags += [pair for pair in _shared(paper, back) if pair not in held]
     tags.append(("ID", paper.id))
     return kind, tags
 
@@ -111,6 +112,8 @@ def _shared(paper: Paper, back: ReadBack) -> _Tags:
     for name in back.shared():
         if name == "keywords":
             out += [("KW", word) for word in shared_list(paper.metadata, name)]
+        elif name == "note":
+            out += [("N1", one_line(line)) for line in shared_text(paper.metadata, name).split("\n")]
         elif name == "editors":
             out += [("A2", _person(editor)) for editor in shared_list(paper.metadata, name)]
         elif name == "pages":

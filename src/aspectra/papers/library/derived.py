@@ -162,6 +162,7 @@ class Derived:
         rows: runs a reading statement, see :meth:`~aspectra.papers.library.store.Store.rows`.
         fetch: the same for few rows, without a connection of its own.
         checksums: of the library.
+        among: SQL that holds for those rows of ``papers p`` that are looked at.
     """
 
     def __init__(
@@ -169,10 +170,12 @@ class Derived:
         rows: Callable[..., Iterable[tuple[Any, ...]]],
         fetch: Callable[..., Iterable[tuple[Any, ...]]],
         checksums: RowSums,
+        among: str = "1",
     ) -> None:
         self.rows = rows
         self._fetch = fetch
         self._checksums = checksums
+        self._among = among
 
     def missing(self, *producers: Producer) -> list[Missing]:
         """The papers that lack a value of one of these producers, which read the same parts; by position."""
@@ -183,7 +186,8 @@ class Derived:
         )
         statement = (
             f"SELECT min(x.pos), x.k, x.size FROM (SELECT p.pos AS pos, {first.key_sql} AS k, "
-            f"length(p.abstract) + length(p.title) AS size FROM papers p WHERE {first.where_sql}) x "
+            f"length(p.abstract) + length(p.title) AS size FROM papers p "
+            f"WHERE {first.where_sql} AND {self._among}) x "
             f"WHERE {lacking} GROUP BY x.k ORDER BY min(x.pos)"
         )
         values = [part for one in producers for part in one.identity]
@@ -211,7 +215,7 @@ class Derived:
         self._checksums.check("producers")
         statement = (
             f"SELECT x.pos, x.id, x.k, {_VALUE} FROM (SELECT p.pos AS pos, p.id AS id, "
-            f"{producer.key_sql} AS k FROM papers p WHERE {where}) x LEFT JOIN derived d "
+            f"{producer.key_sql} AS k FROM papers p WHERE {where} AND {self._among}) x LEFT JOIN derived d "
             f"ON d.producer IS {_PRODUCER} AND d.key = x.k ORDER BY x.pos"
         )
         for pos, paper_id, key, *value in self.rows(statement, producer.identity):

@@ -18,7 +18,7 @@ from aspectra.papers.ids import numbered
 from aspectra.papers.library.links import citations
 from aspectra.papers.library.links.versions import regroup_all, regroup_ids
 from aspectra.papers.library.marks.edits import edited, edits_by_position, put_edit, values_of
-from aspectra.papers.library.marks.origins import OriginWriter, database_of
+from aspectra.papers.library.marks.origins import OriginWriter, stated_database
 from aspectra.papers.library.marks.values import Edit
 from aspectra.papers.library.rows import bump, drop_paper, put_paper, stored_paper
 from aspectra.papers.paper import Paper, normalise_title
@@ -43,6 +43,7 @@ class AddReport:
         skipped: records left out, each with a remark.
         remarks: every remark, skipped records and notes, in file order.
         with_abstract, with_full_text: among the papers read.
+        decisions: new ones that the records bring, beside the searcher's own.
     """
 
     added: int = 0
@@ -51,6 +52,7 @@ class AddReport:
     skipped: int = 0
     with_abstract: int = 0
     with_full_text: int = 0
+    decisions: int = 0
     remarks: list[Remark] = field(default_factory=list)
 
     @property
@@ -151,7 +153,9 @@ class Writer:
                         report.remarks.append(record)
                         report.skipped += record.skipped
                     else:
-                        origins.read(record.id, database_of(record), self._add_one(record, report, taken))
+                        pos = self._add_one(record, report, taken)
+                        origins.read(record.id, stated_database(record), pos)
+                        report.decisions += self._screened(record, pos, path or source)
                 origins.store()
                 self._db.executemany(
                     "INSERT INTO remarks VALUES (?, ?, ?, ?)",
@@ -225,6 +229,15 @@ class Writer:
         put_paper(self._db, paper, pos)
         report.updated += 1
         return pos
+
+    def _screened(self, record: Paper, pos: int, file: str) -> bool:
+        """Store the decision that a record brings; returns whether it is new."""
+        if not file or not ("screening" in record.metadata or "note" in record.metadata):
+            return False
+        from aspectra.papers.library.marks.carrying import stated_decision
+
+        decision = stated_decision(record, file)
+        return decision is not None and self.marks.import_decision(pos, decision)
 
     def _with_edit(self, paper: Paper, pos: int, edit: Edit) -> tuple[Paper, list[Remark]]:
         """The paper as the searcher edited it, and remarks on what its file says otherwise now."""

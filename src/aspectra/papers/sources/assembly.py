@@ -22,10 +22,11 @@ T = TypeVar("T")
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _COMPACT_DATE = re.compile(r"\s*(1[4-9]\d\d|20\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])\b")
 # What databases and R write where there is no abstract.
-_NO_ABSTRACT = re.compile(r"\W*+(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?)?+\W*+", re.I)
+_NO_ABSTRACT = re.compile(r"\W*+(?:n/?a|nan|null|none|no abstract(?: is| was)?(?: available)?)\W*+", re.I)
 _LONGEST_EMPTY = 60
 # EBSCO ends its abstracts with such a notice; ProQuest and others give one as a paragraph of its own.
-_NOTICE = re.compile(r"\bCopyright of [^\n]{1,200}? is the property of\b")
+_OWNED = " is the property of "
+_NOTICE = re.compile(rf"\bCopyright of [^\n]{{1,200}}?{_OWNED}")
 _FROM = "ABSTRACT FROM "  # EBSCO's note on who wrote the abstract: AUTHOR, PUBLISHER
 _NOTICE_ALONE = re.compile(r"(?:copyright|\(c\)|©)(?:\s|\d)", re.I)
 _LONGEST_NOTICE = 1000
@@ -123,7 +124,7 @@ def without_notice(abstract: str) -> tuple[str, str]:
     >>> without_notice("Owls hunt.\n\nCopyright of Owls is the property of Owl Press.")
     ('Owls hunt.', 'Copyright of Owls is the property of Owl Press.')
     """
-    if found := _NOTICE.search(abstract):
+    if _OWNED in abstract and (found := _NOTICE.search(abstract)):
         start = found.start()
         note = abstract.rfind(_FROM, max(0, start - 40), start)
         start = start if note < 0 else note - (abstract[note - 1 : note] == "[")

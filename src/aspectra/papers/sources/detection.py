@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,12 +10,22 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile, kind_of_file, not_a_file
+from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["UnknownFormat", "detect", "read_papers"]
 
 _LEAST = 0.3
+_SQLITE = b"SQLite format 3"
+_EXPORT = "export its records as RIS, BibTeX or CSV; if it is one of these formats: --as NAME"
+_ZOTERO = "a Zotero library is read with: aspectra zotero sync --database FILE"
+_LABEL = re.compile(
+    r"[ \t]{0,4}(doi|pmid|title|authors?|author\(s\)|source|abstract|issn|isbn|accession number|year|journal"
+    r"|document type|publication (?:year|type|date|title)|database|keywords|author keywords)\s?:\s",
+    re.I,
+)
 
 
 class UnknownFormat(BadInput):
@@ -40,13 +51,45 @@ def detect(path: Path | InputFile) -> str:
         raise BadInput(f"{file.path} is empty", hint="check that the export or download finished")
     confidence = {name: SOURCES.get(name).sniff(file.path, file.head) for name in SOURCES.names()}
     best = max(confidence, key=confidence.__getitem__)
-    if confidence[best] < _LEAST:
+    if confidence[best] < _LEAST or (confidence[best] == _LEAST and _several_records(file.head)):
         raise UnknownFormat(
             f"the format of {file.path} is not recognised",
-            why="known formats: " + ", ".join(confidence),
-            hint="if you know which it is, name it with --as NAME",
+            why=f"{_nature(file.head)}; formats that are read: {', '.join(confidence)}",
+            hint=_ZOTERO if file.head.startswith(_SQLITE) else _EXPORT,
         )
     return best
+
+
+def _several_records(head: bytes) -> bool:
+    """Whether a text names the parts of several records (``DOI:``, ``Source:``), as databases print them.
+
+    Two such names occur twice or more, the first time near the beginning; a paper has them once, or in its
+    references.
+    """
+    lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()]
+    seen: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        if found := _LABEL.match(line):
+            seen.setdefault(found[1].casefold(), []).append(number)
+    early = len(lines) / 3 + 30
+    return sum(len(at) > 1 and at[0] < early for at in seen.values()) > 1
+
+
+def _nature(head: bytes) -> str:
+    """What a file looks like to a person, in a few words."""
+    from aspectra.papers.sources.xml.elements import root_name  # loads lxml
+
+    if root := root_name(head)[0]:
+        return f"it is XML whose root is <{root}>"
+    if keys := first_keys(head, depth=1):
+        return f"it is JSON with {', '.join(sorted(keys)[:8])}"[:200]
+    if head.startswith(_SQLITE):
+        return "it is an SQLite database"
+    if b"\x00" in head:
+        return "it is no text"
+    text = head.decode("utf-8", "replace")
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"it begins with “{one_line(first)[:60]}”"
 
 
 def read_papers(

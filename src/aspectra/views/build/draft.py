@@ -14,9 +14,16 @@ from aspectra.base.errors import LibraryCorrupt
 from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Arrays
 from aspectra.papers.library.store import Store
+from aspectra.views.build.background import Background
+from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
+from aspectra.views.lexical.collection import Statistics
+from aspectra.views.lexical.postings import Segment
+from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.arrays import new_array
+from aspectra.views.storage.folder import StoredFolder
+from aspectra.views.storage.units import Units
 
 __all__ = ["Draft", "IndexReport"]
 
@@ -36,6 +43,7 @@ class IndexReport:
         absent: encoders left out because they are not installed -> the command that brings each.
         seconds_for_terms: encoder -> what encoding those again would take, from a few that were.
         generation: folder name of the generation, "" for an empty library.
+        merge_due: whether the generation has so many segments that they are to be merged soon.
         changed: False when the generation was already up to date.
         seconds: by step.
     """
@@ -50,6 +58,7 @@ class IndexReport:
     absent: dict[str, str] = field(default_factory=dict)
     seconds_for_terms: dict[str, float] = field(default_factory=dict)
     generation: str = ""
+    merge_due: bool = False
     changed: bool = True
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -66,6 +75,7 @@ class Draft:
         report: counts what was done.
         progress: called with (step, done, total).
         sample: ids of the collection's sample, in its order, where the library is one of several shards.
+        background: what the papers are measured by, where they are written beside a base; else None.
         ids: of the papers, in order.
         full: whether each paper has full text.
         offsets: (papers + 1,) where each paper's units begin among those of ``sentences``.
@@ -81,12 +91,41 @@ class Draft:
     report: IndexReport
     progress: Progress
     sample: Sequence[str] | None = None
+    background: Background | None = None
     ids: list[str] = field(default_factory=list)
     full: list[bool] = field(default_factory=list)
     offsets: list[int] = field(default_factory=lambda: [0])
     reference: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     views: dict[str, dict[str, Any]] = field(default_factory=dict)
     lenses: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def expects(self, view: str) -> bool:
+        """Whether the base has a view, so that it is written for these papers too, if only empty."""
+        return self.background is not None and view in self.background.views
+
+    def standard(self, view: str) -> Statistics | None:
+        """Statistics by which reverse probes weigh words; None for those of the papers that are written."""
+        known = self.background
+        return known.statistics(view) if known is not None and view in known.views else None
+
+    def word_moments(self, view: str, units: Units | None = None, name: str = "") -> None:
+        """Write what each candidate of a view of words scores on average; ``name`` is that of the units."""
+        offsets, folder = None if units is None else units.offsets, self.folder / view
+        if self.background is None or not self.expects(view):
+            build_moments(folder, self.reference, offsets)
+            return
+        vocabulary = Segment(StoredFolder(folder)).vocabulary
+        elsewhere = self.background.documents(view, name, vocabulary)
+        build_moments(folder, np.full(len(elsewhere), -1), offsets, elsewhere=elsewhere)
+
+    def vector_moments(self, view: str, rows: Any, units: Units | None = None, name: str = "") -> None:
+        """The same for a view of vectors."""
+        if self.background is None or not self.expects(view):
+            moments = dense_moments(rows, units, self.reference)
+        else:
+            elsewhere = self.background.vectors(view, name)
+            moments = dense_moments(rows, units, np.full(len(elsewhere), -1), elsewhere)
+        moments.save(self.folder / view)
 
     def matrix(self, name: str, rows: int, columns: int, dtype: type) -> Any:
         """A (rows, columns) array of zeros in the file of a view's vectors, to be filled in place."""

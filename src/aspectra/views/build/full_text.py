@@ -13,10 +13,8 @@ from aspectra.papers.text.citation_marks import strip_citations
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.readings import fill_missing, reader_vectors, stored_spans
 from aspectra.views.build.vectors import chunk_texts, chunk_vectors, section_chunks
-from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.lexical.bm25 import build_lexical
-from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.protocol import ViewFacts, chunk_base
 from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.storage.units import Units
@@ -26,7 +24,7 @@ __all__ = ["write_full_texts", "write_readings"]
 
 def write_full_texts(draft: Draft) -> None:
     """Views of whole papers and of chunks, where any paper has full text."""
-    if not any(draft.full):
+    if not any(draft.full) and not draft.expects("full@bm25"):
         return
     _write_whole_papers(draft)
     for size in draft.settings.chunks:
@@ -52,8 +50,9 @@ def _write_whole_papers(draft: Draft) -> None:
         draft.progress("reading full texts", len(draft.ids), len(draft.ids))
 
     name = "full@bm25"
-    facts = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, damped=True)
-    build_moments(draft.folder / name, draft.reference)
+    settings, standard = draft.settings.lexical, draft.standard(name)
+    facts = build_lexical(texts(), settings, draft.folder / name, pairs=True, damped=True, standard=standard)
+    draft.word_moments(name)
     draft.views[name] = {**facts, "own_words": True}
 
 
@@ -74,11 +73,14 @@ def _write_chunk_words(draft: Draft, size: str) -> Units:
     base = chunk_base(size)
     name = ViewFacts.words_of(base).name
     asking = (f"{paper.title}\n{paper.abstract}" for paper in draft.library.papers("none"))
-    facts = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True, asking=asking)
+    settings, standard = draft.settings.lexical, draft.standard(name)
+    facts = build_lexical(
+        texts(), settings, draft.folder / name, pairs=True, asking=asking, standard=standard
+    )
     units = Units(np.array(offsets, np.int64), np.frombuffer(spans, np.intc).astype(np.int32).reshape(-1, 3))
     (draft.folder / base).mkdir()
     units.save(draft.folder / base)
-    build_moments(draft.folder / name, draft.reference, units.offsets)
+    draft.word_moments(name, units, base)
     draft.views[name] = {**facts, "units": base}
     return units
 
@@ -91,14 +93,16 @@ def _write_chunk_vectors(draft: Draft, size: str, units: Units, spec: str, encod
     papers = np.flatnonzero(draft.full).tolist()
     truncated = draft.fill_units(matrix, units.offsets.tolist(), papers, values, encoder)
     draft.progress(f"asking in reverse with {encoder.name}", 0, 1)
-    dense_moments(matrix, units, draft.reference).save(draft.folder / name)
+    draft.vector_moments(name, matrix, units, base)
     draft.describe(name, spec, encoder, truncated, units=base, pairs=True)
 
 
 def write_readings(draft: Draft) -> None:
     """One vector a paper for the whole text, and one for each aspect."""
     settings = draft.settings
-    if not any(draft.full) or not settings.chunks or not settings.dense_chunks or not draft.encoders:
+    if not settings.chunks or not settings.dense_chunks or not draft.encoders:
+        return
+    if not any(draft.full) and not draft.expects("full@bm25"):
         return
     base = chunk_base(settings.chunks[0])
     for spec, encoder in draft.encoders:

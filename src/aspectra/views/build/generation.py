@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import FORMAT
+from aspectra.papers.library.part import chosen
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.papers.record_facts import FACTS_VERSION
+from aspectra.views.build.citations import write_citations
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
@@ -21,11 +23,9 @@ from aspectra.views.build.records import RecordColumns
 from aspectra.views.build.terms import write_terms
 from aspectra.views.build.tokens import write_tokens
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors
-from aspectra.views.dense.reverse import dense_moments
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.lexical.bm25 import build_lexical
-from aspectra.views.lexical.reverse import build_moments
 from aspectra.views.prompted.building import collect_prompted
 from aspectra.views.storage.columns import write_columns
 from aspectra.views.storage.units import Units, paper_spans
@@ -72,7 +72,8 @@ def _write_abstracts(draft: Draft) -> None:
 
     def texts() -> Iterator[str]:
         total = len(draft.library)
-        statement = f"SELECT {paper_columns('lead')}, text_hash, full_hash != '' FROM papers ORDER BY pos"
+        statement = f"SELECT {paper_columns('lead')}, text_hash, full_hash != '' FROM papers "
+        statement += f"WHERE {chosen(draft.library)} ORDER BY pos"
         for number, (*row, text_hash, full) in enumerate(draft.library.rows(statement)):
             if number % 1000 == 0:
                 draft.progress("reading abstracts", number, total)
@@ -91,11 +92,14 @@ def _write_abstracts(draft: Draft) -> None:
         draft.progress("reading abstracts", total, total)
 
     name = "abstract@bm25"
-    draft.views[name] = build_lexical(texts(), draft.settings.lexical, draft.folder / name, pairs=True)
+    draft.views[name] = build_lexical(
+        texts(), draft.settings.lexical, draft.folder / name, pairs=True, standard=draft.standard(name)
+    )
     # The documents of reverse scores are the sample, too.
     draft.reference = write_columns(draft.folder, draft.ids, columns, draft.sample)
-    build_moments(draft.folder / name, draft.reference)
-    if records.write(draft.folder, draft.library, draft.full):
+    draft.word_moments(name)
+    records.write(draft.folder, draft.full)
+    if draft.background is None and write_citations(draft.folder, draft.library, len(draft.ids)):
         draft.views[GRAPH_VIEW] = {"kind": "graph"}
     sentences = draft.folder / "sentences"
     sentences.mkdir()
@@ -104,7 +108,7 @@ def _write_abstracts(draft: Draft) -> None:
 
 def _write_lenses(draft: Draft) -> None:
     settings = draft.settings
-    draft.lenses, views = collect_lenses(draft.library, settings.applied_lenses, draft.offsets, draft.folder)
+    draft.lenses, views = collect_lenses(draft, settings.applied_lenses)
     lenses, more = collect_prompted(draft.library, settings, draft.encoders, len(draft.ids), draft.folder)
     draft.lenses |= lenses
     draft.views |= views | more
@@ -128,7 +132,7 @@ def _write_vectors(draft: Draft, spec: str, encoder: Encoder) -> None:
         even = even and _is_unit(vector)
         truncated += int(cut)
     draft.progress(f"asking in reverse with {encoder.name}", 0, 1)
-    dense_moments(whole, None, draft.reference).save(draft.folder / name)
+    draft.vector_moments(name, whole)
     draft.describe(name, spec, encoder, truncated, unit_length=even, pairs=True)
     name = f"sentences@{encoder.name}"
     units = draft.matrix(name, draft.offsets[-1], encoder.dimensions, np.float16)

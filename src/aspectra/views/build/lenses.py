@@ -18,6 +18,7 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.rows import Parts
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
+from aspectra.views.build.draft import Draft
 from aspectra.views.dense.lens_vectors import build_lens_vectors
 from aspectra.views.lenses.protocol import LENSES, found_in_package
 from aspectra.views.protocol import ViewFacts
@@ -141,15 +142,13 @@ def _collect_lens(library: Store, name: str, offsets: Sequence[int], folder: Pat
 
 
 def collect_lenses(
-    library: Store, names: Sequence[str], offsets: Sequence[int], folder: Path
+    draft: Draft, names: Sequence[str]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Write the values of lenses into a generation; returns the manifest's parts of lenses and of views.
 
     Args:
-        library: whose values are read.
+        draft: the generation, whose papers and units are known.
         names: of the lenses.
-        offsets: (papers + 1,) where each paper's units begin.
-        folder: of the generation being built.
 
     Raises:
         LibraryCorrupt: values are missing or do not fit the paper's units.
@@ -159,9 +158,11 @@ def collect_lenses(
     for name in names:
         lens = LENSES.get(name)
         if lens.kind == "vector":
-            views[ViewFacts.lens_vectors_of(name).name] = build_lens_vectors(
-                name, partial(_stored, library, name), len(offsets) - 1, folder
-            )
+            view = ViewFacts.lens_vectors_of(name).name
+            before = draft.background
+            standard = None if before is None else before.array(view, "standard")
+            stored = partial(_stored, draft.library, name)
+            views[view] = build_lens_vectors(name, stored, len(draft.ids), draft.folder, standard)
         else:
-            lenses[name] = _collect_lens(library, name, offsets, folder)
+            lenses[name] = _collect_lens(draft.library, name, draft.offsets, draft.folder)
     return lenses, views

@@ -21,10 +21,12 @@ from aspectra.views.build.vectors import abstract_batches, abstract_vectors
 from aspectra.views.dense.matching import narrowed, widen
 from aspectra.views.encoders.protocol import Encoder
 from aspectra.views.protocol import TERMS, ViewFacts
+from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.units import Units
 from aspectra.views.terms.head import ASPECTS, head_of
 from aspectra.views.terms.values import PaperTerms, encode_with_terms, term_values
 from aspectra.views.terms.view import build_terms
+from aspectra.views.view import Floats
 
 __all__ = ["FEW", "encode_terms", "lacking_terms", "term_state", "write_terms"]
 
@@ -105,8 +107,13 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
         draft.progress("collecting terms of aspects", len(draft.ids), len(draft.ids))
 
     facts = build_terms(papers(), draft.settings.lexical, draft.folder / words)
-    for column in range(len(ASPECTS)):
-        _centre(matrix[column :: len(ASPECTS)])
+    before = draft.background
+    centres = None if before is None else before.array(vectors, "centres")
+    made = [
+        _centre(matrix[column :: len(ASPECTS)], None if centres is None else centres[column])
+        for column in range(len(ASPECTS))
+    ]
+    save_array(draft.folder / vectors / "centres.npy", np.stack(made))
     draft.views[words] = {**facts, "values": producer.version}
     offsets = np.arange(0, len(matrix) + 1, len(ASPECTS), dtype=np.int64)
     (draft.folder / TERMS).mkdir()
@@ -115,17 +122,28 @@ def _write_views(draft: Draft, spec: str, encoder: Encoder, producer: Producer) 
     draft.describe(vectors, spec, encoder, 0, units=TERMS)
 
 
-def _centre(vectors: NDArray[np.int8]) -> None:
-    """Take the mean of vectors at length 1 away from each, in place; rows of zeros stay.
+def _centre(vectors: NDArray[np.int8], given: Floats | None = None) -> Floats:
+    """Take the mean of vectors at length 1 away from each, in place; returns it. Rows of zeros stay.
 
     What all methods (or problems, or outcomes) have in common tells no two apart.
+
+    Args:
+        vectors: (papers, dimensions).
+        given: (dimensions,) what is taken away instead of their own mean.
     """
+    centre = _mean(vectors) if given is None else given
+    for start in range(0, len(vectors), _BLOCK):
+        block = widen(vectors[start : start + _BLOCK])
+        known = block.any(axis=1)
+        vectors[start : start + _BLOCK][known] = narrowed(block[known] - centre)
+    return centre
+
+
+def _mean(vectors: NDArray[np.int8]) -> Floats:
     total, count = np.zeros(vectors.shape[1], np.float32), _FEWEST
     for start in range(0, len(vectors), _BLOCK):
         block = widen(vectors[start : start + _BLOCK])
         total += block.sum(axis=0)
         count += int(block.any(axis=1).sum())
-    for start in range(0, len(vectors), _BLOCK):
-        block = widen(vectors[start : start + _BLOCK])
-        known = block.any(axis=1)
-        vectors[start : start + _BLOCK][known] = narrowed(block[known] - total / np.float32(count))
+    out: Floats = total / np.float32(count)
+    return out

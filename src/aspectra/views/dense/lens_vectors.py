@@ -77,7 +77,11 @@ class _Standard:
 
 
 def build_lens_vectors(
-    name: str, stored: Callable[[], Iterable[Floats]], count: int, folder: Path
+    name: str,
+    stored: Callable[[], Iterable[Floats]],
+    count: int,
+    folder: Path,
+    given: Floats | None = None,
 ) -> dict[str, Any]:
     """Write a vector lens's view into a generation; returns its part of the manifest.
 
@@ -88,6 +92,7 @@ def build_lens_vectors(
         stored: gives the (1, labels) values of each paper, in order; called twice.
         count: papers.
         folder: of the generation being built.
+        given: (2, labels) mean and deviation that the values are standardised by; default: their own.
     """
     lens = vector_lens(name)
     width = len(lens.labels)
@@ -101,7 +106,9 @@ def build_lens_vectors(
     mean = total / max(known, 1)
     deviation = np.sqrt(np.maximum(square / max(known, 1) - mean * mean, 0.0))
     deviation[deviation < 1e-7] = 0.0
-    standard = _Standard(mean.astype(np.float32), deviation.astype(np.float32), lens.groups)
+    own = np.stack([mean, deviation]).astype(np.float32)
+    mean, deviation = own if given is None else given
+    standard = _Standard(mean, deviation, lens.groups)
     view = ViewFacts.lens_vectors_of(name).name
     path = folder / view
     path.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -65,13 +66,18 @@ class DenseView(View):
         self.vectors = folder.array("vectors") if units is None else folder.array("vectors", units.order)
         # Whether rows have length 1 (or 0, where a unit has none): then inner products are cosines.
         self.unit_length = bool(facts.stored.get("unit_length", True))
-        self._moments = Moments.load(folder) if facts.stored.get("pairs") else None
+        self._folder = folder
         self._role_weights = role_weights
         self._other = other
         self._sample = sample
         self._positions = positions
         self._id_order = id_order
         self._kept: dict[_Part, UnitBatch] = {}
+
+    @cached_property
+    def _moments(self) -> Moments | None:
+        """What reverse searches are standardised by; others do not open it."""
+        return Moments.load(self._folder) if self.facts.stored.get("pairs") else None
 
     def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`."""

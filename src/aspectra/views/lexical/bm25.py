@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +107,17 @@ class LexicalView(View):
         self._id_order = id_order
         self._text_of = text_of
         self._tokeniser = Tokeniser(settings.tokens)
-        order = folder.order if units is None else units.order
-        self._index = WordIndex(folder, settings, order)
+        self._folder = folder
+        self._index = WordIndex(folder, settings, folder.order if units is None else units.order)
         self._vocabulary = self._index.vocabulary
-        offsets = None if units is None else units.by_segment
-        numbers = self._index.numbers
-        self._pairs = WordPairs(folder, offsets, numbers) if facts.stored.get("pairs") else None
+
+    @cached_property
+    def _pairs(self) -> WordPairs | None:
+        """What searches from papers read; those from words do not open it."""
+        offsets = None if self.units is None else self.units.by_segment
+        return (
+            WordPairs(self._folder, offsets, self._index.numbers) if self.facts.stored.get("pairs") else None
+        )
 
     def query_text(self, probe: Probe) -> str:
         """The probe's text and that of its seeds."""
@@ -148,14 +154,13 @@ class LexicalView(View):
                 f"{self.name} cannot be searched with the words of {probe.asking}",
                 why=f"its words are those of {_ABSTRACTS}",
             )
-        if self._pairs is None or not self.facts.stored.get("own_words") or probe.asking == _ABSTRACTS:
+        facts = self.facts.stored
+        if not (facts.get("pairs") and facts.get("own_words")) or probe.asking == _ABSTRACTS:
             return Asked(probe, words=tuple(self._tokeniser.words(self.query_text(probe))))
-        stored = [self._pairs.words_of(at) for at in self._seed_positions(probe)]
-        asking = [
-            *self._tokeniser.words(probe.text),
-            *(self._index.words[n] for part in stored for n in part),
-        ]
-        return Asked(probe, words=tuple(asking))
+        own = self._pairs if probe.seeds else None
+        stored = [own.words_of(at) for at in self._seed_positions(probe)] if own is not None else []
+        words = [*self._tokeniser.words(probe.text), *(self._index.words[n] for part in stored for n in part)]
+        return Asked(probe, words=tuple(words))
 
     def _seed_positions(self, probe: Probe) -> list[int]:
         known = self._positions()

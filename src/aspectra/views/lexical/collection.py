@@ -146,7 +146,7 @@ class WordIndex:
         """(words,) documents that hold each; of the whole collection where the view is a part of one."""
         if "frequency.npy" in self.folder:
             return self.folder.whole("frequency")
-        return self.segments[0].frequency
+        return self.segments[0].held
 
     @cached_property
     def total(self) -> int:

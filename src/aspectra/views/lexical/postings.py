@@ -187,6 +187,7 @@ class Segment:
         return self.folder.whole("lengths")
 
     @property
-    def frequency(self) -> NDArray[np.int64]:
-        """(words,) documents that hold each."""
-        return np.diff(self.postings.pointers)
+    def held(self) -> NDArray[np.integer]:
+        """(words,) documents that hold each, also where it counts by a chance of nothing."""
+        stored = "frequency.npy" in self.folder
+        return self.folder.whole("frequency") if stored else np.diff(self.postings.pointers)

@@ -141,7 +141,8 @@ class StoredArray:
         self.shape: tuple[int, ...] = shape
         self.dtype: np.dtype[Any] = dtype
         self._width = dtype.itemsize * math.prod(shape[1:])
-        self._verified = np.full(len(self), False)  # rows; quicker to look up than their blocks
+        # Rows; quicker to look up than their blocks. Zeros take memory only where they are touched.
+        self._verified = np.zeros(len(self), np.bool_)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from xxhash import xxh3_64_digest, xxh3_64_hexdigest
@@ -56,6 +57,11 @@ class FileSums:
     def __len__(self) -> int:
         return len(self._sums) // SUM_BYTES
 
+    @property
+    def content(self) -> bytes:
+        """The sums, as they are stored."""
+        return self._sums
+
     def holds(self, content: memoryview, number: int) -> bool:
         """Whether a block of the content is what was written."""
         part = content[number * self.block : (number + 1) * self.block]
@@ -89,14 +95,25 @@ class Checksums:
             raise ValueError(f"{len(sums) // SUM_BYTES:,} sums of {count:,} blocks")
 
     @classmethod
-    def of(cls, folder: Path, names: Iterable[str]) -> Checksums:
-        """Of files below a folder."""
-        sizes, sums = {}, b""
+    def of(
+        cls, folder: Path, names: Iterable[str], known: Mapping[str, FileSums] = MappingProxyType({})
+    ) -> Checksums:
+        """Of files below a folder.
+
+        Args:
+            folder: that holds them.
+            names: of the files, below the folder.
+            known: the sums of some of them, which are not read.
+        """
+        sizes, sums = {}, bytearray()
         for name in sorted(names):
-            with (folder / name).open("rb") as stream:
-                sizes[name], more = block_sums(stream, BLOCK)
+            if name in known and known[name].block == BLOCK:
+                sizes[name], more = known[name].size, known[name].content
+            else:
+                with (folder / name).open("rb") as stream:
+                    sizes[name], more = block_sums(stream, BLOCK)
             sums += more
-        return cls(sizes, BLOCK, sums)
+        return cls(sizes, BLOCK, bytes(sums))
 
     def __contains__(self, name: str) -> bool:
         return name in self.sizes

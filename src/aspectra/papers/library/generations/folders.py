@@ -14,16 +14,18 @@ import errno
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk, make_folder, write_durably
-from aspectra.papers.library.generations.checksums import Checksums, checksum
+from aspectra.papers.library.generations.checksums import Checksums, FileSums, checksum
 
 __all__ = ["FORMAT", "Generations", "damaged"]
 
@@ -225,6 +227,14 @@ class Generations:
                 with contextlib.suppress(OSError):  # of the same cause as the error under way
                     disk().remove(path)
 
+    def building(self) -> bool:
+        """Whether another process is building a generation."""
+        for path in self.root.glob(f"{_BUILDING}*") if self.root.is_dir() else ():
+            with _locked(path) as free:
+                if not free:
+                    return True
+        return False
+
     def leftovers(self) -> list[Path]:
         """Unfinished generations, half removed ones, and pointers to none, of processes that were killed."""
         out = []
@@ -238,19 +248,50 @@ class Generations:
         for left in self.leftovers():
             disk().remove(left)
 
-    def publish(self, building: Path, manifest: dict[str, Any]) -> Path:
+    def share(
+        self, path: Path, manifest: dict[str, Any], building: Path, leave_out: str = ""
+    ) -> dict[str, FileSums]:
+        """Give a new generation the files of another one, by hard links; returns the sums of those linked.
+
+        Where the file system has no hard links they are copied.
+
+        Args:
+            path: of the other generation.
+            manifest: of it.
+            building: folder of the new one.
+            leave_out: how the names of files begin that are not taken.
+        """
+        sums, linked = self.checksums(path, manifest), {}
+        for name in sums.sizes:
+            if leave_out and name.startswith(leave_out):
+                continue
+            target = building / name
+            if not target.parent.is_dir():
+                target.parent.mkdir(parents=True)
+            if disk().link(path / name, target):
+                linked[name] = sums.file(name)
+            else:
+                with (path / name).open("rb") as source, disk().create(target) as stream:
+                    shutil.copyfileobj(source, stream)
+        return linked
+
+    def publish(
+        self, building: Path, manifest: dict[str, Any], linked: Mapping[str, FileSums] = MappingProxyType({})
+    ) -> Path:
         """Sum, flush and switch to the generation in ``building``; returns its final folder.
 
         Args:
             building: the folder.
             manifest: what :class:`_Manifest` names, but for the files and their sums.
+            linked: sums of the files that :meth:`share` linked: those are on the disk already.
         """
         try:
             before = self.current()
         except LibraryCorrupt:
             before = None
         files = sorted(p for p in building.rglob("*") if p.is_file())
-        sums = Checksums.of(building, (p.relative_to(building).as_posix() for p in files))
+        names = {path: path.relative_to(building).as_posix() for path in files}
+        sums = Checksums.of(building, names.values(), linked)
         numbers = (int(p.name) for p in self.root.iterdir() if p.name.isdecimal())
         number = 1 + max(numbers, default=0)
         full = {
@@ -266,7 +307,8 @@ class Generations:
                 stream.write(value)
             files.append(building / name)
         for path in files:
-            disk().sync(path)
+            if names.get(path) not in linked:
+                disk().sync(path)
         for folder in sorted({p.parent for p in files} | {building}, reverse=True):
             disk().sync_folder(folder)
         target = self.root / f"{number:06d}"

@@ -80,13 +80,15 @@ def listed(library: MarkedLibrary, wanted: Wanted) -> Listing:
     if wanted.no_abstract:
         where.append(BLANK)
     if wanted.since:
-        where.append("pos IN (SELECT pos FROM origins GROUP BY pos HAVING min(at) >= ?)")
+        where.append("pos IN (SELECT pos FROM origins NOT INDEXED GROUP BY pos HAVING min(at) >= ?)")
         values.append(_day(wanted.since))
         if library.format < MARKED:
             where[-1], values = "0", values[:-1]
     with library.snapshot():
         if wanted.since and library.format >= MARKED:
             library.checksums.check_all("origins")
+        if "decisions" in order:
+            library.checksums.check_all("decisions")
         statement = f"SELECT id FROM papers WHERE {library.checksums.sound('papers')}"
         statement += "".join(f" AND {one}" for one in where)
         ids = [row[0] for row in library.fetch(f"{statement} ORDER BY {order}", values)]

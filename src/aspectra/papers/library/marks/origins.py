@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from aspectra.papers.paper import Paper
 
-__all__ = ["OriginWriter", "database_of"]
+__all__ = ["OriginWriter", "stated_database"]
 
 # A record that is read again where it was keeps the time at which it was read first.
 _PUT = (
@@ -19,7 +19,7 @@ _PUT = (
 )
 
 
-def database_of(paper: Paper) -> str:
+def stated_database(paper: Paper) -> str:
     """The database that a record was exported from, where its source states it; else ""."""
     stated = paper.metadata.get("database")
     return stated.strip() if isinstance(stated, str) else ""

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from aspectra.papers.library.marks.values import Action, Decision, Edit, Item, Note, Origin
-from aspectra.papers.library.row_sums import MARKED, RowSums
+from aspectra.papers.library.row_sums import MARKED, RowSums, damaged
 
 __all__ = ["MarkedLibrary", "Marks"]
 
 _LISTED = "(SELECT value FROM json_each(?))"  # the values of one JSON array
-_NOTE = "n.text, n.quote, n.kind, n.page, n.colour, n.source, n.key, n.created, n.modified, n.id"
+_NOTE = "text, quote, kind, page, colour, source, key, created, modified, id"
 
 
 class MarkedLibrary(Protocol):
@@ -58,34 +58,30 @@ class Marks:
     def tags(self, papers: Iterable[str] | None = None) -> dict[str, list[str]]:
         """Id -> tags in alphabetical order, each once, for papers that have any; of all papers where None."""
         out: dict[str, list[str]] = {}
-        for paper, tag in self._of("tags", "DISTINCT p.id, t.tag", papers, "p.pos, t.tag"):
+        for paper, tag in self._of("tags", "DISTINCT pos, tag", papers, "pos, tag"):
             out.setdefault(paper, []).append(tag)
         return out
 
     def tags_of(self, source: str, papers: Iterable[str]) -> dict[str, list[str]]:
         """Id -> the tags that one source holds of some papers, in alphabetical order."""
         out: dict[str, list[str]] = {}
-        for paper, tag, held in self._of("tags", "p.id, t.tag, t.source", papers, "p.pos, t.tag"):
+        for paper, tag, held in self._of("tags", "pos, tag, source", papers, "pos, tag"):
             if held == source:
                 out.setdefault(paper, []).append(tag)
         return out
 
     def tag_counts(self) -> Counter[str]:
         """Tag -> how many papers have it, in alphabetical order."""
-        rows = self._of("tags", "t.tag, count(DISTINCT t.pos)", None, "t.tag", "GROUP BY t.tag")
-        return Counter(dict(rows))
+        return Counter(sorted(tag for tags in self.tags().values() for tag in tags))
 
     def tagged(self, tag: str) -> set[str]:
-        """Ids of the papers with a tag; the case of ASCII letters does not count."""
-        self._check("tags", None)
-        if not self._kept:
-            return set()
-        statement = "SELECT p.id FROM tags t JOIN papers p USING (pos) WHERE t.tag = ? COLLATE NOCASE"
-        return {row[0] for row in self._store.fetch(statement, (tag.strip(),))}
+        """Ids of the papers with a tag, whatever its case."""
+        key = tag.strip().casefold()
+        return {i for i, tags in self.tags().items() if any(one.casefold() == key for one in tags)}
 
     def notes(self, papers: Iterable[str] | None = None) -> Iterator[tuple[str, Note]]:
         """(id, note) of all notes, or of those of some papers, by paper and then as they were added."""
-        for paper, *row in self._of("notes", f"p.id, {_NOTE}", papers, "p.pos, n.id", alias="n"):
+        for paper, *row in self._of("notes", f"pos, {_NOTE}", papers, "pos, id"):
             yield paper, Note(*row)
 
     def notes_of(self, paper: str) -> list[Note]:
@@ -102,8 +98,8 @@ class Marks:
 
     def all_decisions(self, papers: Iterable[str] | None = None) -> list[tuple[str, Decision]]:
         """(id, decision) of every source, by paper and then by time."""
-        columns = "p.id, t.decision, t.reason, t.source, t.at, t.under"
-        rows = self._of("decisions", columns, papers, "p.pos, t.at, t.source")
+        columns = "pos, decision, reason, source, at, under"
+        rows = self._of("decisions", columns, papers, "pos, at, source")
         return [(paper, Decision(*row)) for paper, *row in rows]
 
     def reasons(self, decision: str = "") -> Counter[str]:
@@ -115,8 +111,8 @@ class Marks:
 
     def edit(self, paper: str) -> Edit:
         """What the searcher changed in the record of a paper; without fields where nothing."""
-        for given, file, file_hash, at in self._of(
-            "edits", "t.given, t.file, t.file_hash, t.at", [paper], "p.pos"
+        for _, given, file, file_hash, at in self._of(
+            "edits", "pos, given, file, file_hash, at", [paper], "pos"
         ):
             return Edit(json.loads(given), json.loads(file), file_hash, at)
         return Edit()
@@ -124,16 +120,15 @@ class Marks:
     def origins(self, papers: Iterable[str]) -> dict[str, list[Origin]]:
         """Id -> where its records were read, by file and number."""
         out: dict[str, list[Origin]] = {}
-        columns = "p.id, t.file, t.number, t.place, t.database, t.source, t.at"
-        for paper, *row in self._of("origins", columns, papers, "p.pos, t.file, t.number"):
+        columns = "pos, file, number, place, database, source, at"
+        for paper, *row in self._of("origins", columns, papers, "pos, file, number"):
             out.setdefault(paper, []).append(Origin(*row))
         return out
 
     def items(self, system: str, papers: Iterable[str] | None = None) -> dict[Item, str]:
         """Item of another program -> id of the paper."""
-        columns = "t.system, t.library, t.key, t.version, p.id"
-        rows = self._of("external", columns, papers, "t.system, t.library, t.key")
-        return {Item(*row): paper for *row, paper in rows if row[0] == system}
+        rows = self._of("external", "pos, system, library, key, version", papers, "system, library, key")
+        return {Item(*row): paper for paper, *row in rows if row[0] == system}
 
     def actions(self, limit: int = 10) -> list[Action]:
         """The last steps that can be undone or done again, newest first."""
@@ -149,35 +144,35 @@ class Marks:
         """Whether the library has the tables."""
         return self._store.format >= MARKED
 
-    def _check(self, table: str, papers: list[str] | None) -> None:
-        if not self._kept:
-            return
-        if papers is None:
-            self._store.checksums.check_all(table)
-            return
-        statement = f"SELECT pos FROM papers WHERE id IN {_LISTED}"
-        held = [row[0] for row in self._store.fetch(statement, [json.dumps(papers)])]
-        self._store.checksums.check(table, held)
+    def _of(self, table: str, columns: str, papers: Iterable[str] | None, order: str) -> list[Any]:
+        """Rows of one table, with the paper's id in place of the position, which is the first column.
 
-    def _of(
-        self,
-        table: str,
-        columns: str,
-        papers: Iterable[str] | None,
-        order: str,
-        group: str = "",
-        *,
-        alias: str = "t",
-    ) -> list[Any]:
-        """Rows of one table ``t`` with its papers ``p``."""
+        A table is read as it was checked: whole, or by position.
+        """
         if not self._kept:
             return []
-        some = None if papers is None else list(dict.fromkeys(papers))
-        with self._store.snapshot():
-            self._check(table, some)
-            where = "" if some is None else f"WHERE p.id IN {_LISTED}"
-            return self._store.fetch(
-                f"SELECT {columns} FROM {table} {alias} JOIN papers p USING (pos) {where} {group} "
-                f"ORDER BY {order}",
-                [] if some is None else [json.dumps(some)],
-            )
+        store = self._store
+        sound = store.checksums.sound("p")
+        with store.snapshot():
+            if papers is None:
+                store.checksums.check_all(table)
+                rows = store.fetch(f"SELECT {columns} FROM {table} ORDER BY {order}")
+                values = [json.dumps(list({row[0] for row in rows}))]
+                names = dict(
+                    store.fetch(f"SELECT pos, id FROM papers p WHERE pos IN {_LISTED} AND {sound}", values)
+                )
+                if len(names) < len({row[0] for row in rows}):
+                    raise damaged("the table papers")
+            else:
+                some = list(dict.fromkeys(papers))
+                names = dict(
+                    store.fetch(
+                        f"SELECT pos, id FROM papers p WHERE id IN {_LISTED} AND {sound}", [json.dumps(some)]
+                    )
+                )
+                if len(names) < len(some):
+                    store.checksums.ids(set(some).difference(names.values()))
+                store.checksums.check(table, names)
+                statement = f"SELECT {columns} FROM {table} WHERE pos IN {_LISTED} ORDER BY {order}"
+                rows = store.fetch(statement, [json.dumps(list(names))])
+        return [(names[pos], *row) for pos, *row in rows]

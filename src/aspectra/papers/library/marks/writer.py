@@ -249,6 +249,17 @@ class MarksWriter:
                 count_change(self._db, "marks", *(["notes"] if noted else []))
         return changed
 
+    def import_decision(self, pos: int, decision: Decision) -> bool:
+        """Store the decision that a file brings on the paper at a position, within a transaction.
+
+        Returns:
+            Whether it is another than the file brought before.
+        """
+        changed = put_decision(self._db, pos, decision)
+        if changed:
+            count_change(self._db, "marks")
+        return changed
+
     def put_decisions(self, source: str, decisions: Mapping[str, Decision]) -> int:
         """Store decisions that a file brings, beside the searcher's own; returns how many are new there.
 

@@ -1,6 +1,6 @@
-"""Better BibTeX's JSON: ``{"config": ..., "items": [...], "collections": ...}``, items as Zotero has them.
+"""Better BibTeX's JSON: ``{"config": ..., "items": [...]}``, items as Zotero has them.
 
-Notes and attachments stay with each item in ``metadata["zotero"]``, with the names of its collections.
+Notes and attachments stay with each item in ``metadata["zotero"]``.
 """
 
 from __future__ import annotations

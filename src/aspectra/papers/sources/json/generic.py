@@ -166,6 +166,8 @@ def _joined(sentences: list[Any], labels: list[Any]) -> tuple[str, list[Sentence
     spans: list[Sentence] = []
     at = 0
     for number, raw in enumerate(sentences):
+        if isinstance(raw, Mapping):
+            raw = raw.get("text")  # noqa: PLW2901 - a paragraph with its spans
         sentence = clean(raw) if isinstance(raw, str | int | float) else ""
         if not sentence:
             continue

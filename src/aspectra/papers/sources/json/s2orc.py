@@ -1,9 +1,9 @@
 """Parsed papers as JSON: S2ORC (and CORD-19) parses, and Science-Parse.
 
-S2ORC's parser writes ``pdf_parse`` or ``latex_parse`` around ``body_text`` and ``bib_entries``; older S2ORC
-and CORD-19 files have those two at the top. Science-Parse writes ``{"name", "metadata": {"sections",
-"abstractText", "references", ...}}``. Paragraphs of one section are joined by a blank line;
-:attr:`Reference.key` is the entry's key (``BIBREF3``).
+S2ORC's parser writes ``pdf_parse`` or ``latex_parse`` around ``body_text`` and ``bib_entries``; the release
+of 2019 has ``grobid_parse``, and CORD-19 has those two at the top. Science-Parse writes ``{"name",
+"metadata": {"sections", "abstractText", "references", ...}}``. Paragraphs of one section are joined by a
+blank line; :attr:`Reference.key` is the entry's key (``BIBREF3``).
 """
 
 from __future__ import annotations
@@ -24,20 +24,26 @@ __all__ = ["sections_of"]
 
 _SCIENCE_PARSE = {"metadata.abstractText", "metadata.referenceMentions"}
 _NOT_OURS = {"_source_hash", "_source_name", "discipline"}
+_PARSES = ("latex_parse", "pdf_parse", "grobid_parse")  # LaTeX gives the cleanest text
 _USED = (
-    *("paper_id", "title", "authors", "year", "venue", "identifiers", "abstract", "pdf_parse"),
-    *("latex_parse", "body_text", "bib_entries", "back_matter", "metadata"),
+    *("paper_id", "title", "authors", "year", "venue", "identifiers", "abstract", *_PARSES),
+    *("body_text", "body", "bib_entries", "back_matter", "metadata"),
 )
-_USED_PARSE = ("paper_id", "abstract", "body_text", "back_matter", "bib_entries")
+_USED_PARSE = ("paper_id", "abstract", "body_text", "body", "back_matter", "bib_entries")
 _USED_SCIENCE = ("title", "authors", "year", "abstractText", "sections", "references", "venue")
 
 
 def _confidence(keys: frozenset[str], head: bytes) -> float:
-    if "pdf_parse" in keys or "latex_parse" in keys:
+    if keys & set(_PARSES):
         return 0.96
     if keys & _SCIENCE_PARSE or {"name", "metadata.sections"} <= keys:
         return 0.96
-    parsed = {"paper_id", "body_text"} <= keys and "body_text.sec_number" not in keys
+    # Long paragraphs may push the body out of the head: a list of paragraphs as abstract is telling enough.
+    parsed = (
+        "paper_id" in keys
+        and keys & {"body_text", "abstract.text", "body.text"}
+        and "body_text.sec_number" not in keys
+    )
     return 0.96 if parsed and not keys & _NOT_OURS else 0.0
 
 
@@ -52,13 +58,11 @@ def _paper(record: Mapping[str, Any], place: str, options: ReadOptions) -> Itera
 def _s2orc(
     record: Mapping[str, Any], inner: Mapping[str, Any], place: str, options: ReadOptions
 ) -> Iterator[Paper | Remark]:
-    # LaTeX gives the cleaner text where both parses are there.
-    parse = as_dict(record.get("latex_parse")) or as_dict(record.get("pdf_parse")) or record
-    abstract = record.get("abstract") or parse.get("abstract")
-    if isinstance(abstract, list):
-        abstract = "\n\n".join(text for part in abstract if (text := clean(as_dict(part).get("text"))))
-    sections, numbers = sections_of([*as_list(parse.get("body_text")), *as_list(parse.get("back_matter"))])
-    kept = rest(inner, ("title", "authors", "year", "venue")) | rest(record, _USED)
+    parses = [parse for name in _PARSES if (parse := as_dict(record.get(name)))]
+    parse = next((parse for parse in parses if _body(parse)), next(iter(parses), record))
+    abstracts = (_abstract(holder.get("abstract")) for holder in (record, parse, inner, *parses))
+    sections, numbers = sections_of([*_body(parse), *as_list(parse.get("back_matter"))])
+    kept = rest(inner, ("title", "authors", "year", "venue", "abstract")) | rest(record, _USED)
     if parse is not record:
         kept |= rest(parse, _USED_PARSE)
     if any(numbers):
@@ -68,7 +72,7 @@ def _s2orc(
         options,
         own_id=record.get("paper_id"),
         title=record.get("title") or inner.get("title"),
-        abstract=abstract if isinstance(abstract, str) else "",
+        abstract=next(filter(None, abstracts), ""),
         authors=_authors(record.get("authors") or inner.get("authors")),
         year=record.get("year") or inner.get("year"),
         venue=record.get("venue") or inner.get("venue"),
@@ -77,6 +81,19 @@ def _s2orc(
         references=_references(as_dict(parse.get("bib_entries"))),
         metadata=kept,
     )
+
+
+def _abstract(value: object) -> str:
+    """The text of an abstract that is one, or a list of paragraphs or texts."""
+    if isinstance(value, str):
+        return value
+    parts = (part if isinstance(part, str) else as_dict(part).get("text") for part in as_list(value))
+    return "\n\n".join(text for part in parts if (text := clean(part)))
+
+
+def _body(parse: Mapping[str, Any]) -> list[Any]:
+    """The paragraphs of a parse."""
+    return as_list(parse.get("body_text")) or as_list(parse.get("body"))
 
 
 def _science_parse(

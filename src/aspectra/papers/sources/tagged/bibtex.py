@@ -38,6 +38,7 @@ __all__ = ["BibTeX"]
 logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
 
 _START = re.compile(r"^[ \t]*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=]*+)(?!\s*=)", re.M)
+_LINE = re.compile(r"[ \t]{0,8}(?:@[A-Za-z]{3,20}\s?[{(]|[A-Za-z][\w+:-]{0,40}\s{0,20}=|[})])")
 _FOLLOWING = re.compile(r"\s*+,?\s*+([A-Za-z][\w-]*+)\s*+=\s*+")
 _BLOCK = re.compile(r"[ \t]*@\w*[ \t]*[{(]")
 _PARENTS = re.compile(r"(?:crossref|xdata)\s*=\s*[{\"]([^{}\"]*)")
@@ -84,8 +85,11 @@ class BibTeX:
         entries = [m for m in _START.finditer(text) if m.group(1).casefold() not in _NOT_ENTRIES]
         named = path.suffix.casefold() in self.endings
         if entries:
-            first = text.lstrip()[:1]
-            return 0.95 if named or first in ("@", "%") else 0.3
+            if named or text.lstrip()[:1] in ("@", "%"):
+                return 0.95
+            # A page that quotes an entry is no bibliography; a preface before many entries makes no page.
+            lines = [line for line in text.split("\n") if line.strip()]
+            return 0.8 if 2 * sum(map(bool, map(_LINE.match, lines))) > len(lines) else 0.25
         return 0.3 if named and text.strip() else 0.0
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
@@ -154,7 +158,8 @@ def _items(blocks: Iterable[tuple[int, str] | Remark], strings: Abbreviations) -
         try:
             found = _parse(text)
         except _UNPARSED as error:
-            yield Remark(f"line {first}", f"the entries from here cannot be read: {clean(error)}")
+            why = clean(error) if isinstance(error, ValueError) else "they are no BibTeX"
+            yield Remark(f"line {first}", f"the entries from here cannot be read: {why}")
         else:
             yield from _entries(found, strings, first)
 

@@ -22,7 +22,7 @@ __all__: list[str] = []
 _NAMES = names_in("copac")
 _RULES = Rules(
     start="TI",
-    begins=re.compile(r"^\s{0,4}TI- "),
+    begins=re.compile(r"^\s{0,4}TI-(?: |$)"),
     tag=re.compile(r"^\s{0,4}([A-Z][A-Z0-9])-(?: (.*)|\s*+)$"),
     titles=("TI",),
 )

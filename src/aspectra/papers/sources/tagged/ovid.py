@@ -38,7 +38,7 @@ _KIND = re.compile(
     r"\.?\s?\[[^\[\]]{0,40}(?:Article|Review|Editorial|Letter|Report|Abstract|Erratum|Comment|Miscellaneous)"
     r"[^\[\]]{0,40}\]$"
 )
-_MARKS = re.compile(r"[\s\d,*]+$")  # numbers of affiliations behind a name
+_MARKS = " 0123456789,*"  # numbers of affiliations behind a name
 _EDITOR = re.compile(r"\[Eds?\.?\]|\(Eds?\.?\)", re.I)
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Spring|Summer|Fall|Autumn|Winter)[a-z]{0,7}\.?"
 _DATES = (
@@ -65,7 +65,10 @@ def _people(record: TaggedRecord) -> tuple[list[str], list[str]]:
     found: tuple[list[str], list[str]] = ([], [])
     for value in record.all(*_PEOPLE):
         for part in _PARTED.split(value):
-            name = _MARKS.sub("", _EDITOR.sub("", part[:300]).strip())
+            name = _EDITOR.sub("", part[:300]).strip().rstrip(_MARKS)
+            family, blanks, given = name.partition("  ")
+            if blanks and "," not in name:
+                name = f"{family}, {given.strip()}"
             if name:
                 found[_EDITOR.search(part[:300]) is not None].append(given_first(name))
     return found

@@ -44,6 +44,11 @@ def _text(item: Mapping[str, Any], name: str) -> str:
     return one_line(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
+def _listed(item: Mapping[str, Any], name: str) -> list[Any]:
+    value = item.get(name)
+    return value if isinstance(value, list) else []
+
+
 def _extra(item: Mapping[str, Any]) -> dict[str, str]:
     """``Name: value`` lines of the extra field, names in lower case; the first of a name wins."""
     found: dict[str, str] = {}
@@ -62,7 +67,7 @@ def citation_key(item: Mapping[str, Any]) -> str:
 def item_tags(item: Mapping[str, Any], *, automatic: bool) -> list[str]:
     """The item's tags that a person gave, or those that came with the record (``type`` 1), in order."""
     found = []
-    for tag in item.get("tags") or ():
+    for tag in _listed(item, "tags"):
         if isinstance(tag, str):
             name, kind = tag, 0
         elif isinstance(tag, Mapping):
@@ -77,7 +82,7 @@ def item_tags(item: Mapping[str, Any], *, automatic: bool) -> list[str]:
 def _people(item: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """(authors, editors). An item without authors has those who made it: inventors, directors, presenters."""
     by_type: dict[str, list[str]] = {}
-    for creator in item.get("creators") or ():
+    for creator in _listed(item, "creators"):
         # A name in one field is an institution's: "Department of X, University of Y" is not turned round.
         if isinstance(creator, Mapping) and (name := person(creator, turn=False)):
             by_type.setdefault(str(creator.get("creatorType") or "author"), []).append(name)

@@ -62,20 +62,32 @@ _AFTER_LOWER = _PATTERNS["after_lower"]
 _END = r"(?:\s+(?:long|in\s+length|lang))?"
 _GAP = r"(?:[ -]\s*|(?<=[\d\u3400-\u9fff]))"
 
+# What matches of the expressions below contain.
+_ANY_UNIT, _ANY_DIGIT = Expression(_UNIT), Expression(r"\d")
+_ANY_PEOPLE = Expression(_PATTERNS["people"])
+_ANY_CITED = Expression(rf"{_PATTERNS['citations']}|cited|citation")
+_TIMES = ("years", "months", "few_years", "a_year", "decade", "this_year")
+_ANY_TIME = Expression("|".join([*(_PATTERNS[name] for name in _TIMES), "années"]))
+
 _RANGE = Expression(
     rf"(?:(?:between|from|zwischen)\s+)?(?P<low>{_NUMBER})\s*(?:words?\s+)?(?:to|and|und|bis"
     rf"|[-–])\s*(?P<high>{_NUMBER})"
-    rf"{_GAP}{_UNIT}{_END}"
+    rf"{_GAP}{_UNIT}{_END}",
+    part=_ANY_UNIT,
 )
 _BEFORE = Expression(
     rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*(?:about\s+|around"
-    rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}"
+    rf"\s+)?(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}{_END}",
+    part=_ANY_UNIT,
 )
 _BEHIND = Expression(
-    rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})"
+    rf"(?P<number>{_NUMBER}){_GAP}{_FULL}{_UNIT}\s*,?\s*(?P<how>{_AFTER_UPPER}|{_AFTER_LOWER})",
+    part=_ANY_UNIT,
 )
-_UNIT_FIRST = Expression(rf"{_UNIT}\s*(?P<how>[<>]=?|[≤≥])\s*(?P<number>\d{{1,5}})")
-_ABOUT = Expression(rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*){_GAP}{_UNIT}{_END}")
+_UNIT_FIRST = Expression(rf"{_UNIT}\s*(?P<how>[<>]=?|[≤≥])\s*(?P<number>\d{{1,5}})", part=_ANY_UNIT)
+_ABOUT = Expression(
+    rf"(?:in\s+)?(?:about\s+|around\s+|roughly\s+)?(?P<number>\d[\d,]*){_GAP}{_UNIT}{_END}", part=_ANY_UNIT
+)
 
 _YEAR = r"(?:1[5-9]\d\d|20\d\d)(?!\d)"
 _DONE = _PATTERNS["done"]  # published, erschienen ...
@@ -83,7 +95,8 @@ _SPAN = Expression(
     rf"(?:(?:the\s+)?(?:years?|period|jahre[n]?|年份)\s+)?+(?:{_DONE})?+"
     rf"(?:(?P<lead>{_PATTERNS['range_lead']})\s*+)?+(?P<first>{_YEAR})\s*+年?+\s*+"
     rf"(?:(?P<join>{_PATTERNS['range_join']})\s*+(?P<last>{_YEAR}|(?<=\d[-–/])\d\d(?![\d%]))年?+"
-    rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))"
+    rf"|(?P<open>[-–—](?=\s*+(?:$|[,.;:)])|\s*+(?:present|now|today|heute))(?:\s*+(?:present|now|today|heute))?+|(?:to|until|till|through|bis|à)\s+(?:date|present|now|today|heute|aujourd'hui)|至今))",
+    part=_ANY_DIGIT,
 )
 _ONE = Expression(
     rf"(?:{_DONE})?+(?:"
@@ -96,7 +109,8 @@ _ONE = Expression(
     rf"|(?P<dlead>{_PATTERNS['in_lead']}|of\s+|the\s+)?+(?:the\s+)?+(?:years?\s+)?+(?P<decade>(?:1[5-9]\d|20\d)0|(?<=the\s)[2-9]0)'?s(?!\w)"
     rf"|{_PATTERNS['vague']}(?P<yv>{_YEAR})"
     rf"|(?P<from>from\s+|von\s+|de\s+)(?P<yf>{_YEAR})(?=\s*+(?:$|[,.;:!?)]|only\b|please\b))"
-    rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+)"
+    rf"|(?P<lead>{_PATTERNS['in_lead']}|year(?:\s*+:)?\s++)?+(?P<year>{_YEAR})年?+)",
+    part=_ANY_DIGIT,
 )
 _AGO = Expression(
     rf"(?:{_DONE})?+(?:(?P<older>{_PATTERNS['older']})(?P<on>{_NUMBER})(?:\s+|-)?+{_PATTERNS['years']}(?:\s+(?:old|ago))?+"
@@ -105,7 +119,8 @@ _AGO = Expression(
     rf"|(?:{_PATTERNS['within']})?+(?:{_PATTERNS['last']})(?:(?P<n>{_NUMBER})\s*+{_PATTERNS['years']}|(?P<months>{_NUMBER})\s*+{_PATTERNS['months']}"
     rf"|(?P<few>{_PATTERNS['few_years']})|(?P<one>{_PATTERNS['a_year']})|(?P<ten>{_PATTERNS['decade']}))"
     rf"|(?:{_PATTERNS['within']})?+(?:des|les|ces|the)\s+(?P<nn>{_NUMBER})\s+(?:derni[eè]res\s+années|(?:last|past)\s+years)"
-    rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])"
+    rf"|(?P<these>{_PATTERNS['this_year']}))(?![^\W\u3400-\u9fff])",
+    part=_ANY_TIME,
 )
 
 _HOW = rf"(?P<how>{_UPPER}|{_UNDER}|{_LOWER}|{_OVER}|[<>]=?|[≤≥])\s*+"
@@ -115,7 +130,8 @@ _CITED = Expression(
     rf"|(?:with\s+|having\s+)?+(?P<plus>{_NUMBER})\s*+(?:\+|or\s+more|oder\s+mehr)\s*+{_PATTERNS['citations']}"
     rf"|(?:that\s+(?:are|were|have\s+been)\s+)?+(?:cited|citations?(?:\s+counts?)?+)\s*+"
     rf"(?:of\s+)?+{_HOW_TOO}"
-    rf"(?P<number2>{_NUMBER})(?:\s+times)?+)(?!\w)"
+    rf"(?P<number2>{_NUMBER})(?:\s+times)?+)(?!\w)",
+    part=_ANY_CITED,
 )
 _SAMPLE = Expression(
     rf"(?:(?:with\s+|having\s+|in\s+)?+{_HOW}(?P<number>{_NUMBER})\s*+{_PATTERNS['people']}"
@@ -126,7 +142,8 @@ _SAMPLE = Expression(
 _AGED = Expression(
     rf"(?:(?:in|among|for|of|with)\s+(?={_PATTERNS['who']}))?+(?P<who>{_PATTERNS['who']})?+(?P<aged>aged?\s+|im\s+alter\s+)?+"
     rf"(?:(?:(?:over|under|above|below|older\s+than|younger\s+than|über|unter)\s+|[<>]=?\s*+|[≥≤]\s*+)(?P<one>\d{{1,2}})(?!\d)|(?P<span>\d{{1,2}}\s*+(?:[-–]|to|and)\s*+\d{{1,2}})(?!\d))"
-    rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])"
+    rf"(?P<old>\s+years(?:\s+(?:old|of\s+age))?+|\s+(?:and|or)\s+(?:over|older|above)|\s+jahre)?+(?![\w%])",
+    part=_ANY_DIGIT,
 )
 
 
@@ -241,7 +258,8 @@ def _beyond(how: str, number: int, *, whole: bool) -> tuple[str, str]:
 
 
 _PEOPLE_RANGE = Expression(
-    rf"(?:between\s+|from\s+)?+(?P<low>{_NUMBER})\s*+(?:and|to|[-–])\s*+(?P<high>{_NUMBER})\s*+{_PATTERNS['people']}(?!\w)"
+    rf"(?:between\s+|from\s+)?+(?P<low>{_NUMBER})\s*+(?:and|to|[-–])\s*+(?P<high>{_NUMBER})\s*+{_PATTERNS['people']}(?!\w)",
+    part=_ANY_PEOPLE,
 )
 
 

@@ -18,13 +18,16 @@ class Expression:
     Args:
         pattern: as :func:`re.compile` takes it, with Han characters written as :data:`HAN`.
         flags: as there.
+        part: an expression that every match contains: where a text lacks it, this one is not compiled.
 
     >>> Expression(rf"[^\W{HAN}]+").match("two words").group()
     'two'
     """
 
-    def __init__(self, pattern: str, flags: int = 0) -> None:
+    def __init__(self, pattern: str, flags: int = 0, *, part: Expression | None = None) -> None:
         self.pattern, self.flags = pattern, flags
+        self._part = part
+        self._last = ("", False)
         self._whole: re.Pattern[str] | None = None
         self._ascii: re.Pattern[str] | None = None
 
@@ -43,8 +46,18 @@ class Expression:
             self._ascii = re.compile(short, self.flags)
         return self._ascii
 
+    def within(self, text: str) -> bool:
+        """Whether it is found anywhere in a text; the answer for the last text is remembered."""
+        last, found = self._last
+        if text is not last:
+            found = self._for(text).search(text) is not None
+            self._last = (text, found)
+        return found
+
     def match(self, text: str, start: int = 0) -> re.Match[str] | None:
         """As :meth:`re.Pattern.match`."""
+        if self._part is not None and not self._part.within(text):
+            return None
         return self._for(text).match(text, start)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:

@@ -38,7 +38,9 @@ def _either(names: str) -> str:
 
 _NAMES = {kind: _either(names) for kind, names in table("names")["names"].items()}
 _PATTERNS = joined_lines("names")
-_CAP = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff][\w’'&-]{0,60}(?:\.\w{1,60}){0,8}"
+_CAPITAL = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff]"
+_ANY_CAPITAL = Expression(_CAPITAL)  # in every match of the expressions that name it
+_CAP = rf"{_CAPITAL}[\w’'&-]{{0,60}}(?:\.\w{{1,60}}){{0,8}}"
 _INITIALS = r"(?:[A-Z]\.\s?)+"
 _PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|af|y)\b"
 _PART = rf"(?:{_PARTICLE}\s+)*(?:{_INITIALS}\s*)?{_CAP}"
@@ -51,17 +53,21 @@ _ET_AL = Expression(r"(?<!\s)\s++et\s++al\.?")
 _FIRST = r"(?:(?:first|last|senior|lead|co-?)[ -]?)"
 _AUTHOR = Expression(
     rf"(?:(?P<said>(?:co-?)?(?:written|authored|penned)\s+by|from\s+the\s+pen\s+of|{_FIRST}?author[:s]?:?\s+is"
-    rf"|authors?:|{_FIRST}author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}"
+    rf"|authors?:|{_FIRST}author)|by|von|par|por)\s+(?:(?:Prof|Dr|Professor|Sir|Dame)\.?\s+)?{_PEOPLE}",
+    part=_ANY_CAPITAL,
 )
 _WROTE = Expression(
-    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+{_PEOPLE}\s+(?:write|written|say|said|published?|think|find|found)\b"
+    rf"[Ww]hat\s+(?:did|has|have|does|do)\s+{_PEOPLE}\s+(?:write|written|say|said|published?|think|find|found)\b",
+    part=_ANY_CAPITAL,
 )
 _OWNER = Expression(
-    rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?|own\s+papers?|own\s+work|group)\b"
+    rf"(?P<people>{_CAP}(?:\s+{_CAP})?)['’]s?\s+(?:papers?|work|articles?|writings?|publications?|own\s+papers?|own\s+work|group)\b",
+    part=_ANY_CAPITAL,
 )
 _AUTHOR_AS = Expression(
     rf"(?:with\s+)?(?P<people>{_CAP}(?:\s+{_CAP}){{0,2}})\s+(?:as\s+(?:an?\s+|the\s+|first\s+|last\s+|lead\s+|co-?)*author"
-    rf"|(?:is|as)\s+(?:an?\s+|the\s+|first\s+)*(?:co-?)?author|among\s+the\s+authors|wrote|(?:co-?)?authored)\b"
+    rf"|(?:is|as)\s+(?:an?\s+|the\s+|first\s+)*(?:co-?)?author|among\s+the\s+authors|wrote|(?:co-?)?authored)\b",
+    part=_ANY_CAPITAL,
 )
 _SHOWN = r"(?:published|appearing|appeared|presented|accepted|erschienen|publiés?|publicados?)"
 _RUN = (
@@ -70,12 +76,14 @@ _RUN = (
 )
 _APPEARED = Expression(
     rf"(?:published|appear(?:ed|ing|s)?|presented|printed|accepted|came\s+out|come\s+out|featured|erschienen|venue:?|journal:|conference:|proceedings\s+of)"
-    rf"\s++(?:only\s++)?(?:in|at|by|on)?\s*+(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the\s+)?)?)?(?P<name>{_RUN})"
+    rf"\s++(?:only\s++)?(?:in|at|by|on)?\s*+(?:the\s+(?![Ll]ancet)(?:journal\s+|conference\s+|proceedings\s+of\s+(?:the\s+)?)?)?(?P<name>{_RUN})",
+    part=_ANY_CAPITAL,
 )
 _VENUE_WORD = _PATTERNS["venue_word"]
 _IN_VENUE = Expression(
     rf"(?:(?:in|at|from|by|bei|the)\s+)+(?P<name>(?={_RUN})(?:(?!\bin\b)[^,.;:!?\n]){{0,80}}?\b"
-    rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)"
+    rf"(?:{_VENUE_WORD})\b(?:\s+(?:(?:of|on|in|and|for|the|&)\s+)*{_CAP})*)",
+    part=_ANY_CAPITAL,
 )
 _ACRONYM_AT = Expression(
     rf"at\s+(?P<name>(?:IEEE\s+|ACM\s+)?[A-Z]{{2,}}[A-Z+-]*(?:{_JOIN}[A-Z]{{2,}})*)(?![\w-])(?!\s+[a-z]{{3,}}ing\b)"
@@ -102,7 +110,8 @@ _PUBLISHER = Expression(
 _OWNED = Expression(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
 _KNOWN_PUBLISHER = Expression(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
 _ISSUED = Expression(
-    rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})"
+    rf"(?:published|issued|publiée?s?|publicad[oa]s?|herausgegeben|veröffentlicht)\s+(?:by|par|por|von)\s+(?:the\s+|la\s+|le\s+|el\s+)?(?P<name>{_CAP}(?:\s+{_CAP}){{0,3}})",
+    part=_ANY_CAPITAL,
 )
 _OURS = Expression(
     rf"(?P<names>(?:{_NAMES['affiliation']})(?:{_JOIN}(?:{_NAMES['affiliation']}))*)"
@@ -120,12 +129,14 @@ _BODY = (
 _AFFILIATED = Expression(
     rf"(?:(?P<sure>(?:who\s+are\s+|that\s+are\s+)?affiliated\s+(?:with|at|to)|affiliations?(?:\s+(?:is|in|at|with))?)"
     rf"|(?:researchers|authors|labs?|teams?|research\s+groups?)\s+(?:(?:based|working)\s+)?(?:at|in|from)|groups?\s+at)"
-    rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)"
+    rf"\s+(?P<names>{_BODY}(?:{_JOIN}(?:the\s+)?{_BODY})*)",
+    part=_ANY_CAPITAL,
 )
-_WORK = Expression(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)")
+_WORK = Expression(rf"{_CAP}\s+et\s+al\.?,?\s+\(?(?:19|20)\d\d\)?(?!\w)", part=_ANY_CAPITAL)
 _GROUP = Expression(
     rf"(?:from|by|at|of)\s+(?:(?P<first>{_CAP}\s+{_CAP})['’]s\s+(?:group|lab|team)\b"
-    rf"|the\s+(?:group|lab|team|laboratory)\s+of\s+(?P<second>{_CAP}\s+{_CAP}))"
+    rf"|the\s+(?:group|lab|team|laboratory)\s+of\s+(?P<second>{_CAP}\s+{_CAP}))",
+    part=_ANY_CAPITAL,
 )
 _A_VENUE = Expression(_COMMON)
 _A_PLACE = Expression(rf"(?:the\s+)?(?:{_NAMES['place']})")
@@ -142,7 +153,9 @@ _PLACE = Expression(
     rf"(?:(?:taken|drawn|come|comes|coming|came|sourced|originating|stemming)\s++)?(?:from|on|out\s++of|aus)\s++(?:the|an?|our|their|dem|der)\s++"
     rf"(?P<full>(?P<words>[^,.;:!?()\n]{{1,60}}?)\s{{1,20}}+(?P<head>{_HEAD})\b(?![-])(?P<own>['’]s\s+[\w-]+)?(?P<more>\s*\([^()\n]{{1,40}}\))?)"
 )
-_IN_RUN = Expression(rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))")
+_IN_RUN = Expression(
+    rf"(?:{_SHOWN}\s+)?in\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|only\b))", part=_ANY_CAPITAL
+)
 _FEW = (
     r"(?!(?:the|an?|others?|people|women|men|any\w*|my|me|us|using|them|date|year|same|some\w*|industry|different"
     r"|please|now|then|th[ei]se|those|this|that)\b)[a-z][a-z'-]+"
@@ -151,7 +164,7 @@ _AUTHOR_LOW = Expression(
     rf"(?:papers?|works?|articles?|publications?|anything|something|stuff|everything)\s+by\s+"
     rf"(?P<people>{_FEW}(?:\s+{_FEW}){{0,1}}?)(?=\s+(?:on|about|from|since|in|and|or|with)\b|\s*(?:$|[,.;:!?()]))"
 )
-_FROM = Expression(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))")
+_FROM = Expression(rf"(?:from|aus)\s+(?P<name>{_RUN})(?=\s*(?:$|[,.;:!?()—–]|\s))", part=_ANY_CAPITAL)
 _QUOTED = Expression(r"[‘'“\"`「]([^’'”\"`」]+)[’'”\"`」]")
 _PROPER = Expression(r"(?:^|\s)(?:[A-Z][\w’'-]*|[a-z]+-[a-z]+|[^\W\d]*+\d\w*+)(?=\s|$)")
 _NO_NAME = Expression(_PATTERNS["no_name"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, known_name
-from aspectra.papers.sources.pages.layout.lines import Line, Row, Run
+from aspectra.papers.sources.pages.layout.lines import Line, Row, Run, is_prose
 
 __all__ = ["Abstract", "find_abstract"]
 
@@ -85,18 +85,21 @@ def _below(
     rows: Sequence[Row], headings: Sequence[Heading], start: int, named: set[int], body: Body
 ) -> Abstract:
     found = Abstract(headings=set(named))
-    stops = {h.first for h in headings if not _within(h, rows, headings)}
+    last = {known_name(h.text).casefold(): h.first for h in headings}
+    stops = {h.first for h in headings if not _within(h, rows, last)}
     if start >= len(rows):
         return found
     size = body_of([row.line for row in rows[start : start + 6]]).size
     bold = sum(row.line.share("bold") > 0.5 for row in rows[start : start + 4]) >= 3
     length = 0
-    closed = False
+    closed = 0  # number of the row behind the abstract, such as its keywords
     for number in range(start, len(rows)):
         line = rows[number].line
         if number in stops or length > _LONGEST:
             break
         smaller = line.size < size - 0.6
+        if closed and number > closed + 1 and line.size > body.size - 0.4 and is_prose(rows, number):
+            break
         if closed or smaller:
             if line.page > rows[start].line.page:
                 break
@@ -107,7 +110,7 @@ def _below(
         lead = line.runs[0].font.bold and not bold and not _STRUCTURED.match(line.text)
         ended = number > start and bool(_END.search(rows[number - 1].line.text[-12:]))
         if ended and (_AFTER.match(line.text) or (lead and line.text[:1].isupper())):
-            closed = True
+            closed = number
             found.beside.add(number)
             continue
         found.rows.add(number)
@@ -115,23 +118,22 @@ def _below(
     if length > _LONGEST:
         found.rows = _first_paragraphs(rows, found.rows)
         found.beside = {i for i in found.beside if i < max(found.rows, default=0)}
-    if closed and not any(
-        number in stops
-        for number in range(start, len(rows))
-        if rows[number].line.page == rows[start].line.page
-    ):
-        # No heading ends the front: only the paragraph of the keywords belongs to it.
-        found.beside = _until_prose(rows, found.beside, body)
     return found
 
 
-def _within(heading: Heading, rows: Sequence[Row], headings: Sequence[Heading]) -> bool:
-    """Whether a heading such as "Methods" is a part of a structured abstract: it comes again later."""
+def _within(heading: Heading, rows: Sequence[Row], last: Mapping[str, int]) -> bool:
+    """Whether a heading such as "Methods" is a part of a structured abstract: the paper's own follow.
+
+    Args:
+        heading: on any page.
+        rows: of the document.
+        last: usual names of sections and where each comes last.
+    """
     if not _STRUCTURED.fullmatch(heading.text) or rows[heading.first].line.page > 1:
         return False
     name = heading.text.casefold().strip(" .:")
-    later = [known_name(h.text).casefold() for h in headings if h.first > heading.first]
-    return name in later or (name != "introduction" and "introduction" in later)
+    again = last.get(name, -1) > heading.first
+    return again or (name != "introduction" and last.get("introduction", -1) > heading.first)
 
 
 def _leaves(rows: Sequence[Row], number: int, size: float, body: Body) -> bool:
@@ -155,16 +157,6 @@ def _first_paragraphs(rows: Sequence[Row], numbers: set[int]) -> set[int]:
         length += len(line.text)
         last = line
     return kept if length <= _LONGEST else set()
-
-
-def _until_prose(rows: Sequence[Row], numbers: set[int], body: Body) -> set[int]:
-    kept: set[int] = set()
-    for number in sorted(numbers):
-        line = rows[number].line
-        if kept and line.size > body.size - 0.4 and len(line.text) > 30 and len(kept) > 6:
-            break
-        kept.add(number)
-    return kept
 
 
 def _unnamed(rows: Sequence[Row], headings: Sequence[Heading], body: Body, page: int) -> Abstract:

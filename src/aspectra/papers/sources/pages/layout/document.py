@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aspectra.papers.paper import Reference, Section
 from aspectra.papers.sources.pages.layout import front as fronts
 from aspectra.papers.sources.pages.layout.abstracts import Abstract, find_abstract
-from aspectra.papers.sources.pages.layout.headings import Body, Heading, body_of, find_headings, known_name
+from aspectra.papers.sources.pages.layout.headings import (
+    Body,
+    Heading,
+    body_of,
+    find_headings,
+    known_name,
+    without_number,
+)
 from aspectra.papers.sources.pages.layout.lines import Line, Page, Row, is_prose
 from aspectra.papers.sources.pages.layout.order import regions
 from aspectra.papers.sources.pages.layout.paragraphs import paragraphs
 from aspectra.papers.sources.pages.layout.reference_lists import find_references
 from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.text.cleaning import clean, mend_hyphens, one_line, strip_invisible
-from aspectra.papers.text.structure import bare_heading, outline
+from aspectra.papers.text.structure import outline
 
 __all__ = ["Printed", "read_pages"]
 
@@ -65,7 +71,7 @@ def read_pages(pages: Sequence[Page], info: Mapping[str, str]) -> Printed:
         titled = _rows_of(found.title, columns)
     found.below = min((line.base for line in titled), default=0.0)
     marked = {id(run) for line in titled for run in line.runs}
-    found.heads, found.running = remove_running(pages, found.title, marked)
+    found.heads, found.running = remove_running(pages, body.size, found.title, marked)
 
     rows = _rows(pages)
     body = body_of([row.line for row in rows])
@@ -126,6 +132,9 @@ def _by_layout(
     references = find_references(rows, headings, body)
     abstract = find_abstract(rows, headings, body, page)
     front = _front(rows, headings, abstract, page)
+    front_lines = [rows[i].line for i in sorted(front)]
+    if not _small(front, rows, headings, abstract):
+        front = set(abstract.beside)
     used = references.rows | abstract.rows | front
     texts: list[list[str]] = []
     names: list[str] = []
@@ -151,7 +160,6 @@ def _by_layout(
             continue
         part.append(row)
     close()
-    front_lines = [rows[i].line for i in sorted(front)]
     below = [line for line in front_lines if line.base > found.below]
     found.authors = fronts.authors_of(below or front_lines, info.get("Author", ""), beginning)
     abstract_text = paragraphs([rows[i] for i in sorted(abstract.rows)], _local(rows, abstract.rows, body))
@@ -161,9 +169,9 @@ def _by_layout(
     for heading_text, parts in zip(names, mended[1:-1], strict=True):
         shown = one_line(strip_invisible(heading_text)[0])
         if shown or parts:
-            name = shown if re.match(r"appendix\b", shown, re.I) else bare_heading(shown)
-            found.sections.append(Section(name, "\n\n".join(parts)))
-    found.front = strip_invisible(clean("\n".join(line.spaced for line in front_lines)))[0]
+            found.sections.append(Section(without_number(shown), "\n\n".join(parts)))
+    around = [rows[i].line.spaced for i in sorted(front)]
+    found.front = strip_invisible(clean("\n".join(around)))[0]
     references.read(strip_invisible(clean("\n".join(references.lines)))[0])
     found.references = references.entries
     if references.rest:
@@ -185,6 +193,12 @@ def _front(rows: list[Row], headings: list[Heading], abstract: Abstract, page: i
             break
         found.add(number)
     return found | abstract.beside
+
+
+def _small(front: set[int], rows: list[Row], headings: list[Heading], abstract: Abstract) -> bool:
+    """Whether the lines before the text are a front: without abstract and headings they may be everything."""
+    letters = sum(rows[i].line.letters for i in front)
+    return bool(headings or abstract.rows) and letters < 0.3 * sum(row.line.letters for row in rows)
 
 
 def _local(rows: list[Row], numbers: set[int], body: Body) -> Body:

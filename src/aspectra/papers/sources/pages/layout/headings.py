@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from aspectra.papers import text
 from aspectra.papers.sources.pages.layout.lines import Line, Row, is_prose
 
-__all__ = ["Body", "Heading", "body_of", "find_headings", "known_name"]
+__all__ = ["Body", "Heading", "body_of", "find_headings", "known_name", "without_number"]
 
 _NAMES = "|".join(Path(text.__file__).with_name("headings.txt").read_text("utf-8").split("\n")[:-1])
 _OTHERS = (
@@ -20,7 +20,7 @@ _OTHERS = (
     r"bibliography|literature cited|works cited|notes|contents|table of contents|nomenclature|glossary|"
     r"related works?|ccs concepts|declarations?|availability"
 )
-_NUMBER = r"(?:\d{1,2}(?:\.\d{1,2}){0,3}|[A-Z](?:\.\d{1,2}){1,3}|[A-Z]|[IVX]{1,5})"
+_NUMBER = r"(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5}(?=[.:)\s])|[A-Z](?:\.\d{1,2}){1,3}|[A-Z])"
 _NUMBERED = re.compile(
     rf"(?P<number>(?:Appendix\s+|APPENDIX\s+|Chapter\s+)?{_NUMBER})(?P<mark>[.:)]{{0,2}})(?P<gap>\s*)(?P<name>[^\W_].*)"
 )
@@ -32,6 +32,7 @@ _CAPTION = re.compile(
     re.I,
 )
 _CONTENTS = re.compile(r"(?:\. ?){4}|\s{2}\d{1,3}$")  # a line of a table of contents
+_PAGE_NUMBER = re.compile(r"\d{1,4}$")
 _LONGEST = 220  # characters of a heading
 _MOST_ROWS = 5
 
@@ -68,7 +69,7 @@ def body_of(rows: Sequence[Line]) -> Body:
     (font, size, bold), _ = sizes.most_common(1)[0]
     steps = Counter(
         round(two.base - one.base, 1)
-        for one, two in itertools.pairwise(rows)
+        for one, two in pairwise(rows)
         if one.page == two.page and abs(one.size - size) < 0.3 and size <= two.base - one.base < 2.5 * size
     )
     return Body(font, size, steps.most_common(1)[0][0] if steps else 1.2 * size, bold)
@@ -80,6 +81,30 @@ def known_name(line: str) -> str:
     return found["name"] if found and found["name"][0].isupper() else ""
 
 
+def _after(number: str) -> str:
+    """The number behind ``number`` on its level, "" for one without digits.
+
+    >>> _after("2.3"), _after("4"), _after("A")
+    ('2.4', '5', '')
+    """
+    head, dot, last = number.rpartition(".")
+    return f"{head}{dot}{int(last) + 1}" if last.isdigit() else ""
+
+
+def without_number(text: str) -> str:
+    """A heading without its number; "Appendix A: ..." stays whole, as does "A Survey of ...".
+
+    >>> without_number("II. Related Work"), without_number("Appendix B: Proofs"), without_number("2.1 Walks")
+    ('Related Work', 'Appendix B: Proofs', 'Walks')
+    """
+    found = _NUMBERED.fullmatch(text)
+    number = _numbered(text)
+    if not found or not number or " " in number:
+        return text
+    article = number == "A" and not found["mark"] and len(found["name"].split()) > 3
+    return text if article else found["name"]
+
+
 def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
     """Headings in the order of the rows.
 
@@ -89,21 +114,20 @@ def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
     """
     rows = [row.line for row in printed]
     regions = [row.region for row in printed]
-    candidates = _candidates(rows, regions, body)
+    listed = _contents_pages(rows)
+    candidates = [
+        h for h in _candidates(rows, regions, body) if rows[h.first].page not in listed or known_name(h.text)
+    ]
     styles = _trusted(candidates, rows, body)
     if not styles:
         return []
     numbered = sum(bool(_numbered(h.text)) and _style(rows[h.first]) in styles for h in candidates) >= 4
-    found = []
-    # Before the first sure heading of the first page there are only names and places.
+    # Before the first sure heading, and before running text, there are only names and places.
     sure = [h for h in candidates if known_name(h.text) or _numbered(h.text)[:1].isdigit()]
-    if sure and rows[sure[0].first].page == rows[0].page:
-        begin = sure[0].first
-    else:
-        begin = next(
-            (at for at, row in enumerate(rows) if row.page > rows[0].page or is_prose(printed, at)), 0
-        )
-    letter = ""
+    text = next((at for at, row in enumerate(rows) if row.page > rows[0].page or is_prose(printed, at)), 0)
+    begin = min(text, sure[0].first) if sure else text
+    found: list[Heading] = []
+    letter = above = ""
     for heading in candidates:
         row = rows[heading.first]
         style = _style(row)
@@ -112,22 +136,41 @@ def find_headings(printed: Sequence[Row], body: Body) -> list[Heading]:
         if heading.first < begin:
             continue
         if len(number) == 1 and number.isalpha() and not name:
-            # Letters count up from A; else it is the initial of a name.
-            if not (number == "A" or (letter and number in (letter, chr(ord(letter) + 1)))):
-                if number not in "IVX":
-                    continue
-            else:
+            # Letters count up from A; else it is the initial of a name, if not a Roman number.
+            if number == "A" or (letter and number in (letter, chr(ord(letter) + 1))):
                 letter = number
-        if name and (style in styles or not heading.text.endswith((".", ":"))):
-            found.append(heading)
+            elif number not in "IVX":
+                continue
+        if name:
+            good = style in styles or not heading.text.endswith((".", ":"))
         elif number:
-            if style in styles:
-                found.append(heading)
-        elif style in styles and _stands_alone(heading, rows, regions, body):
+            expected = (f"{above}.1", _after(above), _after(above.rpartition(".")[0])) if above else ()
+            good = style in styles or (number[0].isdigit() and number in expected)
+        else:
             large = row.size >= body.size + 0.4
-            if large or not numbered:
-                found.append(heading)
+            alone = style in styles and _stands_alone(heading, rows, regions, body)
+            good = alone and (large or not numbered)
+        if good:
+            found.append(heading)
+            above = number or above
     return found
+
+
+def _contents_pages(rows: Sequence[Line]) -> set[int]:
+    """Pages of a table of contents: most lines end with a number, and the numbers rise."""
+    ends: defaultdict[int, list[int]] = defaultdict(list)
+    total: Counter[int] = Counter()
+    for row in rows:
+        total[row.page] += 1
+        found = _PAGE_NUMBER.search(row.text)
+        if found and row.letters >= 3:
+            ends[row.page].append(int(found[0]))
+    return {
+        page
+        for page, numbers in ends.items()
+        if len(numbers) >= max(5, 0.5 * total[page])
+        and sum(one <= two for one, two in pairwise(numbers)) >= 0.9 * (len(numbers) - 1)
+    }
 
 
 def _candidates(rows: Sequence[Line], regions: Sequence[int], body: Body) -> list[Heading]:
@@ -173,7 +216,12 @@ def _runs_in(rows: Sequence[Line], regions: Sequence[int], last: int, body: Body
     if row.size > body.size + 0.4 or following.base - row.base > 1.25 * body.leading:
         return False
     head = following.runs[0]
-    return head.font == row.font and not _distinct(following, body) and head.text[:1].isalpha()
+    return (
+        head.font.bold
+        and head.font == row.font
+        and not _distinct(following, body)
+        and head.text[:1].isalpha()
+    )
 
 
 def _trusted(candidates: Sequence[Heading], rows: Sequence[Line], body: Body) -> Mapping[Style, int]:

@@ -19,6 +19,7 @@ _BOLD_CASE = re.compile(r"[a-z]T(?:B|Z)(?:I|O)?$|Bd(?:It)?$")
 _ITALIC = re.compile(r"ital|obli|slant|(?:cm|sf|ec|lm)(?:ti|sl|bxti)\d|It$|TI$", re.I)
 _SMALL_CAPS = re.compile(r"csc|smallcap|caps|SC\d*$|-SC", re.I)
 _COMMON = "the of and in to a is that we der die und le la les et de que el en".split()
+_MOST_NEAR = 60  # lines looked at above and below a gap
 _BAND = 12.0  # points; lines are looked up by the bands of the page that they touch
 
 
@@ -243,9 +244,11 @@ def _bridged(lines: list[Line]) -> list[Line]:
             out.append(line)
             continue
         reach = 1.8 * line.size
-        near = lines[
-            bisect.bisect_left(bases, line.base - reach) : bisect.bisect_right(bases, line.base + reach)
-        ]
+        begin, end = (
+            bisect.bisect_left(bases, line.base - reach),
+            bisect.bisect_right(bases, line.base + reach),
+        )
+        near = lines[begin : min(end, begin + _MOST_NEAR)]
         across = [other for other in near if other.left < last.right - 1 and other.right > line.left + 1]
         if any(o.base < line.base - 2 for o in across) and any(o.base > line.base + 2 for o in across):
             out[-1] = Line([*last.runs, *line.runs], line.page)

@@ -25,24 +25,18 @@ def paragraphs(rows: Sequence[Row], body: Body) -> list[str]:
     """
     out: list[str] = []
     waiting: list[str] = []
-    text = ""
+    text: list[str] = []
     for block, side in _blocks(rows, body):
         if side:
             waiting.append(block)
             continue
-        if text and _goes_on(text, block):
-            text = f"{text}\n{block}"
+        if text and _goes_on(text[-1], block):
+            text.append(block)
             continue
-        if text:
-            out.append(text)
-            # Behind the paragraph within which they were printed.
-            out += waiting
-            waiting = []
-        elif waiting:
-            out += waiting
-            waiting = []
-        text = block
-    return [*out, *([text] if text else []), *waiting]
+        # What was printed within a paragraph comes behind it.
+        out += ["\n".join(text), *waiting] if text else waiting
+        waiting, text = [], [block]
+    return [*out, *(["\n".join(text)] if text else []), *waiting]
 
 
 def _goes_on(text: str, block: str) -> bool:

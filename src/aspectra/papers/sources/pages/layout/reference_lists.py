@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 from collections import Counter
@@ -24,6 +25,11 @@ _HEADING = re.compile(
 _LABEL = re.compile(r"\[(\d{1,3})\]\s*\S")
 _CAPTION = re.compile(r"(?:fig(?:ure|\.)|table)\s*[A-Z]?\d+\s*[.:|]", re.I)
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d[a-z]?(?!\d)")
+_KEY = re.compile(r"^\W{0,3}\[[^\[\]\n]{1,40}\]|^\W{0,2}\d{1,3}[.)]", re.M)
+_LIFE = re.compile(
+    r"^.{3,60}?\b(?:is|was|received|joined|holds|earned|obtained) (?:a|an|the|his|her|their|now|with|"
+    r"currently|both|born|B|M|Ph)\b"
+)
 _LABELLED = re.compile(r"(?:[-*•]\s+)?(?:\[[^\[\]]{1,40}\]|\(?\d{1,3}[.)])\s*\S")
 
 
@@ -42,9 +48,16 @@ class ReferenceList:
         entries = entries_of(block)
         self.entries = [read_reference(entry) for entry in entries]
         kept = sum(c.isalnum() for entry in entries for c in entry)
-        whole = sum(c.isalnum() for c in block)
-        if kept < 0.96 * whole - 4 * len(entries):
+        labels = "".join(_KEY.findall(block))
+        whole = sum(c.isalnum() for c in block) - sum(c.isalnum() for c in labels)
+        line = " ".join(block.split())
+        opening = " ".join(entries[0].split()[:3]) if entries else ""
+        before = line[: max(0, line.find(opening))] if opening else ""
+        head = sum(c.isalnum() for c in before)
+        if kept + head < 0.96 * whole - 4 * len(entries):
             self.rest = "\n\n".join(" ".join(part.split()) for part in block.split("\n\n"))
+        elif head > 20:
+            self.rest = before.strip()
 
 
 def find_references(rows: Sequence[Row], headings: Sequence[Heading], body: Body) -> ReferenceList:
@@ -54,7 +67,8 @@ def find_references(rows: Sequence[Row], headings: Sequence[Heading], body: Body
     starts = [h for h in headings if _HEADING.fullmatch(h.text)]
     spans = []
     for heading in starts:
-        end = next((stop for stop in stops if stop > heading.last), len(rows))
+        at = bisect.bisect_right(stops, heading.last)
+        end = stops[at] if at < len(stops) else len(rows)
         spans.append((heading.last + 1, end))
         found.headings.add(heading.first)
     if not spans and (begin := _labelled(rows)) is not None:
@@ -122,14 +136,14 @@ def _without_tail(rows: Sequence[Row], numbers: list[int], size: float) -> list[
                 continue
         parts.append([number])
     main = _font([rows[i].line for i in numbers])
-    end = len(parts)
+    texts = [" ".join(rows[i].line.text for i in part) for part in parts]
+    last = max((n for n, text in enumerate(texts) if _LABELLED.match(text)), default=0)
+    lives = [n for n, text in enumerate(texts) if n > last and _LIFE.search(text)]
+    end = lives[0] if lives and sum(map(len, texts[lives[0] :])) < 0.5 * sum(map(len, texts)) else len(parts)
     while end > 1:
-        part = parts[end - 1]
-        text = " ".join(rows[i].line.text for i in part)
-        other = _font([rows[i].line for i in part]) != main
-        plain = (
-            not _YEAR.search(text) and not _LABELLED.match(text) and len(text) > 150 and text.count(". ") >= 1
-        )
+        text = texts[end - 1]
+        other = _font([rows[i].line for i in parts[end - 1]]) != main
+        plain = not _YEAR.search(text) and not _LABELLED.match(text) and len(text) > 150 and ". " in text
         if not (other or (plain and "http" not in text)):
             break
         end -= 1
@@ -161,6 +175,7 @@ def _with_blanks(rows: Sequence[Row]) -> list[str]:
         for one, two in itertools.pairwise(rows)
         if one.region == two.region
     )
+    edges = {region: min(row.line.left for row in part) for region, part in by_region.items()}
     leading = steps.most_common(1)[0][0] if steps else 12.0
     spaced = sum(count for step, count in steps.items() if 1.15 * leading < step < 2.5 * leading) >= 3
     out: list[str] = []
@@ -169,8 +184,7 @@ def _with_blanks(rows: Sequence[Row]) -> list[str]:
         fresh = False
         if last is not None:
             if hanging:
-                edge = min(r.line.left for r in by_region[row.region])
-                fresh = row.line.left < edge + 4
+                fresh = row.line.left < edges[row.region] + 4
             elif spaced and last.region == row.region:
                 fresh = row.line.base - last.line.base > 1.15 * leading
             elif spaced:

@@ -12,12 +12,13 @@ from aspectra.papers.sources.pages.layout.lines import Line, Page
 __all__ = ["remove_running"]
 
 _DIGITS = re.compile(r"\d+")
+_MOST_EDGE = 100  # lines at the edges of one page that are looked at
 _EDGE = 0.13  # of the page's height
 _NUMBER = re.compile(r"\W{0,3}(?:page\s+)?(\d{1,5}|[ivxlc]{1,6})(?:\s*(?:/|of)\s*\d{1,4})?\W{0,3}", re.I)
 
 
 def remove_running(
-    pages: Sequence[Page], title: str = "", kept: Collection[int] = ()
+    pages: Sequence[Page], body: float, title: str = "", kept: Collection[int] = ()
 ) -> tuple[list[str], int]:
     """Take heads, feet and page numbers off the pages.
 
@@ -26,19 +27,25 @@ def remove_running(
 
     Args:
         pages: changed in place.
+        body: size of the text in points; what is much larger is no head (the title of a slide).
         title: of the paper, or "".
         kept: ids of runs that stay, whatever they repeat (the title itself).
 
     Returns:
         Each different head once, and how many letters and digits were taken off.
     """
-    edges = [(page, line) for page in pages for line in _edge(page) if id(line.runs[0]) not in kept]
-    seen: defaultdict[str, set[int]] = defaultdict(set)
-    exact: defaultdict[str, set[int]] = defaultdict(set)
+    edges = [
+        (page, line)
+        for page in pages
+        for line in _edge(page)
+        if id(line.runs[0]) not in kept and line.size <= body + 2
+    ]
+    seen: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+    exact: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
     steps: defaultdict[int, set[int]] = defaultdict(set)
     for page, line in edges:
-        seen[_pattern(line)].add(page.number)
-        exact[line.text].add(page.number)
+        seen[_pattern(line)].append((line.base, page.number))
+        exact[line.text].append((line.base, page.number))
         for number in _numbers(line):
             steps[number - page.number].add(page.number)
     few = 2 if len(pages) <= 5 else 3
@@ -52,8 +59,8 @@ def remove_running(
         counted = any(len(steps[n - page.number]) >= max(few, most // 2) for n in _numbers(line))
         titled = page.number > 0 and len(name) > 8 and _cut_title(normalise_title(line.text), name)
         worded = line.letters >= 3
-        repeated = worded and len(exact[line.text]) >= few
-        patterned = worded and len(seen[pattern]) >= often and (counted or "#" not in pattern)
+        repeated = worded and _level(exact[line.text], line) >= few
+        patterned = worded and _level(seen[pattern], line) >= often and (counted or "#" not in pattern)
         if (counted and _NUMBER.fullmatch(line.text)) or titled or repeated or patterned:
             likely[page.number].append(line)
             if patterned and counted:
@@ -85,6 +92,11 @@ def _apart(line: Line, others: Sequence[Line]) -> bool:
     )
 
 
+def _level(places: Sequence[tuple[float, int]], line: Line) -> int:
+    """On how many pages a text is printed at the height of ``line``: heads keep their place."""
+    return len({page for base, page in places if abs(base - line.base) < 6})
+
+
 def _edge(page: Page) -> list[Line]:
     """The lines of the first three and the last three rows that lie in the margins of the page."""
     lines = sorted(page.lines, key=lambda line: line.base)
@@ -95,6 +107,8 @@ def _edge(page: Page) -> list[Line]:
             if not rows or abs(line.base - rows[-1]) > 3:
                 rows.append(line.base)
             if len(rows) > 3:
+                break
+            if len(found) >= _MOST_EDGE:
                 break
             if line.base < _EDGE * page.height or line.base > (1 - _EDGE) * page.height:
                 found[id(line)] = line

@@ -210,7 +210,10 @@ class _Following:
 
     def _paper(self, key: str) -> Iterator[Paper | Remark]:
         item = self.changes.items[key]
-        collections = [self.changes.collections.get(c, "") for c in item.get("collections") or ()]
+        held = item.get("collections")
+        collections = [
+            self.changes.collections.get(str(c), "") for c in (held if isinstance(held, list) else [])
+        ]
         facts = {
             "library": self.source.library,
             "key": key,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from aspectra.app.zotero.connection import Connection, ZoteroError
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroError
 from aspectra.base.errors import BadInput
 from aspectra.base.hashing import digest
 from aspectra.papers.sources.zotero.changes import Changes, Remembered, collection_paths

@@ -13,11 +13,11 @@ from aspectra.app.terminal.screen import count
 from aspectra.base.errors import AspectraError, UsageError
 
 if TYPE_CHECKING:
-    from aspectra.app.zotero.api import ZoteroApi
-    from aspectra.app.zotero.connection import Connection
-    from aspectra.app.zotero.full_texts import PdfReport
-    from aspectra.app.zotero.places import Places
-    from aspectra.app.zotero.sync import SyncReport
+    from aspectra.app.ingest.zotero.api import ZoteroApi
+    from aspectra.app.ingest.zotero.connection import Connection
+    from aspectra.app.ingest.zotero.full_texts import PdfReport
+    from aspectra.app.ingest.zotero.places import Places
+    from aspectra.app.ingest.zotero.sync import SyncReport
     from aspectra.papers.sources.zotero.changes import ZoteroSource
 
 __all__ = ["app"]
@@ -59,9 +59,9 @@ def sync(
 
     Example:  aspectra zotero sync
     """
-    from aspectra.app.zotero.full_texts import read_pdfs
-    from aspectra.app.zotero.places import find_places
-    from aspectra.app.zotero.sync import follow
+    from aspectra.app.ingest.zotero.full_texts import read_pdfs
+    from aspectra.app.ingest.zotero.places import find_places
+    from aspectra.app.ingest.zotero.sync import follow
     from aspectra.papers.sources.protocol import ReadOptions
 
     if database is not None and web:
@@ -93,8 +93,9 @@ def push(
     session: Session,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="last|ID", help="`last`: the last search.", show_default=False),
+        typer.Argument(metavar="last|ID", help="`last`, `last 3`, `last 1-20`, or ids.", show_default=False),
     ] = None,
+    included: Annotated[bool, option("--included", about="The papers that you decided to include.")] = False,
     collection: Annotated[
         str, option("--collection", metavar="NAME", about="Put them into this collection of Zotero's.")
     ] = "",
@@ -120,16 +121,16 @@ def push(
 
     Example:  aspectra zotero push last --collection "Screening" --tag found
     """
-    from aspectra.app.commands._zotero_push import push_papers, undo_last
+    from aspectra.app.commands.daily._zotero_push import push_papers, undo_last
 
     if undo:
         undo_last(session, _api(web, group, port), yes=yes)
         return
-    if not ids:
-        raise UsageError("say which papers", hint="aspectra zotero push last, or aspectra zotero push ID...")
+    if included == bool(ids):
+        raise UsageError("say which papers", hint="aspectra zotero push last, ID..., or --included")
     push_papers(
         session,
-        ids,
+        ids or (),
         (lambda: _api(web, group, port)) if output is None else None,
         output,
         collection=collection,
@@ -141,8 +142,8 @@ def push(
 
 
 def _api(web: bool, group: str, port: int) -> ZoteroApi:
-    from aspectra.app.zotero.api import ZoteroApi
-    from aspectra.app.zotero.connection import Connection, local_address
+    from aspectra.app.ingest.zotero.api import ZoteroApi
+    from aspectra.app.ingest.zotero.connection import Connection, local_address
 
     return ZoteroApi(_web() if web else Connection(local_address(port)), group)
 
@@ -152,8 +153,8 @@ def _source(session: Session, places: Places, named: bool, web: bool, group: str
 
     Programs before that do not say which items changed, so their database is quicker and tells more.
     """
-    from aspectra.app.zotero.api import ZoteroApi
-    from aspectra.app.zotero.connection import Connection, ZoteroError, local_address
+    from aspectra.app.ingest.zotero.api import ZoteroApi
+    from aspectra.app.ingest.zotero.connection import Connection, ZoteroError, local_address
     from aspectra.papers.sources.zotero.database import ZoteroDatabase
 
     if web:
@@ -175,7 +176,7 @@ def _source(session: Session, places: Places, named: bool, web: bool, group: str
 
 
 def _web() -> Connection:
-    from aspectra.app.zotero.connection import WEB, Connection
+    from aspectra.app.ingest.zotero.connection import WEB, Connection
     from aspectra.base.trust import Permission, allow
     from aspectra.llm.secrets import read_key
 

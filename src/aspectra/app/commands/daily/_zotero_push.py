@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from aspectra.app.ingest.zotero.outgoing import Outgoing, Quote, import_file
+from aspectra.app.ingest.zotero.pushing import Pushed, Pushing
 from aspectra.app.library import Library, open_library
+from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session
 from aspectra.app.terminal.screen import count, safe
-from aspectra.app.zotero.outgoing import Outgoing, Quote, import_file
-from aspectra.app.zotero.pushing import Pushed, Pushing
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks.values import Item
 
 if TYPE_CHECKING:
-    from aspectra.app.zotero.api import ZoteroApi
+    from aspectra.app.ingest.zotero.api import ZoteroApi
     from aspectra.papers.library.store import Store
     from aspectra.search.ranking import Hit
 
@@ -48,7 +49,7 @@ def push_papers(
 
     Args:
         session: the command.
-        words: ``last``, or papers.
+        words: ``last``, perhaps with numbers, or papers; none for those that were decided to be included.
         connect: connects to Zotero; None where a file is written.
         output: that file.
         collection: name of the collection that they are put into, or "".
@@ -63,6 +64,10 @@ def push_papers(
     """
     library, picked = _picked(session, words, limit, notes=notes)
     with library:
+        if not picked:
+            raise UsageError(
+                "there are no papers to send", hint="aspectra decide PAPER include, or name papers"
+            )
         if connect is None:
             _write_file(session, picked, tags, collection, output)
             return
@@ -113,19 +118,23 @@ def undo_last(session: Session, api: ZoteroApi, *, yes: bool) -> None:
 def _picked(
     session: Session, words: Sequence[str], limit: int | None, *, notes: bool
 ) -> tuple[Library, list[Outgoing]]:
-    """The library, open, and its papers; of the last search with their quotes."""
-    if list(words) != ["last"]:
+    """The library, open, and papers of it: those named, of the last search with quotes, or the included."""
+    if list(words[:1]) != [LAST]:
         library = session.open_library()
-        found = library.store.get_many(library.resolve(*words), full=False)
+        decided = library.store.marks.decisions()
+        included = [paper for paper, one in decided.items() if one.decision == "include"]
+        found = library.store.get_many(library.resolve(*words) if words else included, full=False)
         return library, [Outgoing(paper) for paper in found.values()]
     from aspectra.app.options.model import language_model
-    from aspectra.app.recent import recall
     from aspectra.search.stages.protocol import needs_model
 
     recent = recall()
+    place = session.library_path if session.config.origin("library") == "flag" else recent.library
+    chosen = papers_of_last(words, library=place) if len(words) > 1 else None
+    if chosen is not None:
+        limit = 1 + max(recent.ids.index(one) for one in chosen)
     plan = recent.plan if limit is None else recent.plan.with_limit(limit)
-    named = session.config.origin("library") == "flag"
-    library = open_library(session.library_path if named else recent.library)
+    library = open_library(place)
     try:
         with language_model(session) if needs_model(plan.stages) else nullcontext() as library.model:
             ranking = library.run(plan)
@@ -134,7 +143,9 @@ def _picked(
         raise
     query = " ".join(plan.text.split())
     return library, [
-        Outgoing(hit.paper, quotes=_quotes(hit) if notes else (), query=query) for hit in ranking.hits
+        Outgoing(hit.paper, quotes=_quotes(hit) if notes else (), query=query)
+        for hit in ranking.hits
+        if chosen is None or hit.id in chosen
     ]
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aspectra.app.zotero.api import ZoteroApi
-from aspectra.app.zotero.connection import Reply, ZoteroError
-from aspectra.app.zotero.keys import WriteKey
-from aspectra.app.zotero.outgoing import Outgoing, item_of_paper
+from aspectra.app.ingest.zotero.api import ZoteroApi
+from aspectra.app.ingest.zotero.connection import Reply, ZoteroError
+from aspectra.app.ingest.zotero.keys import WriteKey
+from aspectra.app.ingest.zotero.outgoing import Outgoing, item_of_paper
 from aspectra.base.hashing import digest_texts
 
 __all__ = ["Pushed", "Pushing"]

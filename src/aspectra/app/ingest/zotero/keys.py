@@ -12,7 +12,7 @@ import json
 import os
 from pathlib import Path
 
-from aspectra.app.zotero.connection import Connection, ZoteroError
+from aspectra.app.ingest.zotero.connection import Connection, ZoteroError
 
 __all__ = ["WriteKey", "keys_file"]
 

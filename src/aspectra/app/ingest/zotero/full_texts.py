@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.app.zotero.places import Places
-from aspectra.app.zotero.sync import recall, remember
+from aspectra.app.ingest.zotero.places import Places
+from aspectra.app.ingest.zotero.sync import recall, remember
 from aspectra.base.errors import AspectraError
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.paper import Paper
@@ -55,7 +55,7 @@ def read_pdfs(
     What was read is kept every few files, so an interruption costs little.
 
     Args:
-        store: our library, which :func:`~aspectra.app.zotero.sync.follow` brought up to date.
+        store: our library, which :func:`~aspectra.app.ingest.zotero.sync.follow` brought up to date.
         library: Zotero's, as ``users/0``.
         places: where the files are.
         options: limits.

@@ -1,0 +1,40 @@
+"""Merging the segments of an index beside other work, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["merge_later", "yield_to_others"]
+
+_NICE = 10
+
+
+def merge_later(library: Path) -> bool:
+    """Start ``aspectra index --merge`` on a library and go on; returns whether it could be started.
+
+    It takes the processor when nobody else does, ends by itself, and writes nothing to the terminal.
+    """
+    command = [sys.executable, "-m", "aspectra", "--library", os.path.abspath(library), "index", "--merge"]
+    flags = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0)
+    try:
+        subprocess.Popen(  # noqa: S603 - this program itself
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            creationflags=flags,
+        )
+    except OSError:
+        return False
+    return True
+
+
+def yield_to_others() -> None:
+    """Lower this process's priority, where the system has such a call."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(_NICE)

@@ -1,0 +1,173 @@
+"""HTML parsed without fetching anything, and its headings and paragraphs."""
+
+from __future__ import annotations
+
+import codecs
+import html.entities
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.sources.limits import LIMITS
+from aspectra.papers.sources.pages.blocks import Block
+from aspectra.papers.text.cleaning import one_line, storable
+
+__all__ = ["blocks_of", "parsed"]
+
+Element = etree._Element
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s?=\s?[\"']?\s?([A-Za-z0-9_:.-]{2,40})", re.I)
+_SKIPPED = frozenset(
+    "script style template noscript svg nav footer aside form button select iframe head annotation "
+    "annotation-xml object audio video canvas dialog menu".split()
+)
+_BLOCKS = frozenset(
+    "p div li ul ol dl dt dd section article main header table tr caption thead tbody blockquote pre figure "
+    "figcaption address hr h1 h2 h3 h4 h5 h6 body html details summary fieldset center".split()
+)
+_XHTML = re.compile(r"\s*+(?:<\?xml|<!DOCTYPE\s[^<>]{0,200}XHTML|<html[^<>]{0,500}\sxmlns)", re.I)
+_DECLARATIONS = re.compile(r"\s*+(?:<\?xml[^<>]{0,200}\?>\s*+)?(?:<!DOCTYPE[^<>\[]{0,500}>)?", re.I)
+_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
+_EMPTY = re.compile(r"<(title|script|style|a|div|span|p|i|b|em|td|textarea)((?:\s[^<>]{0,1000})?)/>", re.I)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+
+
+def parsed(content: bytes, path: Path) -> Element:
+    """The root element of a page.
+
+    Raises:
+        BadInput: there is no element, or too many, or they are nested too deeply to be read as a whole.
+    """
+    if content.count(b"<") > LIMITS.values:
+        why = f"more than {LIMITS.values:,} tags"
+        raise BadInput(
+            f"{path} is larger than any paper", why=why, hint="save the paper as PDF, and add that"
+        )
+    text = storable(_decoded(content))
+    if _XHTML.match(text):
+        if (strict := _as_xml(text)) is not None:
+            return strict
+        text = _EMPTY.sub(r"<\1\2></\1>", text)
+    parser = etree.HTMLParser(
+        encoding="utf-8", no_network=True, recover=True, remove_comments=True, remove_pis=True, huge_tree=True
+    )
+    try:
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        root = None
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
+        raise BadInput(
+            f"{path} is nested too deeply to be read as a whole",
+            why="text would be lost",
+            hint="save the paper as PDF, and add that",
+        )
+    if root is None:
+        raise BadInput(f"{path} holds no HTML", hint="save the page again, or export the record as RIS")
+    return root
+
+
+def _as_xml(text: str) -> Element | None:
+    """The root element of XHTML, without namespaces; None where it is not well-formed or declares entities.
+
+    To HTML an element such as ``<title/>`` is not closed, and would take the rest of the page.
+    """
+    if "<!ENTITY" in text:
+        return None
+    plain = _ENTITY.sub(_character, _DECLARATIONS.sub("", text, count=1))
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+    )
+    try:
+        root = etree.fromstring(plain.encode("utf-8", "replace"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    for node in root.iter(etree.Element):
+        if isinstance(node.tag, str):
+            node.tag = node.tag.rpartition("}")[2]
+    return root
+
+
+def _character(found: re.Match[str]) -> str:
+    """The character of a named entity that XML does not know."""
+    known = html.entities.html5.get(found[1] + ";", "")
+    return found[0] if found[1] in ("amp", "lt", "gt", "quot", "apos") else known
+
+
+def _decoded(content: bytes) -> str:
+    """The text: by byte order mark, as UTF-8, by the charset that the page states, else as Windows-1252."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        stated = _CHARSET.search(content[:4096])
+    if stated:
+        try:
+            return content.decode(stated[1].decode("ascii"), "replace")
+        except LookupError:
+            pass
+    return content.decode("cp1252", "replace")
+
+
+def blocks_of(root: Element, *, skipped: frozenset[str] = _SKIPPED) -> Iterator[Block]:
+    """Headings and paragraphs inside an element, in order; menus, forms and hidden parts are left out.
+
+    The cells of a row of a table are one paragraph.
+    """
+    parts: list[str] = []
+    level = 0
+
+    def flush() -> Iterator[Block]:
+        text = one_line("".join(parts)).strip("| ")
+        parts.clear()
+        if text:
+            yield Block(level, text)
+
+    # A stack instead of recursion: pages nest deeply. It holds elements to open, texts, and tags to close.
+    stack: list[tuple[Element | None, str, str]] = [(root, "", "")]
+    while stack:
+        node, text, closed = stack.pop()
+        if node is None:
+            if closed in _BLOCKS:
+                yield from flush()
+                level = 0 if closed in _HEADINGS else level
+            parts.append(text)
+            continue
+        if node is not root and node.tail:
+            stack.append((None, node.tail, ""))
+        tag = node.tag if isinstance(node.tag, str) else ""
+        if not tag or tag in skipped or (node is not root and _hidden(node)):
+            parts.append(" ")
+            continue
+        if tag == "math" and (spelled := node.get("alttext")):
+            parts.append(f" {spelled} ")
+            continue
+        if tag in _BLOCKS:
+            yield from flush()
+            level = _HEADINGS.get(tag, level)
+        elif tag == "br":
+            parts.append(" ")
+        elif tag in ("td", "th"):
+            parts.append(" | ")
+        stack.append((None, "", tag))
+        stack.extend((child, "", "") for child in reversed(node))
+        parts.append(node.text or "")
+    yield from flush()
+
+
+def _hidden(node: Element) -> bool:
+    style = node.get("style") or ""
+    return (
+        node.get("hidden") is not None
+        or node.get("aria-hidden") == "true"
+        or ("display" in style and "none" in style.partition("display")[2][:8])
+        or node.get("role") in ("navigation", "search", "banner", "dialog", "menu")
+    )

@@ -1,0 +1,214 @@
+"""Excel workbooks (XLSX): every sheet that has a column with titles or identifiers, rows as in a CSV file.
+
+Rows are read one by one, so that a sheet costs no more memory than its shared texts. The old binary format
+(XLS) is refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+
+from lxml import etree
+
+from aspectra.base.errors import BadInput
+from aspectra.papers.paper import Paper
+from aspectra.papers.sources.files import InputFile
+from aspectra.papers.sources.inner import ZipMembers, zip_names
+from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
+from aspectra.papers.sources.tables.rows import MOST_BEFORE, Row, find_header, papers_in_rows
+from aspectra.papers.sources.xml.elements import attribute, first, found, records
+from aspectra.papers.text.cleaning import storable
+
+__all__ = ["Xlsx"]
+
+Element = etree._Element
+
+_WORKBOOK = "xl/workbook.xml"
+_OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_MOST_COLUMNS = 16_384  # as Excel has
+_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_LITERAL = re.compile(r"\"[^\"]{0,60}\"|\[[^\[\]]{0,40}\]|\\.")  # in a format of numbers
+_DATES = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))  # formats that Excel has
+_FIRST_DAY = datetime.date(1899, 12, 30)  # day 0; right from March 1900 on
+
+
+class Xlsx:
+    """Excel workbooks."""
+
+    name = "xlsx"
+    description = (
+        "Excel workbooks (XLSX), every sheet with a column of titles, by the names of columns as in CSV"
+    )
+    endings = (".xlsx", ".xlsm")
+
+    def sniff(self, path: Path, head: bytes) -> float:
+        """0.95 for a ZIP archive with a workbook in it, 0.5 for the old format (which is refused), else 0."""
+        if head.startswith(_OLD) and path.suffix.casefold() == ".xls":
+            return 0.5
+        return 0.95 if _WORKBOOK in zip_names(path, head) else 0.0
+
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Remark]:
+        """Papers and remarks, sheet by sheet.
+
+        Raises:
+            BadInput: it is no workbook, is damaged, or no sheet has titles or identifiers.
+        """
+        if file.head.startswith(_OLD):
+            raise BadInput(
+                f"{file.path} is a workbook of the old format",
+                why="only XLSX is read",
+                hint="save it as XLSX or CSV, or export as RIS",
+            )
+        members = ZipMembers(file, options.bounds)
+        if _WORKBOOK not in members:
+            raise BadInput(f"{file.path} is no workbook", hint="save it as XLSX or CSV, and add that")
+        sheets = list(_sheets(members))
+        texts = _shared_texts(members)
+        dates = _date_styles(members)
+        read = 0
+        refusal: BadInput | None = None
+        for name, part in sheets:
+            rows = _rows(members, part, texts, dates)
+            head = list(islice(rows, MOST_BEFORE + 1))
+            _, header = find_header(cells for _, cells in head)
+            if not any(any(cells) for _, cells in head):
+                continue
+            placed = (
+                (f"sheet {name}, {place}" if len(sheets) > 1 else place, c) for place, c in chain(head, rows)
+            )
+            try:
+                for item in papers_in_rows(file.path, placed, options):
+                    if isinstance(item, Remark) and item.place == "file" and len(sheets) > 1:
+                        yield replace(item, place=f"sheet {name}")
+                    else:
+                        yield item
+                read += 1
+            except BadInput as error:
+                refusal = error
+                if len(sheets) > 1:
+                    columns = ", ".join(header.names)[:300]
+                    yield Remark(
+                        f"sheet {name}", f"no column of titles: not read; its columns are: {columns}"
+                    )
+        if not read:
+            raise refusal or BadInput(f"{file.path} holds no table", hint="check that the export finished")
+
+
+def _sheets(members: ZipMembers) -> Iterator[tuple[str, str]]:
+    """(name, part) of every sheet, in order."""
+    targets: dict[str, str] = {}
+    if "xl/_rels/workbook.xml.rels" in members:
+        for link in records(members.open("xl/_rels/workbook.xml.rels"), "Relationship"):
+            targets[attribute(link, "Id")] = attribute(link, "Target")
+    for sheet in records(members.open(_WORKBOOK), "sheet"):
+        keys = (str(value) for key, value in sheet.attrib.items() if str(key).endswith("}id"))
+        target = next((targets[key] for key in keys if key in targets), "")
+        part = target.removeprefix("/") if target.startswith("/") else posixpath.normpath(f"xl/{target}")
+        if part in members and "chartsheet" not in part:
+            yield storable(attribute(sheet, "name")), part
+
+
+def _shared_texts(members: ZipMembers) -> list[str]:
+    part = "xl/sharedStrings.xml"
+    if part not in members:
+        return []
+    try:
+        return [_text(item) for item in records(members.open(part), "si")]
+    except BadInput as error:
+        if "holds no <si>" in error.what:
+            return []  # a workbook of numbers
+        raise
+
+
+def _text(item: Element | None) -> str:
+    """The text of a cell, without the readings that East Asian texts carry along."""
+    if item is None:
+        return ""
+    runs = [*found(item, "t"), *found(item, "r/t")]
+    text = "".join(run.text or "" for run in runs)
+    return _ESCAPED.sub(lambda code: chr(int(code[1], 16)), text) if "_x" in text else text
+
+
+def _date_styles(members: ZipMembers) -> frozenset[int]:
+    """Numbers of the styles whose numbers are dates."""
+    part = "xl/styles.xml"
+    if part not in members:
+        return frozenset()
+    sheet = next(records(members.open(part), "styleSheet"))
+    own = {
+        int(attribute(one, "numFmtId"))
+        for one in found(sheet, "numFmts/numFmt")
+        if attribute(one, "numFmtId").isdecimal()
+        and set("ymdYMD") & set(_LITERAL.sub("", attribute(one, "formatCode")))
+    }
+    kinds = [attribute(one, "numFmtId") for one in found(sheet, "cellXfs/xf")]
+    return frozenset(n for n, kind in enumerate(kinds) if kind.isdecimal() and int(kind) in _DATES | own)
+
+
+def _rows(members: ZipMembers, part: str, texts: list[str], dates: frozenset[int]) -> Iterator[Row]:
+    """(place, cells) of the rows that hold anything."""
+    number = 0
+    try:
+        for row in records(members.open(part), "row"):
+            stated = attribute(row, "r")
+            number = int(stated) if stated.isdecimal() and len(stated) < 8 else number + 1
+            cells: list[str] = []
+            for cell in found(row, "c"):
+                reference = _REFERENCE.fullmatch(attribute(cell, "r"))
+                at = _column(reference[1]) if reference else len(cells)
+                if at < len(cells) or at >= _MOST_COLUMNS:
+                    continue
+                cells += [""] * (at - len(cells))
+                cells.append(storable(_value(cell, texts, dates)))
+            if any(cells):
+                yield f"row {number}", cells
+    except BadInput as error:
+        if "holds no <row>" not in error.what:
+            raise
+
+
+def _column(letters: str) -> int:
+    """Number of a column from 0: A is 0, AA is 26."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+def _value(cell: Element, texts: list[str], dates: frozenset[int]) -> str:
+    kind = attribute(cell, "t")
+    if kind == "inlineStr":
+        return _text(first(cell, "is"))
+    value = first(cell, "v")
+    raw = (value.text or "") if value is not None else ""
+    if kind == "s":
+        return texts[int(raw)] if raw.isdecimal() and len(raw) < 9 and int(raw) < len(texts) else ""
+    if kind in ("str", "d"):
+        return raw
+    if kind == "b":
+        return {"1": "TRUE", "0": "FALSE"}.get(raw, raw)
+    if kind == "e":
+        return ""
+    style = attribute(cell, "s")
+    return _number(raw, dated=style.isdecimal() and len(style) < 7 and int(style) in dates)
+
+
+def _number(raw: str, *, dated: bool) -> str:
+    """A number as it is written: 2014 for 2014.0 and 2.014E3; a date in ISO 8601."""
+    try:
+        number = float(raw)
+    except ValueError:
+        return raw
+    if dated and 1 <= number < 2_958_466:  # the year 9999 ends before
+        return (_FIRST_DAY + datetime.timedelta(days=int(number))).isoformat()
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else raw
+
+
+SOURCES.register("xlsx")(Xlsx())

@@ -1,0 +1,275 @@
+"""A generation that shares all files of the one in use, and adds a segment with the papers that changed.
+
+Nothing that was written is changed. The new generation's folder has hard links to the files of the one
+before; the papers that are new or were edited, written as a generation of their own; and the few files that
+are of all papers together (``whole/``): their order, which leaves out what was removed or replaced, the order
+of ids, the sample, citations, and how many documents hold each word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.version import __version__
+from aspectra.papers.library.row_sums import row_hash
+from aspectra.papers.library.rows import part_sql
+from aspectra.papers.library.store import Store
+from aspectra.views.build.citations import update_citations
+from aspectra.views.build.draft import Draft
+from aspectra.views.build.generation import write_generation
+from aspectra.views.index.citations import GRAPH_VIEW
+from aspectra.views.lexical.collection import WordIndex, merged_vocabulary
+from aspectra.views.lexical.postings import Segment
+from aspectra.views.protocol import ViewFacts
+from aspectra.views.storage.arrays import save_array
+from aspectra.views.storage.columns import id_order, sample_ids, stored_ids
+from aspectra.views.storage.folder import WHOLE, StoredFolder
+from aspectra.views.storage.units import Units
+from aspectra.views.text.tokens import LexicalSettings
+from aspectra.views.view import Positions
+
+__all__ = ["Changes", "Segments", "add_segment", "paper_rows", "save_rows"]
+
+_ROWS = "papers"  # name of the array that tells a generation's papers
+
+
+@dataclass(frozen=True)
+class Segments:
+    """When what changed is written as a segment, and when everything anew.
+
+    Attributes:
+        least: papers in the base; fewer are written anew as quickly.
+        share: of the base's papers, that all segments beside it hold at most.
+        most: papers that one segment holds at most.
+        number: of segments beside the base, at most.
+    """
+
+    least: int = 2000
+    share: float = 0.1
+    most: int = 10_000
+    number: int = 8
+
+
+def paper_rows(
+    library: Store, reads: Sequence[str] = (), among: Positions | None = None
+) -> NDArray[np.int64]:
+    """(papers, 3): place in the library, checksum of the row, and hash of what a generation reads of it.
+
+    Args:
+        library: whose papers they are, by place.
+        reads: parts of papers, as in :class:`~aspectra.papers.library.derived.Producer`; without any, hashes
+            are 0, which takes a tenth of the time.
+        among: places of the papers that are read; default: all.
+    """
+    if not reads:
+        # What the checksums are of is what there is: they are kept in the transaction of each change.
+        rows = library.fetch("SELECT bucket, total, 0 FROM sums WHERE relation = 'paper' ORDER BY bucket")
+        return np.array(rows, np.int64).reshape(-1, 3)
+    columns = ", ".join(part_sql(part) for part in reads)
+    total = "(SELECT total FROM sums WHERE relation = 'paper' AND bucket = +p.pos)"
+    where = "1" if among is None else f"p.pos IN ({','.join(map(str, among.tolist()))})"
+    statement = f"SELECT p.pos, {total}, p.id, {columns} FROM papers p WHERE {where} ORDER BY p.pos"
+    found = [(pos, kept, row_hash(*rest)) for pos, kept, *rest in library.rows(statement)]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def save_rows(folder: Path, rows: NDArray[np.int64]) -> None:
+    """Write the rows of :func:`paper_rows` into a generation being built."""
+    save_array(folder / f"{_ROWS}.npy", rows)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What differs between a generation and the library.
+
+    Attributes:
+        before: :func:`paper_rows` of the generation.
+        now: places of the library's papers, ascending.
+        kept: (now,) the position in the generation of each paper that is as it was; -1 for the others.
+    """
+
+    before: NDArray[np.int64]
+    now: Positions
+    kept: Positions
+
+    @classmethod
+    def since(cls, files: StoredFolder, library: Store) -> Changes:
+        """Since a generation was built."""
+        before, rows = files.whole(_ROWS, None), paper_rows(library)
+        at = np.searchsorted(before[:, 0], rows[:, 0])
+        same = at < len(before)
+        same[same] = (before[at[same], :2] == rows[same, :2]).all(axis=1)
+        return cls(before, rows[:, 0].copy(), np.where(same, at, -1))
+
+    @cached_property
+    def written(self) -> Positions:
+        """Places of the papers that are new or were edited."""
+        return self.now[self.kept < 0]
+
+    @cached_property
+    def gone(self) -> Positions:
+        """Positions in the generation of papers that were edited or removed."""
+        left = np.ones(len(self.before), np.bool_)
+        left[self.kept[self.kept >= 0]] = False
+        return np.flatnonzero(left)
+
+    @cached_property
+    def changed(self) -> Positions:
+        """Places of the papers that are new, were edited or were removed."""
+        return np.union1d(self.written, self.before[self.gone, 0])
+
+    def fit(self, manifest: dict[str, Any], limits: Segments) -> bool:
+        """Whether they are few enough to be written as one more segment."""
+        base = int(manifest["segments"][0]["papers"])
+        few = limits.least <= base and len(self.now) > 0 and len(self.changed) <= limits.most
+        return few and self._load(manifest, limits) <= 1
+
+    def many(self, manifest: dict[str, Any], limits: Segments) -> bool:
+        """Whether the segments, with one of these changes, come near their limits."""
+        return self._load(manifest, limits) >= 0.5
+
+    def _load(self, manifest: dict[str, Any], limits: Segments) -> float:
+        """How much of what :class:`Segments` allows is used; above 1 it is more."""
+        base, *others = [int(one["papers"]) for one in manifest["segments"]]
+        beside = sum(others) + len(self.written)
+        dead = base + beside - len(self.now)
+        number = len(others) + bool(len(self.written))
+        return max(max(beside, dead) / max(limits.share * base, 1e-9), number / max(limits.number, 1e-9))
+
+
+def add_segment(
+    draft: Draft, files: StoredFolder, manifest: dict[str, Any], changes: Changes, reads: Sequence[str]
+) -> dict[str, Any]:
+    """Write what changed beside the files of the generation in use; returns the manifest, {} if they differ.
+
+    Args:
+        draft: of the papers that are new or were edited; its folder holds the links to the other files.
+        files: of the generation in use.
+        manifest: of it.
+        changes: since then.
+        reads: parts of papers that a generation reads.
+    """
+    folder, library = draft.folder, draft.library
+    segments = [*manifest["segments"]]
+    views, lenses = manifest["views"], manifest["lenses"]
+    added = ""
+    if len(changes.written):
+        added = f"segment-{len(segments)}/"
+        draft.folder = folder / added
+        draft.folder.mkdir()
+        write_generation(draft)
+        if {*draft.views} != {*views} - {GRAPH_VIEW} or {*draft.lenses} != {*lenses}:
+            return {}  # the first paper with a full text, say
+        segments.append({"folder": added, "papers": len(draft.ids)})
+        views = {name: _added_up(facts, draft.views.get(name, {})) for name, facts in views.items()}
+    whole = folder / WHOLE
+    whole.mkdir()
+    _write_papers(draft, whole, files, changes, reads)
+    words = {name: _write_frequency(whole, files, folder / added, name, facts, changes)
+             for name, facts in views.items() if facts["kind"] in ("lexical", "terms")}  # fmt: skip
+    views = {
+        name: {**facts, "words": words[name]} if name in words else facts for name, facts in views.items()
+    }
+    places = changes.before[:, 0]
+    views.pop(GRAPH_VIEW, None)
+    if update_citations(whole, library, files, places, changes.now, changes.changed):
+        views[GRAPH_VIEW] = {"kind": "graph"}
+    kept = {name: value for name, value in manifest.items() if name not in ("files", "block", "checksums")}
+    return {
+        **kept,
+        "aspectra": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "revision": library.revision,
+        "papers": len(changes.now),
+        "views": views,
+        "segments": segments,
+    }
+
+
+def _added_up(facts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """A view's part of the manifest, of all segments."""
+    out = dict(facts)
+    for name, value in more.items():
+        before = facts.get(name)
+        if isinstance(value, bool):
+            out[name] = bool(before) and value if name == "unit_length" else bool(before) or value
+        elif name in ("truncated", "count", "bytes", "without", "missing"):
+            out[name] = int(before or 0) + value
+        elif name == "stood_in" and isinstance(before, dict):
+            out[name] = {kind: before.get(kind, 0) + number for kind, number in value.items()}
+    return out
+
+
+def _write_papers(
+    draft: Draft, whole: Path, files: StoredFolder, changes: Changes, reads: Sequence[str]
+) -> None:
+    """Which papers there are, in which order, and what follows from their ids."""
+    before = len(changes.before)
+    source = changes.kept.copy()  # of each paper: its position before, or after those its place among the new
+    source[source < 0] = before + np.arange(len(changes.written))
+    stored = sum(len(part.array("years")) for part in files.segments)
+    old = np.arange(before) if files.order is None else files.order
+    order = np.concatenate([old, stored + np.arange(len(changes.written))])[source]
+    if len(order) != stored + len(changes.written) or (np.diff(order) != 1).any():
+        save_array(whole / "order.npy", order)
+    held = [*stored_ids(files), *draft.ids]
+    ids = [held[at] for at in source.tolist()]
+    save_array(whole / "id_order.npy", id_order(ids))
+    sample = [held[at] for at in files.whole("sample", None).tolist()]
+    gone = {held[at] for at in changes.gone.tolist()} - set(draft.ids)
+    # The smallest hashes of all are among those of each part, as long as the first part lost none of them.
+    chosen = set(sample_ids(ids if gone.intersection(sample) else {*sample, *draft.ids}))
+    at = np.array([number for number, one in enumerate(ids) if one in chosen], np.int64)
+    save_array(whole / "sample.npy", at)
+    rows = paper_rows(draft.library, reads, changes.written)
+    save_rows(whole, np.concatenate([changes.before, rows])[source])
+
+
+def _write_frequency(
+    whole: Path, files: StoredFolder, added: Path, view: str, facts: dict[str, Any], changes: Changes
+) -> int:
+    """How many documents of a view hold each word; returns how many words there are."""
+    index = WordIndex(files.folder(view), LexicalSettings())
+    vocabulary, frequency = index.vocabulary, index.frequency.astype(np.int32)
+    if len(changes.written):
+        segment = Segment(StoredFolder(added / view))
+        vocabulary = merged_vocabulary([[*vocabulary], segment.vocabulary])
+        numbers = np.array([vocabulary[word] for word in segment.vocabulary], np.int64)
+        frequency = np.concatenate([frequency, np.zeros(len(vocabulary) - len(frequency), np.int32)])
+        frequency[numbers] += segment.held.astype(np.int32)
+    for words in _words_gone(files, view, facts, changes):
+        frequency -= np.bincount(
+            np.array([vocabulary[word] for word in words if word in vocabulary], np.int64),
+            minlength=len(frequency),
+        ).astype(np.int32)
+    (whole / view).mkdir()
+    save_array(whole / view / "frequency.npy", frequency)
+    return len(vocabulary)
+
+
+def _words_gone(files: StoredFolder, view: str, facts: dict[str, Any], changes: Changes) -> list[list[str]]:
+    """By segment the words of the documents that are no longer there, each as often as there are of them."""
+    gone = changes.gone
+    if not len(gone):
+        return []
+    rows = gone if files.order is None else files.order[gone]
+    # The terms of a paper are words of its title and abstract, of which rarity is that in the abstracts.
+    words = ViewFacts.words_of("abstract").name if facts["kind"] == "terms" else view
+    out, start = [], 0
+    for part in files.segments:
+        segment = Segment(part.folder(words))
+        papers = len(part.array("years"))
+        here = rows[(start <= rows) & (rows < start + papers)] - start
+        start += papers
+        if facts.get("units"):
+            here = Units.load(part.folder(facts["units"])).rows(here)[0]
+        out.append([segment.vocabulary[word] for word in segment.postings.words_in(here).tolist()])
+    return out

@@ -1,0 +1,57 @@
+"""Which files of an index a search opens: what it does not need costs the first search of a process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aspectra.papers.paper import Paper
+from aspectra.views.storage.arrays import StoredFolder, save_array
+from aspectra.views.view import Probe
+from fake_encoder import FakeEncoder
+from small_library import searcher_over
+
+PAPERS = [
+    Paper(
+        f"p{n}", title=f"Owls of the {word} night", abstract=f"We count {word} owls. They hunt {word} mice."
+    )
+    for n, word in enumerate(("dark", "long", "cold", "short", "clear", "silent"))
+]
+
+
+@pytest.fixture
+def opened(tmp_path, monkeypatch):
+    """The searcher, and the names of files as they are opened from now on."""
+    names: list[str] = []
+    plain = StoredFolder._file
+
+    def noting(self, name):
+        names.append(f"{self._below}{name}")
+        return plain(self, name)
+
+    with searcher_over(tmp_path / "lib", PAPERS, FakeEncoder()) as searcher:
+        monkeypatch.setattr(StoredFolder, "_file", noting)
+        yield searcher, names
+
+
+def test_words_do_not_open_what_papers_are_searched_by(opened):
+    searcher, names = opened
+    assert len(searcher.search("owls at night", limit=3)) == 3
+    assert "abstract@fake/vectors.npy" in names
+    needless = ("asking", "documents", "reverse_", "terms", "citation", "publishers", "affiliations")
+    assert [name for name in names if name.split("/")[-1].startswith(needless)] == []
+    assert len(names) == len(set(names))
+
+
+def test_a_reverse_search_opens_both_sides_of_the_words(opened):
+    searcher, names = opened
+    searcher.index.look_up([Probe("abstract@bm25", seeds=("p1",), reverse=True)])
+    assert any(name.split("/")[-1].startswith("asking") for name in names)
+
+
+def test_an_opened_array_touches_no_memory_for_its_rows(tmp_path):
+    save_array(tmp_path / "flags.npy", np.zeros(5_000_000, np.bool_))
+    held = StoredFolder(tmp_path).array("flags")
+    assert not held._verified.any()
+    assert held._verified.flags.owndata
+    assert not held[np.array([1, 4_999_999])].any()

@@ -1,0 +1,59 @@
+"""An encoder that is loaded in another thread, for the search that will need it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from aspectra.base.errors import UsageError
+from aspectra.base.trust import Permission
+from aspectra.views.encoders import protocol
+from aspectra.views.encoders.protocol import ENCODERS, EncoderFactory, load_early, load_encoder
+from fake_encoder import FakeEncoder
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Threads in which the encoder ``made-early`` was loaded."""
+    where: list[str] = []
+
+    def load(place, options):
+        where.append(threading.current_thread().name)
+        if place == "broken":
+            raise UsageError("it cannot be loaded")
+        return FakeEncoder()
+
+    def needs(place, options):
+        return [Permission("folder", place)] if place == "private" else []
+
+    monkeypatch.setitem(ENCODERS._members, "made-early", EncoderFactory("made-early", "", {}, load, needs))
+    monkeypatch.setattr(protocol, "_EARLY", {})
+    return where
+
+
+def test_it_is_loaded_once_and_elsewhere(loads):
+    load_early("made-early", "some words")
+    load_early("made-early", "some words")
+    assert load_encoder("made-early").encode(["x"]).vectors.shape[0] == 1
+    assert loads == ["load made-early"]
+    load_encoder("made-early")  # the early one was given away
+    assert loads == ["load made-early", threading.current_thread().name]
+
+
+def test_what_fails_early_is_reported_by_who_needs_it(loads):
+    load_early("made-early:broken", "some words")
+    with pytest.raises(UsageError, match="it cannot be loaded"):
+        load_encoder("made-early:broken")
+    assert len(loads) == 2
+
+
+def test_nothing_is_loaded_that_needs_a_permission(loads):
+    load_early("made-early:private", "some words")
+    protocol._EARLY["made-early:private"].join()
+    assert loads == []
+
+
+def test_a_wrong_specification_harms_nobody(loads):
+    load_early("no-such-encoder", "some words")
+    assert protocol._EARLY["no-such-encoder"].result() is None
