@@ -303,3 +303,16 @@ def test_searches_with_seeds_and_from_files_are_saved_too(indexed, home):
     assert "plan" in found["from a file"]
     news = document(indexed, "news", "news")["searches"]
     assert [(one["name"], one["hits"]) for one in news] == [("from a file", []), ("like one", [])]
+
+
+def test_what_moved_up_or_came_back_is_no_news(indexed, home):
+    first = hits(indexed, "-n", "2")["hits"][0]["id"]
+    hits(indexed, "-n", "1")
+    assert indexed("save", "best")[0] == 0
+    indexed("remove", first, "--yes")
+    indexed("index")
+    assert document(indexed, "news", "news")["searches"][0]["hits"] == []  # the second is the best now
+    (home / "back.jsonl").write_text(lines_of([p for p in OWLS if p["id"] == first]), "utf-8")
+    indexed("add", home / "back.jsonl")
+    indexed("index")
+    assert document(indexed, "news", "news")["searches"][0]["hits"] == []
