@@ -102,7 +102,7 @@ def test_a_failing_database_is_an_error_for_people(tmp_path, kind, words):
         with Store(tmp_path / "library") as store, store.writing("add") as writer:
             writer.add([Paper("owl", "Owls hunt")])
 
-    for at in range(100):
+    for at in range(200):
         outcome = run_with_fault(step, tmp_path / "library", Fault(at, kind))
         assert outcome.expected, outcome.error
         if not outcome.error:
@@ -127,7 +127,7 @@ def test_a_database_that_is_cut_keeps_a_committed_prefix(tmp_path):
             connection.execute("COMMIT")
 
     for seed in range(8):
-        run_with_fault(step, tmp_path / "library", Fault(95, "power", seed))
+        run_with_fault(step, tmp_path / "library", Fault(140, "power", seed))
         with Store(tmp_path / "library") as store:
             kept = [row[0] for row in store.fetch("SELECT key FROM meta WHERE key LIKE '__a'")]
             whole = [row[0] for row in store.fetch("SELECT key FROM meta WHERE key LIKE '__c'")]
