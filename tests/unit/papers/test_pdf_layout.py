@@ -415,3 +415,47 @@ def test_cells_at_the_foot_of_a_page_are_no_page_numbers(tmp_path: Path) -> None
             sheet.pages[0].append((312 + 60 * column, 690 + 12 * row, 9, "roman", f"{value}"))
     paper, _ = read(tmp_path, sheet)
     assert squash("model 0.37 4") in everything(paper)
+
+
+def test_pages_that_are_images_are_named(tmp_path: Path) -> None:
+    sheet = word()
+    sheet.pages.append([])
+    data = place_pdf(sheet.pages)
+    # The last page is empty: an image over all of it takes the place of its content.
+    image = b"q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x00 EI Q"
+    empty = b"<< /Length 5  >>\nstream\nBT\nET\nendstream"
+    assert data.count(empty) == 1
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(data.replace(empty, b"<< /Length %d >>\nstream\n%b\nendstream" % (len(image), image)))
+    items = list(read_papers(path, "pdf"))
+    (paper,) = [item for item in items if isinstance(item, Paper)]
+    last = len(sheet.pages)
+    assert paper.metadata["pages_of_images"] == [last]
+    assert any(f"without OCR: {last}" in item.reason for item in items if isinstance(item, Remark))
+
+
+def test_a_lost_section_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from aspectra.papers.sources.pages import pdf
+
+    def lossy(*arguments: object) -> object:
+        found = whole(*arguments)  # type: ignore[arg-type]
+        del found.sections[-1]
+        return found
+
+    whole = pdf.read_pages
+    monkeypatch.setattr(pdf, "read_pages", lossy)
+    paper, remarks = read(tmp_path, word())
+    assert paper.metadata["text_quality"] == "poor"
+    assert any("of the letters kept" in remark for remark in remarks)
+
+
+def test_long_divided_words_of_two_known_ones_keep_their_hyphen(tmp_path: Path) -> None:
+    sheet = word()
+    sheet.put("Endings", 12, "bold", gap=14)
+    sheet.put("The meaning of a representation is clear, and this meaning-", 12, "roman")
+    sheet.put("representation language is umbrella-", 12, "roman")
+    sheet.put("like, but it is not in the re-", 12, "roman")
+    sheet.put("trieval of the day.", 12, "roman")
+    paper, _ = read(tmp_path, sheet)
+    assert "meaning-representation language" in paper.sections[-1].text
+    assert "the retrieval of" in paper.sections[-1].text
