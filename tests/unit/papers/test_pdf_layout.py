@@ -11,6 +11,8 @@ import pytest
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.pages.layout.lines import Font, Line, Page, Run
+from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.sources.protocol import Remark
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -459,3 +461,24 @@ def test_long_divided_words_of_two_known_ones_keep_their_hyphen(tmp_path: Path) 
     paper, _ = read(tmp_path, sheet)
     assert "meaning-representation language" in paper.sections[-1].text
     assert "the retrieval of" in paper.sections[-1].text
+
+
+def test_a_last_line_that_comes_back_is_no_foot() -> None:
+    font = Font("Times")
+
+    def line(text: str, base: float, page: int) -> Line:
+        return Line([Run(text, 72, base - 8, 72 + 5 * len(text), base + 2, base, 10, font)], page)
+
+    pages = []
+    for number in range(4):
+        texts = [
+            line(f"umbrella {word * (number + 1)} in the rain", 640 + 12 * n, number)
+            for n, word in enumerate("abcdef")
+        ]
+        texts += [line("Society of Umbrellas.", 712, number), line(str(number + 7), 760, number)]
+        texts.append(line("Rain and Umbrellas", 40, number))
+        pages.append(Page(number, 612, 792, texts))
+    heads, count = remove_running(pages, 10.0)
+    assert heads == ["Rain and Umbrellas"]
+    assert count == sum(len(str(n + 7)) for n in range(4)) + 4 * len("RainandUmbrellas")
+    assert all(page.lines[-1].text == "Society of Umbrellas." for page in pages)
