@@ -196,7 +196,7 @@ def test_nothing_heavy_is_imported_to_help(environ):
         [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=True
     )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert not loaded & {"numpy", "bm25s", "openvino", "lxml", "pypdf", "bibtexparser", "rich", "tomlkit"}
+    assert not loaded & {"numpy", "bm25s", "openvino", "lxml", "pypdfium2", "bibtexparser", "rich", "tomlkit"}
 
 
 def test_search_loads_no_reader(library, environ):
@@ -205,7 +205,7 @@ def test_search_loads_no_reader(library, environ):
         [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=True
     )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert not loaded & {"lxml", "pypdf", "bibtexparser", "yaml", "pylatexenc", "torch", "pandas"}
+    assert not loaded & {"lxml", "pypdfium2", "bibtexparser", "yaml", "pylatexenc", "torch", "pandas"}
 
 
 def test_a_search_imports_its_own_command_and_no_parser_of_types(library, environ):

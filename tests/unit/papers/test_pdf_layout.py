@@ -11,6 +11,8 @@ import pytest
 
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import read_papers
+from aspectra.papers.sources.pages.layout.lines import Font, Line, Page, Run
+from aspectra.papers.sources.pages.layout.running import remove_running
 from aspectra.papers.sources.protocol import Remark
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -415,3 +417,68 @@ def test_cells_at_the_foot_of_a_page_are_no_page_numbers(tmp_path: Path) -> None
             sheet.pages[0].append((312 + 60 * column, 690 + 12 * row, 9, "roman", f"{value}"))
     paper, _ = read(tmp_path, sheet)
     assert squash("model 0.37 4") in everything(paper)
+
+
+def test_pages_that_are_images_are_named(tmp_path: Path) -> None:
+    sheet = word()
+    sheet.pages.append([])
+    data = place_pdf(sheet.pages)
+    # The last page is empty: an image over all of it takes the place of its content.
+    image = b"q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x00 EI Q"
+    empty = b"<< /Length 5  >>\nstream\nBT\nET\nendstream"
+    assert data.count(empty) == 1
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(data.replace(empty, b"<< /Length %d >>\nstream\n%b\nendstream" % (len(image), image)))
+    items = list(read_papers(path, "pdf"))
+    (paper,) = [item for item in items if isinstance(item, Paper)]
+    last = len(sheet.pages)
+    assert paper.metadata["pages_of_images"] == [last]
+    assert any(f"without OCR: {last}" in item.reason for item in items if isinstance(item, Remark))
+
+
+def test_a_lost_section_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from aspectra.papers.sources.pages import pdf
+
+    def lossy(*arguments: object) -> object:
+        found = whole(*arguments)  # type: ignore[arg-type]
+        del found.sections[-1]
+        return found
+
+    whole = pdf.read_pages
+    monkeypatch.setattr(pdf, "read_pages", lossy)
+    paper, remarks = read(tmp_path, word())
+    assert paper.metadata["text_quality"] == "poor"
+    assert any("of the letters kept" in remark for remark in remarks)
+
+
+def test_long_divided_words_of_two_known_ones_keep_their_hyphen(tmp_path: Path) -> None:
+    sheet = word()
+    sheet.put("Endings", 12, "bold", gap=14)
+    sheet.put("The meaning of a representation is clear, and this meaning-", 12, "roman")
+    sheet.put("representation language is umbrella-", 12, "roman")
+    sheet.put("like, but it is not in the re-", 12, "roman")
+    sheet.put("trieval of the day.", 12, "roman")
+    paper, _ = read(tmp_path, sheet)
+    assert "meaning-representation language" in paper.sections[-1].text
+    assert "the retrieval of" in paper.sections[-1].text
+
+
+def test_a_last_line_that_comes_back_is_no_foot() -> None:
+    font = Font("Times")
+
+    def line(text: str, base: float, page: int) -> Line:
+        return Line([Run(text, 72, base - 8, 72 + 5 * len(text), base + 2, base, 10, font)], page)
+
+    pages = []
+    for number in range(4):
+        texts = [
+            line(f"umbrella {word * (number + 1)} in the rain", 640 + 12 * n, number)
+            for n, word in enumerate("abcdef")
+        ]
+        texts += [line("Society of Umbrellas.", 712, number), line(str(number + 7), 760, number)]
+        texts.append(line("Rain and Umbrellas", 40, number))
+        pages.append(Page(number, 612, 792, texts))
+    heads, count = remove_running(pages, 10.0)
+    assert heads == ["Rain and Umbrellas"]
+    assert count == sum(len(str(n + 7)) for n in range(4)) + 4 * len("RainandUmbrellas")
+    assert all(page.lines[-1].text == "Society of Umbrellas." for page in pages)

@@ -95,7 +95,7 @@ def _extract(file: InputFile, options: ReadOptions) -> _Answer:
     }
     with contextlib.ExitStack() as stack:
         stdin = _as_file(file, stack)
-        # Started as a file and with -P, so that nothing but pypdf is imported and no file beside the PDF is.
+        # Started as a file and with -P: nothing but pypdfium2 is imported, and no file beside the PDF is.
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell
             [sys.executable, "-P", str(_CHILD), json.dumps(limits)],
             stdin=stdin,

@@ -32,6 +32,7 @@ _CAPTION = re.compile(
     re.I,
 )
 _CONTENTS = re.compile(r"(?:\. ?){4}|\s{2}\d{1,3}$")  # a line of a table of contents
+_CODE = re.compile(r"[@_{}=\\]|http|::")  # addresses and lines of programs
 _PAGE_NUMBER = re.compile(r"\d{1,4}$")
 _LONGEST = 220  # characters of a heading
 _MOST_ROWS = 5
@@ -303,8 +304,7 @@ def _shaped(name: str, more_rows: int) -> bool:
         len(name) <= _LONGEST
         and not (name.endswith((".", ",", ";")) and not known_name(name))
         and letters >= 0.6 * len(name)
-        and "@" not in name
-        and "http" not in name
+        and not _CODE.search(name)
         and not _CONTENTS.search(name)
         and more_rows < _MOST_ROWS
     )
