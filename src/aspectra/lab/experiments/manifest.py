@@ -26,6 +26,7 @@ __all__ = ["cell_facts", "manifest", "write_json"]
 # Those whose version can change a ranking.
 _PACKAGES = (
     "numpy",
+    "bm25s",
     "PyStemmer",
     "openvino",
     "tokenizers",

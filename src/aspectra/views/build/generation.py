@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from aspectra.base.version import __version__
 from aspectra.papers.library.generations.folders import FORMAT
-from aspectra.papers.library.part import chosen
 from aspectra.papers.library.rows import paper_columns, paper_from_row
 from aspectra.papers.record_facts import FACTS_VERSION
-from aspectra.views.build.citations import write_citations
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.full_text import write_full_texts, write_readings
 from aspectra.views.build.lenses import collect_lenses
-from aspectra.views.build.records import RecordColumns
+from aspectra.views.build.part import chosen
+from aspectra.views.build.records import RecordColumns, write_citations
 from aspectra.views.build.terms import write_terms
 from aspectra.views.build.tokens import write_tokens
 from aspectra.views.build.vectors import abstract_vectors, sentence_vectors

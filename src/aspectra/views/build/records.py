@@ -1,17 +1,26 @@
-"""The columns of a generation that conditions on records read."""
+"""The columns of a generation that conditions on records read, and the citations between its papers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 from aspectra.papers.record_facts import facts_of
 from aspectra.views.storage.arrays import save_array
 from aspectra.views.storage.columns import save_coded
+from aspectra.views.storage.folder import StoredFolder
+from aspectra.views.view import Positions
 
-__all__ = ["RecordColumns"]
+__all__ = ["RecordColumns", "update_citations", "write_citations"]
+
+_PAIRS = "SELECT DISTINCT pos, target FROM citations WHERE target IS NOT NULL"
+_MANY = 50_000  # places that one statement names at most
+_LISTED = "SELECT pos, count(*) FROM citations"
 
 
 class RecordColumns:
@@ -52,3 +61,71 @@ class RecordColumns:
             save_coded(folder, name, texts)
         save_array(folder / "cited_by.npy", np.array(self._cited, np.int32))
         save_array(folder / "full_text.npy", np.array(full, np.bool_))
+
+
+def write_citations(folder: Path, library: Store, count: int) -> bool:
+    """Write those between papers, and how many references each lists; returns whether any cites another."""
+    for relation in ("references", "cites"):
+        library.checksums.check_all(relation)
+    places = np.array([row[0] for row in library.rows("SELECT pos FROM papers ORDER BY pos")], np.int64)
+    pairs = _table(library.rows(f"{_PAIRS} ORDER BY 1, 2"))
+    listed = _table(library.rows(f"{_LISTED} GROUP BY pos ORDER BY pos"))
+    references = np.zeros(count, np.int32)
+    references[np.searchsorted(places, listed[:, 0])] = listed[:, 1]
+    return _save(folder, places, pairs, references)
+
+
+def update_citations(
+    folder: Path, library: Store, before: StoredFolder, old: Positions, new: Positions, changed: Positions
+) -> bool:
+    """The same, read again only where papers that changed cite or are cited.
+
+    Args:
+        folder: that is written into.
+        library: as it is now.
+        before: the files of the generation before.
+        old: (papers,) place in the library of each paper of that generation, ascending.
+        new: (papers,) the same of all papers there are now.
+        changed: places of papers that are new, were edited or were removed.
+    """
+    rows, targets = before.whole("citation_rows", None), before.whole("citations", None)
+    citing = old[np.repeat(np.arange(len(old)), np.diff(rows))]
+    cited = old[targets]
+    # What cited a paper that changed may mean another one now, and what cited none may mean it.
+    touched = {*changed.tolist(), *citing[np.isin(cited, changed)].tolist()}
+    touched |= {row[0] for row in library.rows(f"SELECT pos FROM citations WHERE target IN ({_in(changed)})")}
+    if len(touched) > _MANY:
+        return write_citations(folder, library, len(new))
+    again = np.array(sorted(touched), np.int64)
+    for relation, places in (("cites", again), ("references", changed)):
+        library.checksums.check(relation, places.tolist())
+    kept = ~np.isin(citing, again)
+    found = _table(library.rows(f"{_PAIRS} AND pos IN ({_in(again)})"))
+    pairs = np.concatenate([np.stack([citing[kept], cited[kept]], axis=1), found])
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    references = np.zeros(len(new), np.int32)
+    there = np.isin(old, new)
+    references[np.searchsorted(new, old[there])] = before.whole("references", None)[there]
+    references[np.searchsorted(new, changed[np.isin(changed, new)])] = 0
+    listed = _table(library.rows(f"{_LISTED} WHERE pos IN ({_in(changed)}) GROUP BY pos"))
+    references[np.searchsorted(new, listed[:, 0])] = listed[:, 1]
+    return _save(folder, new, pairs, references)
+
+
+def _table(rows: Iterable[tuple[int, ...]]) -> NDArray[np.int64]:
+    return np.array([*rows], np.int64).reshape(-1, 2)
+
+
+def _in(places: Positions) -> str:
+    return ",".join(map(str, places.tolist()))
+
+
+def _save(folder: Path, places: Positions, pairs: NDArray[np.int64], references: NDArray[np.int32]) -> bool:
+    """Write pairs of places in the library, in order."""
+    citing, cited = (np.searchsorted(places, pairs[:, side]) for side in (0, 1))
+    offsets = np.zeros(len(places) + 1, np.int64)
+    np.cumsum(np.bincount(citing, minlength=len(places)), out=offsets[1:])
+    save_array(folder / "references.npy", references)
+    save_array(folder / "citation_rows.npy", offsets)
+    save_array(folder / "citations.npy", cited.astype(np.int32))
+    return len(cited) > 0

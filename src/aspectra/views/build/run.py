@@ -18,7 +18,6 @@ from aspectra.base.errors import AspectraError, LibraryCorrupt, MissingExtra
 from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.generations.folders import FORMAT, Generations
-from aspectra.papers.library.part import PartOfStore
 from aspectra.papers.library.store import Store
 from aspectra.papers.record_facts import FACTS_VERSION
 from aspectra.papers.text.citation_marks import STRIPPER_VERSION
@@ -27,6 +26,7 @@ from aspectra.views.build.background import Background
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
 from aspectra.views.build.lenses import lens_state, lens_values
+from aspectra.views.build.part import PartOfStore
 from aspectra.views.build.readings import reader_state
 from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows, save_rows
 from aspectra.views.build.terms import FEW, lacking_terms, term_state

@@ -22,9 +22,9 @@ from aspectra.base.version import __version__
 from aspectra.papers.library.row_sums import row_hash
 from aspectra.papers.library.rows import part_sql
 from aspectra.papers.library.store import Store
-from aspectra.views.build.citations import update_citations
 from aspectra.views.build.draft import Draft
 from aspectra.views.build.generation import write_generation
+from aspectra.views.build.records import update_citations
 from aspectra.views.index.citations import GRAPH_VIEW
 from aspectra.views.lexical.collection import WordIndex, merged_vocabulary
 from aspectra.views.lexical.postings import Segment
