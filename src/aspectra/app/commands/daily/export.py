@@ -17,6 +17,7 @@ from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.base.trec import trec_lines
+from aspectra.papers.library.marks.values import DECISIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,6 +169,12 @@ def export(
         ),
     ] = None,
     everything: Annotated[bool, option("--all", about="Every paper of the library.")] = False,
+    decision: Annotated[
+        str, option("--decision", metavar="NAME", about="Those decided so: include, exclude, maybe, any.")
+    ] = "",
+    tag: Annotated[
+        list[str] | None, option("--tag", metavar="TAG", about="Those with this tag; repeat for several.")
+    ] = None,
     format: FormatName = None,  # noqa: A002
     limit: Annotated[
         int | None, option("--limit", "-n", metavar="N", min=0, about="With last: so many papers.")
@@ -180,23 +187,33 @@ def export(
     """Write papers for other programs.
 
     BibTeX, RIS, CSL-JSON, CSV, JSON Lines, TREC runs; ids and citation keys stay as they are.
-    The format is taken from the name of the file where none is given. Of the last search and of the whole
-    library, one record a work is written: the best one, with what only its other records have.
+    The format is taken from the name of the file where none is given. Decisions, reasons, tags and notes are
+    written too. One record a work is written, the best one, with what only its other records have; papers
+    that are named are written as they are.
 
     Example:  aspectra export last --format ris -o picks.ris
     """
     chosen = format or _format_of(output) or "bibtex"
     check_choice(chosen, export_formats(), "export format")
-    if everything == bool(ids):
-        raise UsageError("say which papers", hint="aspectra export last, aspectra export ID..., or --all")
+    chosen_by_marks = bool(decision or tag)
+    if [everything, bool(ids), chosen_by_marks].count(True) != 1:
+        raise UsageError(
+            "say which papers, in one way",
+            hint="aspectra export last, aspectra export ID..., --all, --decision include, or --tag TAG",
+        )
     if ids is not None and ids[0] == LAST:
         text, found, written = _last(session, chosen, ids, limit, all_versions=all_versions)
     else:
         with session.open_library() as library:
-            found = library.store.ids() if everything else library.resolve(*ids or ())
-            each = all_versions or not everything  # what is named is written as it is
-            written = found if each or output is None else _leading(library, None)
-            text = library.export(None if everything else found, chosen, "all" if each else "best")
+            if chosen_by_marks:
+                check_choice(decision or "any", (*DECISIONS, "any"), "decision")
+                found = library.marks.papers(tags=tuple(tag or ()), decision=decision, limit=10**9).ids
+            else:
+                found = library.store.ids() if everything else library.resolve(*ids or ())
+            each = all_versions or bool(ids)  # what is named is written as it is
+            which = None if everything else found
+            written = found if each or output is None else _leading(library, which)
+            text = library.export(which, chosen, "all" if each else "best")
     session.screen.data(text, output)
     if output is not None:
         keys = _KEYS.findall(text) if chosen == "bibtex" else written
