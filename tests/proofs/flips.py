@@ -28,10 +28,10 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 import database_flips
 from summary import Summary, arguments
 
+from aspectra.app.library_facts import summary
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.papers.library.generations import checksums
 from aspectra.papers.library.store import Store
-from aspectra.papers.library.summary import summary
 from aspectra.papers.paper import Paper, Section
 from aspectra.search.conditions.condition import Condition
 from aspectra.search.searcher import Searcher

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from aspectra.app.library_facts import remarks, summary
 from aspectra.base.errors import (
     AspectraError,
     LibraryBusy,
@@ -18,7 +19,6 @@ from aspectra.base.errors import (
 )
 from aspectra.papers.library.mutations import AddReport
 from aspectra.papers.library.store import Store
-from aspectra.papers.library.summary import remarks, summary
 from aspectra.papers.paper import Paper, Reference, Section, Sentence
 from aspectra.papers.sources.protocol import Remark
 from conftest import PAPERS

@@ -131,7 +131,7 @@ class _Table:
         self._lists = header.group(held.lists)
         self._kept = header.group(held.kept)
         self._screening = header.group(held.screening)
-        self._ours = tuple(header.names) == _OWN
+        self._ours = tuple(header.names[: len(_OWN)]) == _OWN  # marks follow
         self._databases = frozenset(held.databases["names"])
 
     def paper(self, row: Row, place: str, options: ReadOptions) -> Iterator[Paper | Remark]:
