@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aspectra.papers.library.store import Store
-from aspectra.papers.library.summary import summary
+from aspectra.app.library_facts import summary
 from aspectra.papers.paper import Paper
 
 BARE = Paper("doi:10.1000/a", identifiers={"doi": "10.1000/a"})
