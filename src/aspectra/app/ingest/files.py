@@ -80,8 +80,8 @@ def _extractor(source: str) -> str:
 class Adding:
     """Adds files to one library under one writer.
 
-    A file whose very bytes were added before is not read again while all its papers are still there: a folder
-    of PDFs costs its extraction once.
+    A file whose very bytes were added before is not read again while all its papers are still there, whatever
+    other files said of them since: a folder of PDFs costs its extraction once.
 
     Args:
         library: the library.
@@ -159,7 +159,7 @@ class Adding:
     def _read_file(self, file: InputFile, report: FileReport) -> None:
         path = file.path
         content = file.digest() if path.is_file() else ""
-        if content and not self._again and self._recall(content, report):
+        if content and not self._again and self._recall(content, _absolute(path), report):
             return
         report.source = self._as or detect(file)
         hashes: list[str] = []
@@ -190,8 +190,9 @@ class Adding:
             "skipped": report.skipped,
         }
         self._writer.set_meta(f"file:{content}", json.dumps(value))
+        self._writer.set_meta(f"read:{_absolute(report.path)}", content)
 
-    def _recall(self, content: str, report: FileReport) -> bool:
+    def _recall(self, content: str, path: str, report: FileReport) -> bool:
         """Whether the file is known and nothing about it changed; then the report is filled."""
         stored = self._library.meta(f"file:{content}")
         if not stored:
@@ -208,7 +209,12 @@ class Adding:
                 )
             }
         if not self._stored.issuperset(known["papers"]):
-            return False
+            # Other files may have changed the records since; all of its papers must still be there.
+            count = "SELECT count(pos) FROM origins WHERE file = ?"
+            if self._library.meta(f"read:{path}") != content or [(len(known["papers"]),)] != (
+                self._library.fetch(count, (path,))
+            ):
+                return False
         report.source, report.known = known["source"], True
         report.unchanged, report.skipped = len(known["papers"]), known["skipped"]
         report.with_abstract, report.with_full_text = known["with_abstract"], known["with_full_text"]

@@ -33,6 +33,7 @@ __all__ = ["AddReport", "Writer"]
 
 _BATCH = 1000  # papers per transaction: what a kill can undo
 _LONGEST_ID = 500
+_FIELDS = ("authors", "year", "venue", "url", "language")  # kept where another file's record has none
 
 
 @dataclass
@@ -125,7 +126,7 @@ class Writer:
             same: ids whose records are the same papers whatever their titles are now.
         """
         report = AddReport() if report is None else report
-        self._same = same
+        self._same, self._path = same, path
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction():
             cursor = self._db.execute(
@@ -258,12 +259,21 @@ class Writer:
         return edited(paper, edit.given), [Remark(f"id {paper.id}", why, skipped=False)] if fields else []
 
     def _filled(self, paper: Paper, pos: int) -> tuple[Paper, list[str]]:
-        """The paper with what only the stored record has, and the names of what was kept.
+        """The paper with what only the stored record has, and the names of the texts that were kept.
 
-        A poorer record of the same paper (a bibliography entry after its PDF) must not take its texts away.
+        A poorer record of the same paper (a bibliography entry after its PDF) must not take its texts away,
+        nor one of another file any other field; a file that was corrected may empty fields of its own.
         """
         stored = stored_paper(self._db, pos)
         kept = []
+        others = "SELECT 1 FROM origins WHERE pos = ? AND file != ? LIMIT 1"
+        if self._path and self._db.execute(others, (pos, self._path)).fetchone():
+            paper = replace(
+                paper,
+                **{name: getattr(paper, name) or getattr(stored, name) for name in _FIELDS},
+                identifiers={**stored.identifiers, **paper.identifiers},
+                metadata={**stored.metadata, **paper.metadata},
+            )
         if stored.abstract.strip() and not paper.abstract.strip():
             paper = replace(paper, abstract=stored.abstract, sentences=stored.sentences)
             kept.append("abstract")

@@ -1,0 +1,53 @@
+"""The same papers out of several files: nothing that one of them says is lost, and adding again changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+import aspectra
+
+BIB = "@article{owl, title={How owls hunt}, author={Strix, Ada}, year={2019}, journal={Nights}, volume={7}}"
+RIS = "TY  - JOUR\nID  - owl\nTI  - How owls hunt\nDO  - 10.1000/owl\nKW  - hearing\nER  - \n"
+
+
+@pytest.fixture
+def library(tmp_path):
+    with aspectra.create(tmp_path / "a.lib") as made:
+        yield made
+
+
+def _add(library, path, text=None):
+    if text is not None:
+        path.write_text(text, "utf-8")
+    (report,) = library.add(path)
+    return report.added, report.updated, report.unchanged
+
+
+def test_a_record_of_another_file_takes_nothing_away(library, tmp_path):
+    assert _add(library, tmp_path / "a.bib", BIB) == (1, 0, 0)
+    assert _add(library, tmp_path / "a.ris", RIS) == (0, 1, 0)
+    paper = library.show("owl")
+    assert (paper.authors, paper.year, paper.venue) == (("Ada Strix",), 2019, "Nights")
+    assert paper.identifiers["doi"] == "10.1000/owl"
+    assert {"volume", "keywords"} <= {name.lower() for name in paper.metadata} | set(
+        paper.metadata.get("bibliography", {})
+    )
+
+
+def test_a_file_known_before_changes_nothing_though_others_did(library, tmp_path):
+    _add(library, tmp_path / "a.bib", BIB)
+    _add(library, tmp_path / "a.ris", RIS)
+    for _ in range(2):
+        assert _add(library, tmp_path / "a.bib") == (0, 0, 1)
+        assert _add(library, tmp_path / "a.ris") == (0, 0, 1)
+    assert library.show("owl").identifiers["doi"] == "10.1000/owl"
+
+
+def test_a_file_that_was_corrected_may_empty_fields_of_its_own(library, tmp_path):
+    _add(library, tmp_path / "a.bib", BIB)
+    assert _add(library, tmp_path / "a.bib", BIB.replace("journal={Nights}, ", "")) == (0, 1, 0)
+    assert library.show("owl").venue == ""
+    assert _add(library, tmp_path / "a.bib", BIB) == (0, 1, 0), (
+        "an earlier state of the file is no known file"
+    )
+    assert library.show("owl").venue == "Nights"
