@@ -109,8 +109,10 @@ def main() -> None:
                 raise SystemExit(f"{name}: {hit} was found, not {first}")
             parts = (("change", changing), ("index", index), ("search", search))
             figures = {f"{part}_{key}": value for part, found in parts for key, value in found.items()}
-            while generations.building():  # a merge in the background
+            sleep(2)  # until a merge in the background has begun
+            while generations.building():
                 sleep(1)
+            sleep(5)  # it collects what nobody needs any more
             tell({"step": name, **figures, "limit_seconds": limit(place, index["megabytes"])})
 
         def adding(numbers: range, version: int = 0) -> Callable[[], list[str]]:

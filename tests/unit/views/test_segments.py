@@ -41,7 +41,9 @@ def paper(number: int, version: int = 0, *, full: bool = False) -> Paper:
         year=2000 + number % 20,
         venue=f"Venue {number % 3} {version}",
         sections=sections,
-        references=tuple({"id": f"p{(number * 7 + k) % 40:03}"} for k in range(1 + version, number % 4)),
+        references=tuple(
+            {"identifiers": {"id": f"p{(number * 7 + k) % 40:03}"}} for k in range(1 + version, number % 4)
+        ),
     )
 
 
