@@ -1,4 +1,4 @@
-"""The same papers out of several files: nothing that one of them says is lost, and adding again changes nothing."""
+"""The same papers out of several files: nothing that one says is lost, and adding again changes nothing."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aspectra.papers.library.store import Store
 from aspectra.app.library_facts import summary
+from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper
 
 BARE = Paper("doi:10.1000/a", identifiers={"doi": "10.1000/a"})

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from aspectra.papers.paper import Paper
-from aspectra.views.storage.folder import StoredFolder, save_array
+from aspectra.views.storage.arrays import save_array
+from aspectra.views.storage.folder import StoredFolder
 from aspectra.views.view import Probe
 from fake_encoder import FakeEncoder
 from small_library import searcher_over
