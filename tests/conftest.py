@@ -72,6 +72,12 @@ PAPERS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _connections_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command run within the tests with --offline sets a variable of its process."""
+    monkeypatch.setenv("ASPECTRA_OFFLINE", os.environ.get("ASPECTRA_OFFLINE", ""))
+
+
 @pytest.fixture
 def encoder() -> FakeEncoder:
     return FakeEncoder()

@@ -33,7 +33,7 @@ def test_years_are_at_most_three_apart(tmp_path, years, expected, turned):
     ("other", "expected"),
     [
         (Paper("b", "Owls that hunt mice at night", identifiers={"doi": "10.1000/OWL"}), True),
-        (Paper("b", identifiers={"doi": "10.1000/OWL"}), True),
+        (Paper("b", abstract="Owls.", identifiers={"doi": "10.1000/OWL"}), True),
         (Paper("b", "Another title of it", identifiers={"doi": "10.1000/OWL"}), False),
         (Paper("b", "Another title of it", identifiers={"doi": "10.1000/fox"}), False),
         (Paper("b", TITLE, authors=("Cy Young",)), False),

@@ -399,7 +399,8 @@ def test_one_name_is_one_name_and_a_year_is_a_number():
 
 
 def test_works_with_many_versions_do_not_take_the_places_of_others(library, encoder, settings):
-    copies = [Paper(f"copy{i}", title="Ants in the gardens", abstract="ants ants ants") for i in range(40)]
+    about = {"abstract": "ants ants ants", "authors": ("Ada Lovelace",), "year": 2019}
+    copies = [Paper(f"copy{i}", title="Ants in the gardens", **about) for i in range(40)]
     others = [
         Paper(f"other{i}", title=f"Other work number {i}", abstract=f"ants among {i} words")
         for i in range(20)

@@ -16,7 +16,6 @@ from aspectra.app.terminal.panels import OUTPUT, AsJson, OutputFile, option
 from aspectra.app.terminal.screen import Screen, count, safe
 from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
-from aspectra.base.trec import trec_lines
 from aspectra.papers.library.marks.values import DECISIONS
 
 if TYPE_CHECKING:
@@ -264,6 +263,8 @@ def _last(
             of = dict(zip(recent.ids, recent.scores, strict=False))
             scores = [of[one] for one in ids]
         if chosen == "trec":
+            from aspectra.base.trec import trec_lines  # loads numpy
+
             ranked = sorted(zip(ids, scores, strict=True), key=lambda pair: recent.ids.index(pair[0]))
             ids = [one for one, _ in ranked] if here else ids
             return trec_lines("q1", ids, sorted(scores, reverse=True), "aspectra"), ids, ids

@@ -28,6 +28,7 @@ _ALIKE = 0.6  # share of the words of the shorter title that the other one has
 _NEAR = 0.85  # the same of both titles, for what is only reported
 _SPELLED_ALIKE = 0.94  # share of the letters of two titles that are the same: one or two are misspelt
 _VERSION = re.compile(r"[./]v?\d{1,2}+$")  # of a preprint: 10.12688/f1000research.1234.2
+_LONGEST_VENUE = 500  # characters that are compared
 _PAGE = re.compile(r"[a-z]{0,4}+\d++", re.I)
 
 
@@ -96,7 +97,9 @@ def compared(
     if '"pages"' in record:
         found = _PAGE.match(shared_text(json.loads(record).get("metadata", {}), "pages").strip())
         page = found[0].lower().lstrip("0") if found else ""
-    return Compared(pos, paper_id, title, year, families, named, normalise_title(venue), page)
+    return Compared(
+        pos, paper_id, title, year, families, named, normalise_title(venue[:_LONGEST_VENUE]), page
+    )
 
 
 def compare(one: Compared, other: Compared) -> Verdict | None:
