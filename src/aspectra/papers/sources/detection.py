@@ -10,6 +10,7 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile, kind_of_file, not_a_file
+from aspectra.papers.sources.inner import archive_of
 from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -18,6 +19,7 @@ from aspectra.papers.text.cleaning import one_line
 __all__ = ["UnknownFormat", "detect", "read_papers"]
 
 _LEAST = 0.3
+_SIGN = 4  # bytes by which a ZIP archive is told
 _SQLITE = b"SQLite format 3"
 _EXPORT = "export its records as RIS, BibTeX or CSV; if it is one of these formats: --as NAME"
 _ZOTERO = "a Zotero library is read with: aspectra zotero sync --database FILE"
@@ -49,8 +51,17 @@ def detect(path: Path | InputFile) -> str:
     _check(file.path)
     if file.path.is_file() and not file.head.strip():
         raise BadInput(f"{file.path} is empty", hint="check that the export or download finished")
-    confidence = {name: SOURCES.get(name).sniff(file.path, file.head) for name in SOURCES.names()}
+    # The first file of an archive, which may lie in it unpacked, is not what the archive is.
+    archive = archive_of(file.head)
+    head = file.head[:_SIGN] if archive else file.head
+    confidence = {name: SOURCES.get(name).sniff(file.path, head) for name in SOURCES.names()}
     best = max(confidence, key=confidence.__getitem__)
+    if archive and confidence[best] < _LEAST:
+        raise BadInput(
+            f"{file.path} is not read",
+            why=f"it is an archive ({archive}), or a part of one",
+            hint="unpack it and add the folder; if it is no archive, fetch it again",
+        )
     if confidence[best] < _LEAST or (confidence[best] == _LEAST and _several_records(file.head)):
         raise UnknownFormat(
             f"the format of {file.path} is not recognised",
