@@ -149,9 +149,9 @@ def zip_names(path: Path, head: bytes) -> tuple[str, ...]:
 
 
 def archive_of(head: bytes) -> str:
-    """The kind of archive that begins with ``head``: ``ZIP``, ``RAR``, ``7z`` or ``tar``; else "".
+    r"""The kind of archive that begins with ``head``: ``ZIP``, ``RAR``, ``7z`` or ``tar``; else "".
 
-    >>> archive_of(b"PK\\x03\\x04..."), archive_of(b"%PDF-1.7")
+    >>> archive_of(b"PK\x03\x04..."), archive_of(b"%PDF-1.7")
     ('ZIP', '')
     """
     return next((name for at, sign, name in _SIGNS if head.startswith(sign, at)), "")
