@@ -242,6 +242,7 @@ def test_bombs_damage_and_other_archives(tmp_path: Path, name: str) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadInput):
         list(read_papers(path, name))
+    other = archive(tmp_path / "y.zip", {"a.txt": "a"})
     with pytest.raises(BadInput, match="unpack it"):
         detect(other)
     with pytest.raises(BadInput):
