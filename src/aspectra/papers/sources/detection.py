@@ -28,10 +28,12 @@ _LABEL = re.compile(
     r"|document type|publication (?:year|type|date|title)|database|keywords|author keywords)\s?:\s",
     re.I,
 )
+_TAG = re.compile(r"[A-Z][A-Z0-9]{1,3}(?= {0,4}-? )")
+_LEAST_TAGS = 4
 
 
 class UnknownFormat(BadInput):
-    """No source recognises the file; in a folder, such a file is skipped."""
+    """No source recognises the file, and nothing shows records in it; in a folder, it is passed over."""
 
 
 def detect(path: Path | InputFile) -> str:
@@ -63,7 +65,8 @@ def detect(path: Path | InputFile) -> str:
             hint="unpack it and add the folder; if it is no archive, fetch it again",
         )
     if confidence[best] < _LEAST or (confidence[best] == _LEAST and _several_records(file.head)):
-        raise UnknownFormat(
+        # Records of an unknown kind are a loss that is said, where a picture in a folder is none.
+        raise (BadInput if _several_records(file.head) or _tagged(file.head) else UnknownFormat)(
             f"the format of {file.path} is not recognised",
             why=f"{_nature(file.head)}; formats that are read: {', '.join(confidence)}",
             hint=_ZOTERO if file.head.startswith(_SQLITE) else _EXPORT,
@@ -84,6 +87,13 @@ def _several_records(head: bytes) -> bool:
             seen.setdefault(found[1].casefold(), []).append(number)
     early = len(lines) / 3 + 30
     return sum(len(at) > 1 and at[0] < early for at in seen.values()) > 1
+
+
+def _tagged(head: bytes) -> bool:
+    """Whether most lines of a text begin with a tag (``AU  - ``, ``A1 ``), as exports have them."""
+    lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()]
+    tags = [found[0] for line in lines if (found := _TAG.match(line))]
+    return len(set(tags)) >= _LEAST_TAGS and 2 * len(tags) > len(lines)
 
 
 def _nature(head: bytes) -> str:
