@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.detection import detect, read_papers
 
@@ -53,9 +52,9 @@ def test_counts(shared, start):
         assert f"{family} {paper.year} {paper.identifiers['doi']}" == expected
 
 
-def test_without_titles_the_columns_are_named(shared):
+def test_without_titles_papers_are_kept_by_their_abstracts(shared):
     path = _file(shared, "04b965")
     assert detect(path) == "csv"
-    with pytest.raises(BadInput, match="without a column of titles") as caught:
-        list(read_papers(path))
-    assert "publication_year" in caught.value.why
+    papers = [item for item in read_papers(path) if isinstance(item, Paper)]
+    assert len(papers) == 6
+    assert all(paper.abstract and not paper.title for paper in papers)

@@ -27,6 +27,7 @@ _SHORT_DOI = re.compile(
 _ARXIV_NEW = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(v\d+)?(?![\d.]*\d)")
 _ARXIV_OLD = re.compile(r"\b([a-z-]{1,20}(?:\.[A-Z]{2})?/\d{7})(v\d+)?\b")
 _ACL = re.compile(r"\b((?:[A-Z]\d{2}-\d{4,5})|(?:\d{4}\.[a-z0-9_]+-[a-z0-9_]+\.\d+))\b")
+_PMC = re.compile(r"PMC\d{1,9}", re.I)
 _HOSTS = (
     ("arxiv", "arxiv.org/"),
     ("acl", "aclanthology.org/"),
@@ -136,6 +137,8 @@ def parse_identifier(text: str) -> tuple[str, str] | None:
         return ("arxiv", found.group(1))
     if found := _ACL.fullmatch(text):
         return ("acl", found.group(1))
+    if _PMC.fullmatch(text):
+        return ("pmcid", text.upper())
     return None
 
 

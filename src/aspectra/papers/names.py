@@ -11,7 +11,7 @@ from aspectra.papers.text.cleaning import one_line
 __all__ = ["NameParts", "given_first", "name_parts", "person", "split_names"]
 
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|v|ph\.?d|m\.?d|esq)\.?", re.I)
-_COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|s\.?a|jr|sr)\.?", re.I)
+_COMPANY = re.compile(r"(?:inc|ltd|llc|corp|co|gmbh|plc|jr|sr)\.?", re.I)
 _LAST_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv)\.?", re.I)
 _INSTITUTION = re.compile(
     r"\b(?:organi[sz]ation|university|institute|association|committee|group|team|consortium|society|department"
@@ -38,6 +38,8 @@ def given_first(name: object) -> str:
 
     >>> given_first("Knuth, Donald E."), given_first("King, Jr., Martin Luther")
     ('Donald E. Knuth', 'Martin Luther King Jr.')
+    >>> given_first("Churchill, S.A.")  # initials far more often than a company
+    'S.A. Churchill'
     >>> given_first("van der Berg, Anna, III"), given_first("ACME, Inc.")
     ('Anna van der Berg III', 'ACME, Inc.')
     """

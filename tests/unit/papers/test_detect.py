@@ -7,7 +7,7 @@ import pytest
 
 from aspectra.base.errors import BadInput, UsageError
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.detection import detect, read_papers
+from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
 from aspectra.papers.sources.files import InputFile
 
 
@@ -131,3 +131,21 @@ def test_a_refusal_says_what_the_file_looks_like(tmp_path: Path, content: bytes,
     with pytest.raises(BadInput) as caught:
         detect(path)
     assert nature in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UI  - 1\nTI  - Owls\nAU  - Owl A\nSO  - Birds\nAB  - They\n      hunt.\n\nUI  - 2\nTI  - Mice\n",
+        "RT Journal Article\nSR Print\nID 1\nA1 Owl, A\nT1 Owls\nJF Birds\nYR 2012\n",
+    ],
+)
+def test_tagged_records_of_an_unknown_kind_are_refused_with_the_way_out(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "export.txt"
+    path.write_text(text)
+    with pytest.raises(BadInput, match="not recognised") as caught:
+        detect(path)
+    assert not isinstance(caught.value, UnknownFormat)  # in a folder, a picture is passed over
+    assert "RIS" in caught.value.hint
+    path.write_text("THE OWL\n\nIT HUNTS\n\nIt went through the night, AND SO ON.\nNo mouse was seen.\n")
+    assert detect(path) == "markdown"

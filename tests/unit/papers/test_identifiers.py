@@ -38,6 +38,7 @@ def test_a_long_doi_is_worth_more_than_a_short_one() -> None:
     [
         ("https://pubmed.ncbi.nlm.nih.gov/123/", ("pmid", "123")),
         ("http://www.ncbi.nlm.nih.gov/pubmed/123", ("pmid", "123")),
+        ("PMC12", ("pmcid", "PMC12")),
         ("https://www.ncbi.nlm.nih.gov/pmc/articles/PMC12/", ("pmcid", "PMC12")),
         ("https://pmc.ncbi.nlm.nih.gov/articles/PMC12/", ("pmcid", "PMC12")),
     ],

@@ -80,8 +80,9 @@ def test_bibtex_csl_json_csv_and_json_lines(marked):
     assert first["metadata"]["marks"]["tags"] == ["birds", "night, dark"]
 
 
-@pytest.mark.parametrize("form", ["ris", "csl-json", "jsonl", "csv"])
+@pytest.mark.parametrize("form", ["bibtex", "ris", "csl-json", "jsonl", "csv"])
 def test_decisions_come_back_with_their_reasons(marked, tmp_path, form):
+    marked.marks.note("mice", "A note behind the reason.")
     file = tmp_path / f"out.{ {'csl-json': 'json'}.get(form, form) }"
     file.write_text(marked.export(None, form))
     with create_library(tmp_path / "second") as second:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from aspectra.base.errors import BadInput
 from aspectra.papers.paper import Paper
 from aspectra.papers.remark import Remark
-from aspectra.papers.sources.detection import UnknownFormat, detect, read_papers
+from aspectra.papers.sources.detection import detect, read_papers
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 REL = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
@@ -242,7 +243,25 @@ def test_bombs_damage_and_other_archives(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput):
         list(read_papers(path, name))
     other = archive(tmp_path / "y.zip", {"a.txt": "a"})
-    with pytest.raises(UnknownFormat):
+    with pytest.raises(BadInput, match="unpack it"):
         detect(other)
     with pytest.raises(BadInput):
         list(read_papers(other, name))
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_of_papers_is_no_paper(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"papers.{kind}"
+    (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.4\n" + b"1 0 obj\n" * 99)
+    (tmp_path / "list.ris").write_text("TY  - JOUR\nTI  - Owls\nER  - \n" * 9)
+    for first in ("paper.pdf", "list.ris"):
+        if kind == "zip":
+            with zipfile.ZipFile(path, "w") as out:
+                out.write(tmp_path / first, first)
+        else:
+            with tarfile.open(path, "w") as out:
+                out.add(tmp_path / first, first)
+        with pytest.raises(BadInput, match="is not read") as caught:
+            detect(path)
+        assert kind in caught.value.why.casefold()
+        assert "unpack" in caught.value.hint

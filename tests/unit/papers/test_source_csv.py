@@ -185,13 +185,23 @@ def test_cells_without_a_name_and_names_twice_are_kept(tmp_path: Path) -> None:
 
 def test_a_table_without_titles_is_refused_with_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    path.write_text("abstract,authors,keywords,url\nText,A Owl,b,http://x.org\n")
+    path.write_text("summary,authors,keywords,url\nText,A Owl,b,http://x.org\n")
     assert detect(path) == "csv"
     with pytest.raises(BadInput, match="without a column of titles") as caught:
         list(read_papers(path))
-    assert "abstract, authors, keywords, url" in caught.value.why
+    assert "summary, authors, keywords, url" in caught.value.why
     assert "`title`" in caught.value.hint
     assert "RIS" in caught.value.hint
+
+
+def test_abstracts_without_titles_are_kept(tmp_path: Path) -> None:
+    papers, remarks = read(tmp_path, "id,abstract,year\na1,Owls hunt.,2011\na2,Mice hide.,2012\n,,2013\n")
+    assert [(p.title, p.abstract, p.year) for p in papers] == [
+        ("", "Owls hunt.", 2011),
+        ("", "Mice hide.", 2012),
+    ]
+    assert "no column holds titles: papers are kept by their abstracts" in [r.reason for r in remarks]
+    assert [r.skipped for r in remarks] == [False, True]
 
 
 def test_identifiers_without_titles_are_kept_to_be_completed(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ class Adding:
     def _failed(self, report: FileReport, error: BadInput) -> None:
         """Report a file that could not be read, and store the remark for ``status --skips``."""
         report.error = error
-        remark = Remark("file", f"{error.what}{': ' + error.why if error.why else ''}")
+        remark = Remark("file", _reason(error, report.path))
         report.remarks.append(remark)
         report.skipped += 1
         if os.path.lexists(report.path):  # nothing is stored of a mistyped name
@@ -227,6 +227,12 @@ class Adding:
         report.unchanged, report.skipped = len(known["papers"]), known["skipped"]
         report.with_abstract, report.with_full_text = known["with_abstract"], known["with_full_text"]
         return True
+
+
+def _reason(error: BadInput, path: Path) -> str:
+    """Why a file was not read and the way on, in one line that is shown behind the name of the file."""
+    what = error.what.removeprefix(f"{path} ").removeprefix(f"{path.name} ")
+    return f"{what}{': ' if error.why else ''}{error.why}{'; ' if error.hint else ''}{error.hint}"
 
 
 def _absolute(path: Path) -> str:

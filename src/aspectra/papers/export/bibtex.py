@@ -159,7 +159,8 @@ def _add_shared(paper: Paper, back: ReadBack, fields: dict[str, str]) -> None:
             words = shared_list(paper.metadata, name)
             fields["keywords"] = text_to_latex(", ".join(word.replace(",", " ") for word in words))
         elif name == "note" and paper.metadata.get("annote"):
-            fields["annote"] = text_to_latex(" ".join(shared_text(paper.metadata, "annote").split()))
+            lines = shared_text(paper.metadata, "annote").splitlines()  # a reason ends at the bar
+            fields["annote"] = text_to_latex(" | ".join(" ".join(line.split()) for line in lines))
         elif name == "editors":
             fields["editor"] = _people(shared_list(paper.metadata, name))
         elif name in NAMES.shared and (value := shared_text(paper.metadata, name)):

@@ -10,6 +10,7 @@ from aspectra.base.errors import BadInput
 from aspectra.papers.ids import distinct_ids
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.files import InputFile, kind_of_file, not_a_file
+from aspectra.papers.sources.inner import archive_of
 from aspectra.papers.sources.json.records import first_keys
 from aspectra.papers.sources.limits import LIMITS
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
@@ -18,6 +19,7 @@ from aspectra.papers.text.cleaning import one_line
 __all__ = ["UnknownFormat", "detect", "read_papers"]
 
 _LEAST = 0.3
+_SIGN = 4  # bytes by which a ZIP archive is told
 _SQLITE = b"SQLite format 3"
 _EXPORT = "export its records as RIS, BibTeX or CSV; if it is one of these formats: --as NAME"
 _ZOTERO = "a Zotero library is read with: aspectra zotero sync --database FILE"
@@ -26,10 +28,12 @@ _LABEL = re.compile(
     r"|document type|publication (?:year|type|date|title)|database|keywords|author keywords)\s?:\s",
     re.I,
 )
+_TAG = re.compile(r"[A-Z][A-Z0-9]{1,3}(?= {0,4}-? )")
+_LEAST_TAGS = 4
 
 
 class UnknownFormat(BadInput):
-    """No source recognises the file; in a folder, such a file is skipped."""
+    """No source recognises the file, and nothing shows records in it; in a folder, it is passed over."""
 
 
 def detect(path: Path | InputFile) -> str:
@@ -49,10 +53,20 @@ def detect(path: Path | InputFile) -> str:
     _check(file.path)
     if file.path.is_file() and not file.head.strip():
         raise BadInput(f"{file.path} is empty", hint="check that the export or download finished")
-    confidence = {name: SOURCES.get(name).sniff(file.path, file.head) for name in SOURCES.names()}
+    # The first file of an archive, which may lie in it unpacked, is not what the archive is.
+    archive = archive_of(file.head)
+    head = file.head[:_SIGN] if archive else file.head
+    confidence = {name: SOURCES.get(name).sniff(file.path, head) for name in SOURCES.names()}
     best = max(confidence, key=confidence.__getitem__)
+    if archive and confidence[best] < _LEAST:
+        raise BadInput(
+            f"{file.path} is not read",
+            why=f"it is an archive ({archive}), or a part of one",
+            hint="unpack it and add the folder; if it is no archive, fetch it again",
+        )
     if confidence[best] < _LEAST or (confidence[best] == _LEAST and _several_records(file.head)):
-        raise UnknownFormat(
+        # Records of an unknown kind are a loss that is said, where a picture in a folder is none.
+        raise (BadInput if _several_records(file.head) or _tagged(file.head) else UnknownFormat)(
             f"the format of {file.path} is not recognised",
             why=f"{_nature(file.head)}; formats that are read: {', '.join(confidence)}",
             hint=_ZOTERO if file.head.startswith(_SQLITE) else _EXPORT,
@@ -73,6 +87,13 @@ def _several_records(head: bytes) -> bool:
             seen.setdefault(found[1].casefold(), []).append(number)
     early = len(lines) / 3 + 30
     return sum(len(at) > 1 and at[0] < early for at in seen.values()) > 1
+
+
+def _tagged(head: bytes) -> bool:
+    """Whether most lines of a text begin with a tag (``AU  - ``, ``A1 ``), as exports have them."""
+    lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()]
+    tags = [found[0] for line in lines if (found := _TAG.match(line))]
+    return len(set(tags)) >= _LEAST_TAGS and 2 * len(tags) > len(lines)
 
 
 def _nature(head: bytes) -> str:

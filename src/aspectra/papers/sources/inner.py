@@ -13,8 +13,17 @@ from aspectra.base.decompression import Bounds, Expansion
 from aspectra.base.errors import BadInput
 from aspectra.papers.sources.files import InputFile
 
-__all__ = ["InnerFile", "ZipMembers", "zip_names"]
+__all__ = ["InnerFile", "ZipMembers", "archive_of", "zip_names"]
 
+_ZIP = b"PK\x03\x04"
+# (where it stands, the bytes, the name) of archives of files
+_SIGNS = (
+    (0, _ZIP, "ZIP"),
+    (0, b"PK\x05\x06", "ZIP"),
+    (0, b"Rar!\x1a\x07", "RAR"),
+    (0, b"7z\xbc\xaf\x27\x1c", "7z"),
+    (257, b"ustar", "tar"),
+)
 _SIZE = 256 << 20  # bytes that one member may expand to: a book has 10 MB
 _MOST_NAMES = 100_000
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -130,10 +139,19 @@ class ZipMembers:
 
 def zip_names(path: Path, head: bytes) -> tuple[str, ...]:
     """Names of the members of the ZIP archive at ``path``; () where ``head`` does not begin like one."""
-    if not head.startswith(b"PK\x03\x04"):
+    if not head.startswith(_ZIP):
         return ()
     try:
         with zipfile.ZipFile(path) as archive:
             return tuple(archive.namelist()[:_MOST_NAMES])
     except (*_BROKEN, OSError, EOFError):
         return ()
+
+
+def archive_of(head: bytes) -> str:
+    r"""The kind of archive that begins with ``head``: ``ZIP``, ``RAR``, ``7z`` or ``tar``; else "".
+
+    >>> archive_of(b"PK\x03\x04..."), archive_of(b"%PDF-1.7")
+    ('ZIP', '')
+    """
+    return next((name for at, sign, name in _SIGNS if head.startswith(sign, at)), "")

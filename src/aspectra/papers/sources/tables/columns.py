@@ -99,6 +99,12 @@ class Header:
         return bool(self.columns(words().attributes["title"]))
 
     @cached_property
+    def abstracted(self) -> bool:
+        """Whether a column is named after abstracts; a summary may be one of anything."""
+        named = [name for name in words().attributes["abstract"] if "abstract" in name]
+        return bool(self.columns(named))
+
+    @cached_property
     def identified(self) -> bool:
         """Whether a column holds identifiers by which a paper can be completed later."""
         schemes = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2", "acl")

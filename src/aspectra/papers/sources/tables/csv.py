@@ -92,7 +92,7 @@ class Csv:
         """Papers and remarks, row by row.
 
         Raises:
-            BadInput: no column holds titles or identifiers, or the file is empty, or no text.
+            BadInput: no column holds titles, abstracts or identifiers, or the file is empty, or no text.
         """
         head = file.head
         if not head.strip() or b"\x00" in head:

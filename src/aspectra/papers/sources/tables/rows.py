@@ -76,7 +76,7 @@ def papers_in_rows(
         options: limits.
 
     Raises:
-        BadInput: there is no row, or no column with titles or identifiers.
+        BadInput: there is no row, or no column with titles, abstracts or identifiers.
     """
     waiting = iter(rows)
     head: list[Row] = []
@@ -88,14 +88,15 @@ def papers_in_rows(
         if len(head) > MOST_BEFORE:
             break
     at, header = find_header(cells for _, cells in head)
-    if not header.titled and not header.identified:
+    if not header.titled and not header.identified and not header.abstracted:
         raise _no_titles(path, header)
     for place, cells in head[:at]:
         text = one_line(" ".join(cells))[:200]
         if text:
             yield Remark(place, f"stands before the header, is not read: {text}", skipped=False)
     if not header.titled:
-        why = "no column holds titles: papers are kept by their identifiers, to be completed later"
+        kept = "abstracts" if header.abstracted else "identifiers, to be completed later"
+        why = f"no column holds titles: papers are kept by their {kept}"
         yield Remark("file", why, skipped=False)
     table = _Table(header, path)
 
@@ -113,7 +114,7 @@ def _no_titles(path: Path, header: Header) -> BadInput:
     if more := len(header.names) - _LISTED:
         names += f" and {more} more" if more > 0 else ""
     return BadInput(
-        f"{path} is a table without a column of titles",
+        f"{path} is a table without a column of titles or abstracts",
         why=f"its columns are: {names}" if names else "it has no row",
         hint="name the column that holds the titles `title` and add the file again, or export as RIS",
     )

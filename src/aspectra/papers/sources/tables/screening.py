@@ -11,7 +11,7 @@ __all__ = ["screening_of"]
 
 _RAYYAN = re.compile(r"RAYYAN-INCLUSION:\s{0,3}\{([^{}]{1,2000})\}")
 _VOTE = re.compile(r"=>\s{0,3}\"?([A-Za-z]{1,20})")
-_REASONS = re.compile(r"RAYYAN-EXCLUSION-REASONS:\s{0,3}([^|]{1,2000})")
+_REASONS = re.compile(r"RAYYAN-EXCLUSION-REASONS:\s{0,3}([^|\n]{1,2000})")
 
 
 def screening_of(decision: str, reason: str = "", notes: str = "") -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Excel workbooks (XLSX): every sheet that has a column with titles or identifiers, rows as in a CSV file.
+"""Excel workbooks (XLSX): every sheet with titles, abstracts or identifiers, rows as in a CSV file.
 
 Rows are read one by one, so that a sheet costs no more memory than its shared texts. The old binary format
 (XLS) is refused.
@@ -58,7 +58,7 @@ class Xlsx:
         """Papers and remarks, sheet by sheet.
 
         Raises:
-            BadInput: it is no workbook, is damaged, or no sheet has titles or identifiers.
+            BadInput: it is no workbook, is damaged, or no sheet has titles, abstracts or identifiers.
         """
         if file.head.startswith(_OLD):
             raise BadInput(
@@ -95,7 +95,8 @@ class Xlsx:
                 if len(sheets) > 1:
                     columns = ", ".join(header.names)[:300]
                     yield Remark(
-                        f"sheet {name}", f"no column of titles: not read; its columns are: {columns}"
+                        f"sheet {name}",
+                        f"no column of titles or abstracts: not read; its columns are: {columns}",
                     )
         if not read:
             raise refusal or BadInput(f"{file.path} holds no table", hint="check that the export finished")

@@ -20,6 +20,7 @@ from aspectra.papers.names import given_first
 from aspectra.papers.paper import Paper
 from aspectra.papers.sources.assembly import assemble
 from aspectra.papers.sources.protocol import ReadOptions, Remark
+from aspectra.papers.sources.tables.screening import screening_of
 from aspectra.papers.text.cleaning import clean, one_line, storable
 from aspectra.papers.text.latex import latex_to_text
 
@@ -124,6 +125,9 @@ def _shared(kind: str, fields: Mapping[str, str]) -> dict[str, Any]:
     found["database"] = database_of([stated[0]], [stated[1]], [stated[2]]) or database_of(
         [_text(fields.get("source"))], known=True
     )
+    # A decision is written there, see carrying.py; a note of the record is metadata of its own.
+    if "RAYYAN-INCLUSION" in (annotation := fields.get("annote", "")):
+        found["screening"] = screening_of("", notes=_text(annotation))
     return {name: value for name, value in found.items() if value}
 
 
