@@ -25,7 +25,7 @@ _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
 # Words that may be missing, each with the space behind it or before it: parts of a pattern by themselves.
 _MAYBE_FIRST = re.compile(r"(?<!\S)(?:\([^(){} ][^(){}]*(?<= )\))++")
-_MAYBE_LAST = re.compile(r"(?:\( [^(){}]*+\))++(?!\S)")
+_MAYBE_LAST = re.compile(r"(?<!\))(?:\( [^(){}]*+\))++(?!\S)")
 _PART = re.compile(r"(?:[^ (){}]++|\([^(){}]*+\)|\{[^(){}]*+\})++")  # between spaces, without nested choices
 _PARTS = re.compile(rf" *+(?:{_PART.pattern}(?: ++|$))*+")
 # Words that are cut into tokens at spaces and hyphens alone; d', qu' and the like are words of their own.
