@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import aspectra
+from aspectra.papers.sources.protocol import SOURCES
 
 BIB = "@article{owl, title={How owls hunt}, author={Strix, Ada}, year={2019}, journal={Nights}, volume={7}}"
 RIS = "TY  - JOUR\nID  - owl\nTI  - How owls hunt\nDO  - 10.1000/owl\nKW  - hearing\nER  - \n"
@@ -51,3 +52,18 @@ def test_a_file_that_was_corrected_may_empty_fields_of_its_own(library, tmp_path
         "an earlier state of the file is no known file"
     )
     assert library.show("owl").venue == "Nights"
+
+
+def test_a_fault_of_a_reader_costs_its_file_alone(library, tmp_path, monkeypatch):
+    def failing(self, file, options):
+        raise IndexError("out of range")
+        yield
+
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "a.ris").write_text(RIS, "utf-8")
+    (folder / "b.bib").write_text(BIB, "utf-8")
+    monkeypatch.setattr(type(SOURCES.get("ris")), "read", failing)
+    first, second = library.add(folder)
+    assert (first.error.why, first.skipped) == ("its reader failed: IndexError: out of range", 1)
+    assert second.added == 1

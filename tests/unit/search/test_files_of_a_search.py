@@ -27,7 +27,7 @@ def opened(tmp_path, monkeypatch):
     plain = StoredFolder._file
 
     def noting(self, name):
-        names.append(f"{self._below}{name}")
+        names.append(name)
         return plain(self, name)
 
     with searcher_over(tmp_path / "lib", PAPERS, FakeEncoder()) as searcher:

@@ -139,6 +139,14 @@ class Adding:
         except RecursionError:
             nested = BadInput(f"{found.path} cannot be read", why="its parts are nested too deeply")
             self._failed(report, nested)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            # A fault of a reader; the other files of a folder must not suffer from it.
+            fault = BadInput(
+                f"{found.path} cannot be read",
+                why=f"its reader failed: {type(error).__name__}: {error}",
+                hint="please report it, with the file if you may",
+            )
+            self._failed(report, fault)
         return report
 
     def _failed(self, report: FileReport, error: BadInput) -> None:

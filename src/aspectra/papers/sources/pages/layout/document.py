@@ -184,7 +184,8 @@ def _front(rows: list[Row], headings: list[Heading], abstract: Abstract, page: i
     first_section = next((h.first for h in headings if h.first not in abstract.headings), len(rows))
     if abstract.rows or abstract.headings:
         top = rows[end].line
-        end = min(end, first_section) if rows[first_section].line.page <= top.page else end
+        if first_section < len(rows) and rows[first_section].line.page <= top.page:
+            end = min(end, first_section)
     else:
         end = first_section
     found: set[int] = set()
