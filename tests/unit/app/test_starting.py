@@ -90,6 +90,36 @@ def test_what_is_refused_is_refused(arguments):
     assert messages[0] == messages[1]
 
 
+class Typers:
+    """What typer converts with."""
+
+    other = "typer's"
+
+    def coerce(self, value: object, *rest: object, **named: object) -> tuple[object, ...]:
+        return ("typer's", value, *rest, *named.values())
+
+
+class Parameter:
+    """A parameter of a version of typer that describes it in another way."""
+
+    def get_runtime_param(self) -> Typers:
+        return Typers()
+
+
+def test_typer_converts_what_it_describes_otherwise():
+    one = Parameter()
+    convert_plainly([one])
+    convert_plainly([one])  # once is enough
+    assert one.get_runtime_param().coerce("x", param=one) == ("typer's", "x", one)
+    assert one.get_runtime_param().coerce("x", 1) == ("typer's", "x", 1)
+    assert one.get_runtime_param().other == "typer's"
+
+
+def test_parameters_without_a_conversion_of_their_own_stay_as_they_are():
+    one = object()  # it has no attributes to set
+    convert_plainly([one])
+
+
 def test_commands_of_the_program_convert_plainly():
     group = CommandGroup("some commands", add_completion=False)
     got: list[object] = []

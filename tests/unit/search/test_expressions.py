@@ -79,3 +79,31 @@ def test_phrases_are_cut_as_texts_are(phrase):
 def test_runs_of_what_may_follow_are_a_choice():
     assert sorted(expand("a( b)( c)( d)")) == ["a", "a b", "a c", "a d"]
     assert expand("plain words") == ["plain words"]
+
+
+PARTS = st.sampled_from(
+    ["blog", "paper", "s", " ", " ", "(s)", "( post)", "( posts)( text)", "(the )", "(some )(other )", "{a,an}", "-",
+     "{ long, short,}", "{new ,old ,}", "({x,y})", "( a)( b)( c)", "'s", "d'", "12", "3d", "论文", "'ve", "."]
+)  # fmt: skip
+
+
+@given(st.lists(PARTS, min_size=1, max_size=7).map("".join))
+def test_a_pattern_is_added_part_by_part_as_all_its_phrases(pattern):
+    parts, whole = Lexicon(), Lexicon()
+    parts.read(f"func = {pattern}")
+    for phrase in expand(pattern):
+        whole.add(phrase, Entry("func"))
+    assert dict(parts.phrases()) == dict(whole.phrases())
+    assert parts.words == whole.words
+
+
+def test_every_listed_name_lets_its_expression_match():
+    for kind, listed in names._LISTS.items():
+        for name in listed:
+            assert names._ANY[kind].within(f"papers in {name}"), name
+    found = {name: names.read_name(f"from {name} only", 0) for name in ("MIT", "Wikipedia", "Elsevier")}
+    assert {name: one and one[1].attribute for name, one in found.items()} == {
+        "MIT": "affiliation",
+        "Wikipedia": "source",
+        "Elsevier": "publisher",
+    }

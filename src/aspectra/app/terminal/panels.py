@@ -111,30 +111,45 @@ def with_members(text: str, *, full: bool = True) -> str:
     return _MEMBERS.sub(names, text)
 
 
+_TYPERS = object()  # a value that typer converts
+
+
 class _Converted:
     """Values of a parameter: plain ones here, others by typer, whose library for that takes 60 ms to import.
 
     Args:
-        typers: makes what typer converts with.
+        typers: makes what typer converts with; what else is used of that is its own.
     """
 
     def __init__(self, typers: Callable[[], Any]) -> None:
         self._typers = typers
 
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._typers(), name)
+
+    def coerce(self, value: Any, *rest: Any, **named: Any) -> Any:
         """The value as its annotation has it."""
-        kind, info = param.type_descriptor.annotation, param.type_descriptor.parameter_info
-        several = param.multiple or param.nargs == -1
-        if value is None:
-            return () if several else None
-        if info.parser is None:
-            if several and kind == list[str] and set(map(type, value)) == {str}:
-                return list(value)
-            if not several and isinstance(value, str) and kind is str:
-                return value
-            if not several and isinstance(value, str) and kind is Path and _acceptable(value, info):
-                return Path(value)
-        return self._typers().coerce(value, param=param, ctx=ctx)
+        try:
+            converted = _plainly(value, named["param"])
+        except (AttributeError, KeyError):  # a version of typer that describes parameters otherwise
+            converted = _TYPERS
+        return self._typers().coerce(value, *rest, **named) if converted is _TYPERS else converted
+
+
+def _plainly(value: Any, param: Any) -> Any:
+    """A value that needs no conversion but into a list or a path; ``_TYPERS`` for any other."""
+    kind, info = param.type_descriptor.annotation, param.type_descriptor.parameter_info
+    several = param.multiple or param.nargs == -1
+    if value is None:
+        return () if several else None
+    if info.parser is None:
+        if several and kind == list[str] and set(map(type, value)) == {str}:
+            return list(value)
+        if not several and isinstance(value, str) and kind is str:
+            return value
+        if not several and isinstance(value, str) and kind is Path and _acceptable(value, info):
+            return Path(value)
+    return _TYPERS
 
 
 def _acceptable(path: str, info: Any) -> bool:
@@ -145,10 +160,10 @@ def _acceptable(path: str, info: Any) -> bool:
 
 
 def convert_plainly(parameters: Iterable[Any]) -> None:
-    """Let parameters of a command or group convert plain values themselves."""
+    """Let parameters of a command or group convert plain values themselves, where typer lets them."""
     for parameter in parameters:
-        typers = parameter.get_runtime_param
-        if not isinstance(typers, partial):
+        typers = getattr(parameter, "get_runtime_param", None)
+        if typers is not None and not isinstance(typers, partial):
             parameter.__dict__["get_runtime_param"] = partial(_Converted, typers)
 
 

@@ -26,6 +26,7 @@ __all__ = ["Screen", "columns", "count", "error_text", "safe", "schema_of", "wri
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _ESCAPES = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 _UNWRAPPED = 1_000_000
+_WIDTHS_AND_COLOURS = ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")  # variables that ask for them in a pipe
 
 
 def safe(text: str, *, one_line: bool = False) -> str:
@@ -86,12 +87,21 @@ class Screen:
             no_color=True if not self._color else None, highlight=False, markup=False, emoji=False, width=wide
         )
 
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether lines have neither a width nor colours: they need no console, which takes 20 ms to import."""
+        return not self.terminal and not any(os.environ.get(name) for name in _WIDTHS_AND_COLOURS)
+
     def line(self, text: str = "", style: str = "", indent: int = 0, first: str = "") -> None:
         """A line of a result, wrapped with ``indent``; ``first`` is written into the first line's indent."""
+        plain = safe(text)
+        if self._plain and "\t" not in plain:
+            sys.stdout.write(f"{first:<{indent}}{plain.rstrip()}\n")
+            return
         from rich.text import Text
 
         room = max(20, self.console.width - indent)
-        shown = Text(safe(text), style=style)
+        shown = Text(plain, style=style)
         wrapped = text and room < _UNWRAPPED // 2
         for number, part in enumerate(shown.wrap(self.console, room) if wrapped else [shown]):
             part.rstrip()

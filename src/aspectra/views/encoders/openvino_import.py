@@ -1,20 +1,50 @@
-"""OpenVINO without its reports about users.
+"""OpenVINO without its tools for converting models, which report each import to a web service.
 
-The package ``openvino`` imports its conversion tools, and these report each import to a web service through
-the package ``openvino_telemetry``, where that is installed and the user has not declined. Where it is not
-installed they use a stand-in that does nothing: they are made to find it absent.
+The package ``openvino`` imports them, which takes a third of its time, and they use the package
+``openvino_telemetry`` where that is installed and the user has not declined. It goes on where they are absent,
+as they are made to appear. ``openvino.convert_model``, the one name that it takes of them, is imported when it
+is first used.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = ["import_openvino"]
 
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
 _REPORTS = "openvino_telemetry"
+_TOOLS = "openvino.tools.ovc"
+_OF_TOOLS = "convert_model"
+
+
+@contextmanager
+def _absent(name: str) -> Iterator[None]:
+    """Make a module appear absent while others are imported."""
+    modules: dict[str, Any] = sys.modules  # None in it makes an import fail
+    with _LOCK:
+        before = modules.get(name)
+        modules[name] = None
+        try:
+            yield
+        finally:
+            if before is None:
+                del modules[name]
+            else:
+                modules[name] = before
+
+
+def _of_tools(name: str) -> Any:
+    """What the package ``openvino`` has of its tools."""
+    if name != _OF_TOOLS:
+        raise AttributeError(f"module 'openvino' has no attribute {name!r}")
+    with _absent(_REPORTS):
+        from openvino.tools.ovc import convert_model
+    return convert_model
 
 
 def import_openvino() -> Any:
@@ -23,15 +53,12 @@ def import_openvino() -> Any:
     Raises:
         ImportError: it is not installed.
     """
-    with _LOCK:
-        modules: dict[str, Any] = sys.modules  # None in it makes an import fail
-        before = modules.get(_REPORTS)
-        modules[_REPORTS] = None
-        try:
-            import openvino
-        finally:
-            if before is None:
-                del modules[_REPORTS]
-            else:
-                modules[_REPORTS] = before
+    if "openvino" in sys.modules:
+        import openvino
+
+        return openvino
+    with _absent(_TOOLS):
+        import openvino
+    if not hasattr(openvino, "__getattr__") and not hasattr(openvino, _OF_TOOLS):
+        openvino.__getattr__ = _of_tools
     return openvino

@@ -4,9 +4,31 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HAN", "Expression"]
+from collections.abc import Iterable
+
+__all__ = ["HAN", "AnyOf", "Expression"]
 
 HAN = r"\u3400-\u9fff"  # as it is written inside a set of characters
+
+
+class AnyOf:
+    """Words of which a text may contain one; as a part of an expression.
+
+    Args:
+        words: as they are written, capitals included.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = tuple(dict.fromkeys(words))
+        self._last = ("", False)
+
+    def within(self, text: str) -> bool:
+        """Whether a text contains one of the words; the answer for the last text is remembered."""
+        last, found = self._last
+        if text is not last:
+            found = any(word in text for word in self.words)
+            self._last = (text, found)
+        return found
 
 
 class Expression:
@@ -18,13 +40,14 @@ class Expression:
     Args:
         pattern: as :func:`re.compile` takes it, with Han characters written as :data:`HAN`.
         flags: as there.
-        part: an expression that every match contains: where a text lacks it, this one is not compiled.
+        part: an expression that every match contains, or words of which it contains one: where a text lacks
+            it, this one is not compiled.
 
     >>> Expression(rf"[^\W{HAN}]+").match("two words").group()
     'two'
     """
 
-    def __init__(self, pattern: str, flags: int = 0, *, part: Expression | None = None) -> None:
+    def __init__(self, pattern: str, flags: int = 0, *, part: Expression | AnyOf | None = None) -> None:
         self.pattern, self.flags = pattern, flags
         self._part = part
         self._last = ("", False)

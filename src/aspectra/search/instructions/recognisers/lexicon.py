@@ -23,8 +23,14 @@ _SECTION = re.compile(r"^\[(\w+)\]$", re.MULTILINE)
 _CHOICE = re.compile(r"\(([^()]*)\)|\{([^{}]*)\}")
 # Three and more words that may follow, one behind the other, are a choice: one of them, or none.
 _MAYBE_RUN = re.compile(r"(?:\( [^()]*\)){3,}")
-
-_HYPHENATED = re.compile("[A-Za-z]++(?:[ -][A-Za-z]++)*+")
+# Words that may be missing, each with the space behind it or before it: parts of a pattern by themselves.
+_MAYBE_FIRST = re.compile(r"(?<!\S)(?:\([^(){} ][^(){}]*(?<= )\))++")
+_MAYBE_LAST = re.compile(r"(?<!\))(?:\( [^(){}]*+\))++(?!\S)")
+_PART = re.compile(r"(?:[^ (){}]++|\([^(){}]*+\)|\{[^(){}]*+\})++")  # between spaces, without nested choices
+_PARTS = re.compile(rf" *+(?:{_PART.pattern}(?: ++|$))*+")
+# Words that are cut into tokens at spaces and hyphens alone; d', qu' and the like are words of their own.
+_PLAIN_WORD = r"(?:(?!(?:[cdjlmns]|qu)')[a-z]++(?:'[a-z]++)*+|\d++(?![a-z]))"
+_PLAIN = re.compile(rf"{_PLAIN_WORD}(?:[ -]{_PLAIN_WORD})*+")
 
 
 def _text(name: str) -> str:
@@ -62,6 +68,10 @@ def joined_lines(name: str) -> dict[str, str]:
     return {key: "".join(text.splitlines()) for key, text in table(name)["patterns"].items()}
 
 
+def _without_runs(pattern: str) -> str:
+    return _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
+
+
 def expand(pattern: str) -> list[str]:
     """All phrases a pattern stands for.
 
@@ -71,7 +81,7 @@ def expand(pattern: str) -> list[str]:
     if "(" not in pattern and "{" not in pattern:  # most calls: of 17,000 phrases
         return [" ".join(pattern.split())]
     if ")( " in pattern:
-        pattern = _MAYBE_RUN.sub(lambda run: "{" + run.group()[1:-1].replace(")(", ",") + ",}", pattern)
+        pattern = _without_runs(pattern)
     found = _CHOICE.search(pattern)
     if found is None:
         return [" ".join(pattern.split())]
@@ -149,14 +159,52 @@ def _whole(run: str) -> list[int]:
     return [len(run)]
 
 
+def _plain_words(phrase: str) -> Sequence[str] | None:
+    """The tokens of a phrase in lower case, None where only the tokeniser can tell them."""
+    words = phrase.lower().split()
+    if phrase.isascii():
+        if all(map(str.isalpha, words)):
+            return words
+        if _PLAIN.fullmatch(" ".join(words)):
+            return " ".join(words).replace("-", " ").split()
+    return None
+
+
 def _words_of(phrase: str) -> Sequence[str]:
     """The tokens of a phrase, in lower case."""
-    if phrase.isascii():
-        if phrase.replace(" ", "").isalpha():
-            return phrase.lower().split()
-        if _HYPHENATED.fullmatch(phrase):
-            return phrase.lower().replace("-", " ").split()
-    return [token.low for token in tokenise(phrase, _whole)]
+    words = _plain_words(phrase)
+    return [token.low for token in tokenise(phrase, _whole)] if words is None else words
+
+
+def _apart(words: re.Match[str]) -> str:
+    return f" {words.group().replace(')(', ') (')} "
+
+
+@cache
+def _choices(part: str) -> tuple[Sequence[str] | None, ...]:
+    """What a part of a pattern may be: the words of each choice, see :func:`_plain_words`."""
+    return tuple(map(_plain_words, expand(part)))
+
+
+def _parts(pattern: str) -> list[tuple[Sequence[str] | None, ...]] | None:
+    """The choices of each part of a pattern, None where it is not cut: its words are not plain, say."""
+    if ")( " in pattern:
+        pattern = _without_runs(pattern)
+    pattern = _MAYBE_LAST.sub(_apart, _MAYBE_FIRST.sub(_apart, pattern))
+    if not _PARTS.fullmatch(pattern):
+        return None
+    parts = [_choices(part) for part in _PART.findall(pattern)]
+    return None if any(None in choices for choices in parts) else parts
+
+
+def _descend(node: _Node, words: Sequence[str]) -> _Node:
+    """The node that words lead to, made where it is missing."""
+    for word in words:
+        after = node.get(word)
+        if after is None:
+            after = node[word] = {}
+        node = after
+    return node
 
 
 class Lexicon:
@@ -176,14 +224,19 @@ class Lexicon:
             han = [word for word in words if "\u3400" <= word[0] <= "\u9fff"]
             self._han.update(han)
             self._longest_han = max(self._longest_han, *map(len, han), 0)
-        node = self._root
-        for word in words:
-            after = node.get(word)
-            if after is None:
-                after = node[word] = {}
-            node = after
+        node = _descend(self._root, words)
         if node is not self._root:
             node.setdefault("", entry)
+
+    def _add_parts(self, parts: Sequence[Sequence[Sequence[str]]], entry: Entry) -> None:
+        """Add all phrases of one choice from each part: their beginnings are walked once."""
+        nodes = [self._root]
+        for choices in parts:
+            self.words.update(*choices)
+            nodes = [_descend(node, words) for node in nodes for words in choices]
+        for node in nodes:
+            if node is not self._root:
+                node.setdefault("", entry)
 
     def knows(self, word: str, *others: Lexicon) -> bool:
         """Whether a word stands in a phrase of this or another lexicon."""
@@ -214,6 +267,10 @@ class Lexicon:
             category, _, value = head.strip().partition(" ")
             entry = Entry(category, value.strip(), frozenset(marks.split()))
             for pattern in phrases.split("|"):
+                parts = _parts(pattern) if "(" in pattern or "{" in pattern else None
+                if parts is not None:
+                    self._add_parts(parts, entry)
+                    continue
                 for phrase in expand(pattern):
                     self.add(phrase, entry)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from aspectra.search.instructions.recognisers.expressions import Expression
+from aspectra.search.instructions.recognisers.expressions import AnyOf, Expression
 from aspectra.search.instructions.recognisers.lexicon import joined_lines, table
 from aspectra.search.instructions.recognisers.tokens import fold
 
@@ -30,13 +30,22 @@ class Name:
     sure: bool = True
 
 
-def _either(names: str) -> str:
-    """A regular expression for any of the names, longer ones first."""
-    known = sorted((" ".join(name.split()) for name in names.split("|")), key=len, reverse=True)
-    return "|".join(map(re.escape, known))
+def _listed(names: str) -> list[str]:
+    return sorted((" ".join(name.split()) for name in names.split("|")), key=len, reverse=True)
 
 
-_NAMES = {kind: _either(names) for kind, names in table("names")["names"].items()}
+_LISTS = {kind: _listed(names) for kind, names in table("names")["names"].items()}
+# Regular expressions for any of the names, longer ones first.
+_NAMES = {kind: "|".join(map(re.escape, names)) for kind, names in _LISTS.items()}
+# One of them is in every match of an expression that names it.
+_ANY = {kind: AnyOf(names) for kind, names in _LISTS.items()}
+_ANY_COMMON = AnyOf(_LISTS["common"] + _LISTS["venue"])
+_ANY_SITED = AnyOf(
+    "University Institute College Hospital universities institutions hospitals institutes companies industry "
+    "industrial government corporate".split()
+    + "Lab lab group team".split()
+    + _LISTS["affiliation"]
+)
 _PATTERNS = joined_lines("names")
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ\u3400-\u9fff]"
 _ANY_CAPITAL = Expression(_CAPITAL)  # in every match of the expressions that name it
@@ -90,22 +99,26 @@ _ACRONYM_AT = Expression(
 )
 _ONE_VENUE = rf"(?:IEEE\s+|ACM\s+)?(?:{_NAMES['venue']})(?:['’]\d\d)?"
 _KNOWN_VENUE = Expression(
-    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|[A-Z]{{3,8}}(?![\w-])))*))(?![\w-])"
+    rf"(?:发表[在于])?(?:(?:{_SHOWN}\s+)?(?:in|at|from|by|of|bei|dans|en|à)\s+(?:the\s+)?)?(?:(?:proceedings\s+of\s+)?(?P<names>{_ONE_VENUE}(?:{_JOIN}(?:{_ONE_VENUE}|[A-Z]{{3,8}}(?![\w-])))*))(?![\w-])",
+    part=_ANY["venue"],
 )
 _LOWER = rf"(?:{_NAMES['lower']}|{_PATTERNS['lower_venue']})(?![\w-])"
 _LOWER_VENUE = Expression(rf"(?:(?:in|at|from)\s+)?(?P<names>{_LOWER}(?:{_JOIN}{_LOWER})*)")
 _COMMON = rf"(?:{_NAMES['common']}|{_NAMES['venue']})(?![\w-])"
 _COMMON_VENUE = Expression(
-    rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])"
+    rf"(?:{_SHOWN}\s+)?(?:in|from|by|at)\s+(?P<names>(?:{_NAMES['common']})(?![\w-])(?:{_JOIN}{_COMMON})*)(?![\w-])(?!\s+[A-Z])",
+    part=_ANY["common"],
 )
-_COMMON_LIST = Expression(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])")
+_COMMON_LIST = Expression(rf"(?P<names>{_COMMON}(?:{_JOIN}{_COMMON})+)(?![\w-])", part=_ANY_COMMON)
 _SITE = Expression(
     rf"(?:(?:from|on|in|at|by|of|aus|von)\s+)?(?:the\s+(?=[A-Z]))?(?P<name>{_NAMES['site']})(?![\w-])",
     re.ASCII,
+    part=_ANY["site"],
 )
 _PUBLISHER = Expression(
     rf"(?:(?:published\s+)?(?:from|in|by|at|von|de|chez|bei)\s+(?:the\s+)?)?(?P<names>(?:{_NAMES['publisher']})(?![\w-])(?!\s+[A-Z][a-z])(?:{_JOIN}(?:{_NAMES['publisher']})(?![\w-]))*)"
-    rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])"
+    rf"(?:\s+(?:journals?|papers?|publications?|articles?|conferences?|titles|proceedings|Zeitschriften|期刊))?(?![\w-])",
+    part=_ANY["publisher"],
 )
 _OWNED = Expression(r"^(?P<who>[\w-]+)['’]s\s+(?:[Ll]abs?|group|team)$")  # "Domen's group"
 _KNOWN_PUBLISHER = Expression(rf"(?:{_NAMES['publisher']})(?![\w-])")  # "Taylor & Francis" is one
@@ -115,12 +128,14 @@ _ISSUED = Expression(
 )
 _OURS = Expression(
     rf"(?P<names>(?:{_NAMES['affiliation']})(?:{_JOIN}(?:{_NAMES['affiliation']}))*)"
-    rf"(?:\s+(?:papers?|authors?|researchers|work|affiliations?)\b|(?=\s+only\b))"
+    rf"(?:\s+(?:papers?|authors?|researchers|work|affiliations?)\b|(?=\s+only\b))",
+    part=_ANY["affiliation"],
 )
 _SITED = Expression(
     rf"(?:(?:from|by|at|of|out\s+of|aus|von)\s+)(?:(?:people|researchers|authors|anyone|groups?|teams?|labs?|someone|folks|scientists)\s+(?:at|from|in|of)\s+)?(?:the\s+)?"
     rf"(?P<names>(?:University\s+of\s+{_CAP}(?:\s+{_CAP})?|{_CAP}(?:\s+{_CAP})?(?:['’]s)?\s+(?:University|Institute|College|Labs?|Hospital|labs?|group|team)|(?:{_NAMES['place']})\s+(?:universities|institutions|hospitals|institutes|companies|labs)|(?:industry|industrial|government|corporate)\s+(?:labs?|research|researchers|groups)|Chinese\s+(?:universities|institutions|hospitals|labs)|(?:{_NAMES['affiliation']}))(?![\w-])"
-    rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?"
+    rf"(?:{_JOIN}(?:{_NAMES['affiliation']})(?![\w-]))*)(?:\s+(?:researchers|authors|people|labs?|groups?|teams?|scientists))?",
+    part=_ANY_SITED,
 )
 _BODY = (
     rf"(?:(?:the\s+)?(?:University|Institute|College|School|Academy)\s+of\s+{_CAP}(?:\s+{_CAP})?"
@@ -141,10 +156,12 @@ _GROUP = Expression(
 _A_VENUE = Expression(_COMMON)
 _A_PLACE = Expression(rf"(?:the\s+)?(?:{_NAMES['place']})")
 _FROM_PLACE = Expression(
-    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)"
+    rf"(?:from|aus|in)\s+(?:the\s+)?(?P<name>(?:{_NAMES['place']})(?![\w-])(?:\s+(?!(?:and|or)\b)[a-z]{{3,12}}s)?)",
+    part=_ANY["place"],
 )
 _CITES = Expression(
-    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?"
+    rf"(?:(?:that|which|papers?|work)\s+)?(?:cit(?:es?|ing))\s+(?:the\s+(?:paper|work)\s+(?:of|by)\s+)?[“\"]?(?P<name>(?<=[“\"])[^”\"\n]{{1,150}}|{_PERSON}(?:\s+\(?\d{{4}}\)?)?)[”\"]?",
+    part=AnyOf(["cit"]),
 )
 # What a name may end in; the plain ones are no part of it.
 _PLAIN_HEAD = _PATTERNS["plain_head"]
