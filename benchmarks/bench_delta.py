@@ -23,7 +23,7 @@ from typing import Any
 
 from aspectra.papers.library.generations.folders import Generations
 from aspectra.papers.library.store import Store
-from aspectra.views.build.run import build_index
+from aspectra.views.build.run import build_index, merge_segments
 
 WORDS = (
     "sparse lattice prompts forecast coral reefs frozen encoders read reports error oceans method graph "
@@ -88,7 +88,8 @@ def main() -> None:
         library = place / "library"
         subprocess.run(["cp", "-r", "--reflink=auto", str(options.library), str(library)], check=True)
         with Store(library) as store:
-            build_index(store, merge=True)  # one segment, of this version's format
+            build_index(store)  # of this version's format
+            merge_segments(store)
         program = [sys.executable, "-m", "aspectra", "--library", str(library)]
         generations = Generations(library)
         rows: list[dict[str, Any]] = []

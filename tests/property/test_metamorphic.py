@@ -37,6 +37,7 @@ VALUES = {
     "author": ["Ada Li"],
     "citations": [">=1", "high"],
     "cites": ["p03"],
+    "decided": ["include", "none"],
     "format": ["prose"],
     "keyword": ["owl", "maze at night"],
     "kind": ["survey"],
@@ -51,6 +52,7 @@ VALUES = {
     "sample": [">5"],
     "source": ["name:ACL", "scholarly"],
     "status": ["journal"],
+    "tag": ["nightly"],
     "topic": ["maze at night"],
     "venue": ["ACL*", "Birds"],
     "venue_rank": ["top"],
@@ -90,7 +92,11 @@ def searcher_of(folder: Path, *steps: list[Paper]) -> Searcher:
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    return searcher_of(tmp_path_factory.mktemp("whole") / "library", PAPERS)
+    found = searcher_of(tmp_path_factory.mktemp("whole") / "library", PAPERS)
+    with found.library.writing("mark") as writer:
+        writer.marks.tag(["p03", "p04", "p20"], ["nightly"])
+        writer.marks.decide(["p04", "p09"], "include")
+    return found
 
 
 def found(searcher, text="owl in a barn at night", recipe="hybrid", **more):

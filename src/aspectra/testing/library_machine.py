@@ -160,7 +160,7 @@ class LibraryMachine(RuleBasedStateMachine):
         with Store(self.folder) as store:
             waits = store.generations.current() is not None
             merge_segments(store, load=type(self).load)
-        if waits and self.held:
+        if waits:
             self.indexed = dict(self.held)
 
     @precondition(lambda self: self.held and self.lenses)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from aspectra.base.errors import LibraryBusy
 from aspectra.base.files import Disk, using
 from aspectra.papers.library.store import Store
 from aspectra.papers.paper import Paper, Section
@@ -143,10 +145,10 @@ def test_an_index_in_segments_is_that_of_one_go(place, full):
             assert_same(ours, theirs)
         assert store.generations.verify(store.generations.current()) == []
     assert not indexed(store).changed
-    assert indexed(store, merge=True).changed
+    assert _merge(store).changed
     with opened(store) as ours:
         assert len(ours.index.manifest["segments"]) == 1
-    assert not indexed(store, merge=True).changed
+    assert not _merge(store).changed
 
 
 def test_only_what_is_new_is_written(place):
@@ -203,6 +205,28 @@ def test_a_search_after_removing_everything_of_a_segment(place):
         assert_same(ours, theirs)
 
 
+def test_a_word_whose_papers_are_all_gone_is_a_word_that_was_never_there(place):
+    store = Store.create(place / "library")
+    changed(store, [paper(n) for n in range(40)])
+    changed(store, [Paper("zebu", "Zebu zebu", "We count zebu cattle.")])
+    settings = SETTINGS.changed(lexical=replace(SETTINGS.lexical, method="bm25l"))
+    build_index(store, settings, load=lambda _: FakeEncoder())
+    changed(store, remove=["zebu"])
+    build_index(store, settings, load=lambda _: FakeEncoder(), segments=ALWAYS)
+    built = Store.create(place / "anew")
+    changed(built, [paper(n) for n in range(40)])
+    build_index(built, settings, load=lambda _: FakeEncoder())
+    with opened(store) as ours, opened(built) as theirs:
+        assert "zebu" in ours.index.view("abstract@bm25")._index.vocabulary
+        assert ours.index.view("abstract@bm25").terms("zebu") == []
+        for query in ("zebu owl", "zebu cattle"):
+            mine, its = ours.search(query, "bm25", limit=60), theirs.search(query, "bm25", limit=60)
+            # A paper without a word of the query has a score, too, by this variant.
+            assert [(hit.id, hit.score, hit.evidence) for hit in mine] == [
+                (hit.id, hit.score, hit.evidence) for hit in its
+            ]
+
+
 def _in_segments(place) -> Store:
     store = Store.create(place / "library")
     changed(store, [paper(n) for n in range(40)])
@@ -250,6 +274,91 @@ def test_a_merge_that_was_overtaken_changes_nothing(place, monkeypatch):
     with opened(store) as found:
         assert "p051" in found.index.positions
         assert len(found.index.manifest["segments"]) == 1
+
+
+def test_others_write_while_a_merge_writes_sums_and_flushes(place):
+    store = _in_segments(place)
+    busy, free = [], []
+
+    class Beside(Disk):
+        """Another writer at every operation on the disk."""
+
+        def _try(self, name):
+            try:
+                with Store(store.folder) as other, other.writing("tag"):
+                    free.append(name)
+            except LibraryBusy:
+                busy.append(name)
+
+        def create(self, path, mode="wb"):
+            self._try(path.name)
+            return super().create(path, mode)
+
+        def sync(self, path):
+            self._try(path.name)
+            super().sync(path)
+
+        def remove(self, path):
+            self._try("removing")
+            super().remove(path)
+
+    with using(Beside()):
+        assert _merge(store).changed
+    files = {path.name for path in store.generations.current().rglob("*.*") if path.is_file()}
+    assert files - {"manifest.json"} <= {*free}
+    assert {"checksums", "removing"} <= {*free}
+    assert {name for name in busy if not name.startswith(".CURRENT")} == {"manifest.json"}
+
+
+def test_a_merge_waits_for_a_writer_who_changes_nothing(place, monkeypatch):
+    store = _in_segments(place)
+    held = []
+
+    def made(draft, made=run.write_generation):
+        held.append(Store(store.folder).writing("tag"))
+        held[0].__enter__()
+        return made(draft)
+
+    def nap(_):
+        held.pop().__exit__(None, None, None)
+
+    monkeypatch.setattr(run, "write_generation", made)
+    monkeypatch.setattr(run, "sleep", nap)
+    assert _merge(store).changed
+    assert held == []
+
+
+def test_a_merge_removes_what_no_paper_needs(place, monkeypatch):
+    store = _in_segments(place)
+    changed(store, [paper(7, 1)])
+    indexed(store)
+    monkeypatch.setattr(run, "_FEW_VALUES", 2)
+    orphans = store.derived.orphans()
+    assert len(orphans) > 2
+    before = store.fetch("SELECT count(*) FROM derived")[0][0]
+    assert _merge(store).changed
+    assert store.derived.orphans() == []
+    assert store.fetch("SELECT count(*) FROM derived")[0][0] == before - len(orphans)
+    assert store.check() == []
+
+
+def test_values_are_kept_that_a_paper_needs_again(place, monkeypatch):
+    store = _in_segments(place)
+    changed(store, [paper(7, 1)])
+    indexed(store)
+    found = type(store.derived).orphans
+
+    def slow(derived):
+        out = found(derived)
+        assert out
+        with Store(store.folder) as other:
+            changed(other, [paper(7)])  # as it was
+        return out
+
+    monkeypatch.setattr(type(store.derived), "orphans", slow)
+    before = store.fetch("SELECT count(*) FROM derived")[0][0]
+    assert _merge(store).changed
+    assert store.fetch("SELECT count(*) FROM derived")[0][0] == before
 
 
 def test_one_merge_at_a_time(place):

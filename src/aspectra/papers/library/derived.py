@@ -32,6 +32,11 @@ _SHAPES = ("<", "<I", "<II", "<III")
 KEY_LENGTH = 32  # a key may go on after it with what else the value depends on
 # What `_sound` reads of a row of `derived d`.
 _VALUE = "(SELECT total FROM sums WHERE relation = 'derived' AND bucket = +d.rowid), d.producer, d.data"
+# Values, of producers that read the same, that belong to no paper.
+_ORPHANS = (
+    "FROM derived WHERE producer IN (SELECT id FROM producers WHERE reads = ?) "
+    f"AND substr(key, 1, {KEY_LENGTH}) NOT IN (SELECT {{key}} FROM papers p)"
+)
 _PRODUCER = "(SELECT id FROM producers WHERE name = ? AND version = ? AND reads = ?)"
 
 
@@ -250,6 +255,13 @@ class Derived:
         (row,) = self.rows(statement, producer.identity)
         return f"{row[0]}/{row[1]}/{row[2]:.0f}"
 
+    def orphans(self) -> list[tuple[int, str]]:
+        """(producer, key) of the values that belong to no paper of the library any more."""
+        out: list[tuple[int, str]] = []
+        for (reads,) in list(self.rows("SELECT DISTINCT reads FROM producers")):
+            out += self.rows(f"SELECT producer, key {_ORPHANS.format(key=_key_sql(reads.split()))}", (reads,))
+        return out
+
     def superseded(self, producer: Producer) -> int:
         """Number of values that other versions of the producer left."""
         others = "SELECT id FROM producers WHERE name = ? AND version != ?"
@@ -299,13 +311,14 @@ class DerivedWriter:
         gone = 0
         with self._transaction():
             for (reads,) in self._db.execute("SELECT DISTINCT reads FROM producers").fetchall():
-                alive = f"SELECT {_key_sql(reads.split())} FROM papers p"
-                gone += self._db.execute(
-                    "DELETE FROM derived WHERE producer IN (SELECT id FROM producers WHERE reads = ?) "
-                    f"AND substr(key, 1, {KEY_LENGTH}) NOT IN ({alive})",
-                    (reads,),
-                ).rowcount
+                statement = f"DELETE {_ORPHANS.format(key=_key_sql(reads.split()))}"
+                gone += self._db.execute(statement, (reads,)).rowcount
         return gone
+
+    def remove(self, values: Sequence[tuple[int, str]]) -> None:
+        """Remove values, given by (producer, key), in one transaction."""
+        with self._transaction():
+            self._db.executemany("DELETE FROM derived WHERE producer = ? AND key = ?", values)
 
     def copy(self, source: Derived, *names: str) -> None:
         """Copy the values of these producers (without names: of all) from another library.

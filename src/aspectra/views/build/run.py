@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aspectra.base.errors import AspectraError, LibraryCorrupt, MissingExtra
-from aspectra.base.hashing import digest_texts
+from aspectra.base.errors import AspectraError, LibraryBusy, LibraryCorrupt, MissingExtra
 from aspectra.base.progress import Progress, quiet
-from aspectra.papers.library.generations.folders import FORMAT, Generations
+from aspectra.papers.library.generations.folders import Generations
+from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
-from aspectra.papers.record_facts import FACTS_VERSION
-from aspectra.papers.text.citation_marks import STRIPPER_VERSION
-from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.background import Background
 from aspectra.views.build.draft import Draft, IndexReport
 from aspectra.views.build.generation import write_generation
-from aspectra.views.build.lenses import lens_state, lens_values
 from aspectra.views.build.part import PartOfStore
-from aspectra.views.build.readings import reader_state
 from aspectra.views.build.segments import Changes, Segments, add_segment, is_one, paper_rows, save_rows
-from aspectra.views.build.terms import FEW, lacking_terms, term_state
-from aspectra.views.build.work import Work
-from aspectra.views.dense.late.tokens import TOKENS_VERSION
+from aspectra.views.build.terms import FEW, lacking_terms
+from aspectra.views.build.work import Work, fixed_state, parts_read, state_of
 from aspectra.views.encoders.protocol import Encoder, load_encoder
-from aspectra.views.lexical.reverse import REVERSE_VERSION
 from aspectra.views.prompted.building import prompted_state
 from aspectra.views.settings import IndexSettings
 from aspectra.views.storage.folder import WHOLE, StoredFolder, open_folder
@@ -42,6 +35,9 @@ __all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "merge_segments", "sett
 
 SETTINGS_KEY = "index_settings"
 T = TypeVar("T")
+Alone = Callable[[], AbstractContextManager[bool]]
+_PATIENCE, _PAUSE = 60.0, 0.05  # seconds that a merge waits for another writer, and between its tries
+_FEW_VALUES = 500  # that are removed while others wait
 
 
 def settings_of(library: Store) -> IndexSettings:
@@ -59,7 +55,6 @@ def build_index(
     load: Callable[[str], Encoder] = load_encoder,
     sample: Sequence[str] | None = None,
     segments: Segments = Segments(),
-    merge: bool = False,
     lenient: bool = False,
 ) -> IndexReport:
     """Encode what is new and switch to a new generation.
@@ -76,7 +71,6 @@ def build_index(
         sample: ids of the sample that scores are standardised against, where the library is one of several
             shards of a collection; default: a sample of the library.
         segments: when what changed is written as a segment of its own.
-        merge: write a generation of several segments anew, as one.
         lenient: build without an encoder that is not installed, where the library has no views of it yet; the
             settings keep it, so that a later run adds its views.
 
@@ -104,21 +98,20 @@ def build_index(
                 return found
         lacking = {encoder.name: lacking_terms(library, encoder) for _, encoder in encoders}
         few = {name for name, papers in lacking.items() if terms or len(papers) <= FEW}
-        fixed = _fixed(library, chosen, encoders, sample, few)
+        fixed = fixed_state(library, chosen, encoders, sample, few)
         # A generation without full texts was followed by no collection of orphans.
         changed = manifest.get("revision") != library.revision or "fixed" not in manifest
         same = not rebuild and not changed and manifest["fixed"] == fixed
-        rows = None if same else paper_rows(library, _reads(chosen))
-        state = manifest["state"] if rows is None else _state(fixed, rows)
-        merged = not merge or is_one(manifest)
-        if folder is not None and not rebuild and merged and manifest.get("state") == state:
+        rows = None if same else paper_rows(library, parts_read(chosen))
+        state = manifest["state"] if rows is None else state_of(fixed, rows)
+        if folder is not None and not rebuild and manifest.get("state") == state:
             if changed:
                 writer.derived.collect()
             library.generations.prune()
             return IndexReport(manifest["papers"], absent=absent, generation=folder.name, changed=False)
         work.make_abstracts(lacking, everything=terms)
         identity = {"state": state, "fixed": fixed}
-        rows = paper_rows(library, _reads(chosen)) if rows is None else rows
+        rows = paper_rows(library, parts_read(chosen)) if rows is None else rows
         if work.lacks_chunks():
             # Full texts take much longer than abstracts, which are made searchable first.
             bare = replace(chosen, dense_chunks=False)
@@ -141,7 +134,7 @@ def merge_segments(
 
     The library is locked only for the switch. Where it was changed meanwhile, or another process merges, the
     index stays as it is, and the report says that nothing changed. Papers that wait for an ``index`` are
-    indexed too, by :func:`build_index`.
+    indexed first, by :func:`build_index`.
 
     Args:
         library: the library.
@@ -151,38 +144,82 @@ def merge_segments(
     Raises:
         LibraryBusy: another process is writing.
     """
+    chosen, report = settings_of(library), None
     folder, manifest = _current(library)
-    chosen, revision = settings_of(library), library.revision
     encoders, absent = _encoders(chosen, load, manifest, lenient=True)
     if absent:
         chosen = replace(chosen, encoders=tuple(spec for spec, _ in encoders))
     few = {encoder.name for _, encoder in encoders} - {*manifest.get("lacking_terms", ())}
-    fixed = _fixed(library, chosen, encoders, None, few)
-    if folder is None or manifest.get("fixed") != fixed or manifest["revision"] != revision:
-        return build_index(library, progress=progress, merge=True, load=load, lenient=True)
-    unchanged = IndexReport(manifest["papers"], generation=folder.name, changed=False)
+    fixed = fixed_state(library, chosen, encoders, None, few)
+    if folder is None or manifest.get("fixed") != fixed or manifest["revision"] != library.revision:
+        report = build_index(library, progress=progress, load=load, lenient=True)
+        folder, manifest = _current(library)
+    unchanged = report or IndexReport(manifest["papers"], generation=Path(folder or "").name, changed=False)
     if is_one(manifest) or library.generations.building():
         return unchanged
+    revision = library.revision
     report = IndexReport(lacking_terms=dict(manifest["lacking_terms"]))
-    draft = Draft(library, Path(), chosen, encoders, report, progress)
-    rows = paper_rows(library, _reads(chosen))
-    identity = {"state": _state(fixed, rows), "fixed": fixed}
+
+    def overtaken() -> bool:
+        return library.revision != revision or library.generations.current() != folder
+
+    def shown(step: str, done: int, total: int) -> None:
+        if overtaken():
+            raise _Overtaken
+        progress(step, done, total)
 
     @contextlib.contextmanager
     def alone() -> Iterator[bool]:
-        with library.writing("merge") as writer:
-            wanted = library.revision == revision and library.generations.current() == folder
-            yield wanted
-            if wanted:
-                writer.derived.collect()  # what papers that were edited since left behind
-                writer.checkpoint()
+        with _as_soon_as_free(library, "merge", overtaken):
+            yield not overtaken()
 
+    draft = Draft(library, Path(), chosen, encoders, report, shown)
     try:
+        rows = paper_rows(library, parts_read(chosen))
+        identity = {"state": state_of(fixed, rows), "fixed": fixed}
         report.generation = _publish(draft, rows, identity, alone)
-    except (ValueError, LibraryCorrupt):
-        if library.revision == revision:
+    except (_Overtaken, ValueError, LibraryCorrupt):
+        if not overtaken():
             raise
-    return report if report.generation else unchanged
+    if not report.generation:
+        return unchanged
+    _collect(library)
+    return report
+
+
+class _Overtaken(Exception):
+    """The library was changed while its index was merged."""
+
+
+@contextlib.contextmanager
+def _as_soon_as_free(library: Store, purpose: str, pointless: Callable[[], bool]) -> Iterator[Writer | None]:
+    """The single writer, once no other writes; None where it is pointless by then.
+
+    Raises:
+        LibraryBusy: another process wrote all the time.
+    """
+    with contextlib.ExitStack() as stack:
+        writer, until = None, perf_counter() + _PATIENCE
+        while writer is None and not pointless():
+            try:
+                writer = stack.enter_context(library.writing(purpose))
+            except LibraryBusy:
+                if perf_counter() > until:
+                    raise
+                sleep(_PAUSE)
+        yield writer
+
+
+def _collect(library: Store) -> None:
+    """Remove values that belong to no paper any more; others may write in between."""
+    revision = library.revision
+    orphans = library.derived.orphans()
+    while orphans:
+        with _as_soon_as_free(library, "index", lambda: library.revision != revision) as writer:
+            if writer is None or library.revision != revision:
+                return  # a paper that came meanwhile may need them
+            writer.derived.remove(orphans[-_FEW_VALUES:])
+            del orphans[-_FEW_VALUES:]
 
 
 def _encoders(
@@ -201,22 +238,11 @@ def _encoders(
     return encoders, absent
 
 
-def _reads(settings: IndexSettings) -> list[str]:
-    """Parts of papers that a generation reads."""
-    reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
-    return sorted({"text", "sections", "record"} | reads)
-
-
-def _state(fixed: str, rows: NDArray[np.int64]) -> str:
-    """Hash of everything that a generation depends on: equal state, nothing to do."""
-    return digest_texts([fixed, rows[:, 2].astype("<i8").tobytes().hex()])
-
-
 def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments) -> IndexReport | None:
     """Write the few papers that changed beside the generation in use; None where all are written anew."""
     library = work.library
     few = {encoder.name for _, encoder in work.encoders} - {*manifest.get("lacking_terms", ())}
-    fixed = _fixed(library, work.settings, work.encoders, None, few)
+    fixed = fixed_state(library, work.settings, work.encoders, None, few)
     if manifest.get("fixed") != fixed or "segments" not in manifest or prompted_state(library):
         return None
     files = open_folder(library.generations, folder, manifest)
@@ -244,11 +270,11 @@ def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments
         def write(building: Path) -> Path | None:
             linked = generations.share(folder, manifest, building, leave_out=WHOLE)
             draft.folder = building
-            made = add_segment(draft, files, manifest, changes, _reads(work.settings))
+            made = add_segment(draft, files, manifest, changes, parts_read(work.settings))
             if not made:
                 return None
             stored = StoredFolder(building, None, WHOLE).whole("papers")
-            state = _state(fixed, stored)
+            state = state_of(fixed, stored)
             return generations.publish(building, {**made, "state": state, "fixed": fixed}, linked)
 
         clock = perf_counter()
@@ -279,7 +305,7 @@ def _publish(
     draft: Draft,
     rows: NDArray[np.int64],
     identity: dict[str, str],
-    switching: Callable[[], AbstractContextManager[bool]] = lambda: contextlib.nullcontext(True),
+    alone: Alone | None = None,
 ) -> str:
     """Write a generation of one segment and switch to it; returns its name, "" where it is not wanted.
 
@@ -287,7 +313,7 @@ def _publish(
         draft: of the generation.
         rows: see :func:`paper_rows`.
         identity: what tells it from others.
-        switching: holds what is needed for the switch; whether the generation is still wanted.
+        alone: holds what is needed for the switch; whether the generation is still wanted.
     """
     generations = draft.library.generations
 
@@ -296,22 +322,34 @@ def _publish(
         manifest = write_generation(draft)
         save_rows(folder, rows)
         segments = [{"folder": "", "papers": len(draft.ids)}]
-        with switching() as wanted:
-            made = {**manifest, **identity, "segments": segments}
-            return generations.publish(folder, made).name if wanted else ""
+        sums = generations.flush(folder)
+        with alone() if alone else contextlib.nullcontext(True) as wanted:
+            if not wanted:
+                return ""
+            made, retired = generations.switch(folder, {**manifest, **identity, "segments": segments}, sums)
+        generations.remove(retired)
+        return made.name
 
-    return _written(generations, write)
+    return _written(generations, write, alone) or ""
 
 
-def _written(generations: Generations, write: Callable[[Path], T]) -> T:
-    """What a function gives that writes into the folder of a new generation.
+def _written(generations: Generations, write: Callable[[Path], T], alone: Alone | None = None) -> T | None:
+    """What a function gives that writes into the folder of a new generation; None where it is not wanted.
+
+    Args:
+        generations: of the library.
+        write: the function.
+        alone: holds what is needed to make the folder; whether the generation is wanted.
 
     Raises:
         AspectraError: the disk is full, or refuses.
     """
     try:
-        with generations.build() as folder:
-            return write(folder)
+        with contextlib.ExitStack() as stack:
+            # What killed processes left is removed first, which is for the writer to do.
+            with alone() if alone else contextlib.nullcontext(True) as wanted:
+                folder = stack.enter_context(generations.build()) if wanted else None
+            return None if folder is None else write(folder)
     except OSError as error:
         # numpy's error for a file that it could write in part has no number.
         full = error.errno in (None, errno.ENOSPC, errno.EDQUOT)
@@ -320,27 +358,3 @@ def _written(generations: Generations, write: Callable[[Path], T]) -> T:
             why=f"{error.strerror or error}; the index in use is unchanged",
             hint="free some space, then run: aspectra index" if full else "aspectra index",
         ) from error
-
-
-def _fixed(
-    library: Store,
-    settings: IndexSettings,
-    encoders: list[tuple[str, Encoder]],
-    sample: Sequence[str] | None,
-    with_terms: Collection[str],
-) -> str:
-    """Hash of everything that a generation depends on beside the papers."""
-    parts = [
-        str(FORMAT),
-        settings.dumps(),
-        *(e.fingerprint for _, e in encoders),
-        *(term_state(e, lacking=e.name not in with_terms) for _, e in encoders),
-        f"sentences/{SPLITTER_VERSION}",
-        lens_state(settings.applied_lenses),
-        *prompted_state(library),
-        f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
-        *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
-        reader_state(settings.readers),
-        *(() if sample is None else sample),
-    ]
-    return digest_texts(parts)

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
+import numpy as np
+from numpy.typing import NDArray
+
+from aspectra.base.hashing import digest_texts
 from aspectra.base.progress import Progress
 from aspectra.papers.library.derived import Missing
+from aspectra.papers.library.generations.folders import FORMAT
 from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
+from aspectra.papers.record_facts import FACTS_VERSION
+from aspectra.papers.text.citation_marks import STRIPPER_VERSION
+from aspectra.papers.text.sentences import SPLITTER_VERSION
 from aspectra.views.build.draft import IndexReport
-from aspectra.views.build.lenses import apply_lenses
-from aspectra.views.build.readings import make_readings
-from aspectra.views.build.terms import FEW, encode_terms
+from aspectra.views.build.lenses import apply_lenses, lens_state, lens_values
+from aspectra.views.build.readings import make_readings, reader_state
+from aspectra.views.build.terms import FEW, encode_terms, term_state
 from aspectra.views.build.tokens import encode_lacking_tokens
 from aspectra.views.build.vectors import chunk_vectors, encode_abstracts, encode_chunks, encode_sentences
+from aspectra.views.dense.late.tokens import TOKENS_VERSION
 from aspectra.views.encoders.protocol import Encoder
-from aspectra.views.prompted.building import encode_readings
+from aspectra.views.lexical.reverse import REVERSE_VERSION
+from aspectra.views.prompted.building import encode_readings, prompted_state
 from aspectra.views.settings import IndexSettings
 
-__all__ = ["Work"]
+__all__ = ["Work", "fixed_state", "parts_read", "state_of"]
 
 
 @dataclass(frozen=True)
@@ -110,3 +120,38 @@ def _add_terms(
     if rest := len(lacking) - len(few):
         report.lacking_terms[encoder.name] = rest
         report.seconds_for_terms[encoder.name] = seconds / len(few) * rest
+
+
+def parts_read(settings: IndexSettings) -> list[str]:
+    """Parts of papers that a generation reads."""
+    reads = {part for name in settings.applied_lenses for part in lens_values(name).reads}
+    return sorted({"text", "sections", "record"} | reads)
+
+
+def state_of(fixed: str, rows: NDArray[np.int64]) -> str:
+    """Hash of everything that a generation depends on: equal state, nothing to do."""
+    return digest_texts([fixed, rows[:, 2].astype("<i8").tobytes().hex()])
+
+
+def fixed_state(
+    library: Store,
+    settings: IndexSettings,
+    encoders: list[tuple[str, Encoder]],
+    sample: Sequence[str] | None,
+    with_terms: Collection[str],
+) -> str:
+    """Hash of everything that a generation depends on beside the papers."""
+    parts = [
+        str(FORMAT),
+        settings.dumps(),
+        *(e.fingerprint for _, e in encoders),
+        *(term_state(e, lacking=e.name not in with_terms) for _, e in encoders),
+        f"sentences/{SPLITTER_VERSION}",
+        lens_state(settings.applied_lenses),
+        *prompted_state(library),
+        f"reverse/{REVERSE_VERSION} citations/{STRIPPER_VERSION} records/{FACTS_VERSION}",
+        *((f"tokens/{TOKENS_VERSION}",) if settings.late else ()),
+        reader_state(settings.readers),
+        *(() if sample is None else sample),
+    ]
+    return digest_texts(parts)

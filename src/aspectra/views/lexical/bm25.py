@@ -109,7 +109,6 @@ class LexicalView(View):
         self._tokeniser = Tokeniser(settings.tokens)
         self._folder = folder
         self._index = WordIndex(folder, settings, folder.order if units is None else units.order)
-        self._vocabulary = self._index.vocabulary
 
     @cached_property
     def _pairs(self) -> WordPairs | None:
@@ -128,8 +127,7 @@ class LexicalView(View):
         return self._known(self._tokeniser.words(text))
 
     def _known(self, words: Iterable[str]) -> list[int]:
-        known = self._vocabulary
-        return [known[word] for word in words if word in known]
+        return [number for number in map(self._index.number, words) if number >= 0]
 
     def rarity(self, terms: Iterable[int]) -> dict[int, float]:
         """Term -> inverse document frequency, ln(1 + N / df): what evidence is weighed with."""
@@ -187,7 +185,7 @@ class LexicalView(View):
         for documents in asked.documents:
             known = []
             for words, weights in documents:
-                here = np.array([self._vocabulary.get(word, -1) for word in words], np.int64)
+                here = np.array([self._index.number(word) for word in words], np.int64)
                 known.append((here[here >= 0], weights[here >= 0]))
             scores.append(pairs.reverse(known))
         return scores[0] if len(scores) == 1 else np.mean(scores, axis=0, dtype=np.float32)

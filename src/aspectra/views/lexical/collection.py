@@ -122,6 +122,11 @@ class WordIndex:
         """Number -> word."""
         return list(self.vocabulary)
 
+    def number(self, word: str) -> int:
+        """The number of a word that a document holds; -1: none does, or those that did were removed."""
+        found = self.vocabulary.get(word, -1)
+        return found if found < 0 or self.frequency[found] else -1
+
     @property
     def numbers(self) -> list[Positions | None]:
         """Of each segment, the number of each of its words in the collection; None: the same."""

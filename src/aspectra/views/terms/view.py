@@ -193,8 +193,8 @@ class TermView(LexicalView):
         strengths = {number: float(count) for number, count in Counter(self._known(asked.words)).items()}
         for ((words, counts),) in asked.documents:
             for word, count in zip(words, counts.tolist(), strict=True):
-                if count >= _LEAST and word in self._vocabulary:
-                    number = self._vocabulary[word]
+                number = self._index.number(word) if count >= _LEAST else -1
+                if number >= 0:
                     strengths[number] = strengths.get(number, 0.0) + count / len(asked.documents)
         return strengths
 

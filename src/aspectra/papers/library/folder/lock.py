@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
 from aspectra.base.errors import AspectraError, LibraryBusy
 
-__all__ = ["WriterLock", "hold"]
+__all__ = ["WriterLock", "hold", "locked", "try_lock"]
 
 
 def _take(descriptor: int) -> bool:
@@ -34,6 +36,35 @@ def _take(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def try_lock(descriptor: int, *, shared: bool) -> bool:
+    """Whether the file could be locked; True also where the system has no such locks."""
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Whether nobody else holds a file or a folder; it is locked meanwhile. True where it is missing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        yield True
+        return
+    try:
+        yield try_lock(descriptor, shared=False)
+    finally:
+        os.close(descriptor)
 
 
 def hold(folder: Path) -> int | None:

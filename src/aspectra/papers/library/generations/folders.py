@@ -15,8 +15,7 @@ import json
 import os
 import re
 import shutil
-import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +24,7 @@ import msgspec
 
 from aspectra.base.errors import AspectraError, LibraryCorrupt
 from aspectra.base.files import disk, make_folder, write_durably
+from aspectra.papers.library.folder.lock import locked, try_lock
 from aspectra.papers.library.generations.checksums import Checksums, FileSums, checksum
 
 __all__ = ["FORMAT", "Generations", "damaged"]
@@ -72,35 +72,6 @@ def damaged(what: str, error: Exception | str) -> AspectraError:
         return AspectraError(what, why=reason, hint="check who owns the folder, and free memory")
     why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
     return LibraryCorrupt(what, why=why, hint=_REBUILD)
-
-
-def _lock(descriptor: int, *, shared: bool) -> bool:
-    """Whether the file could be locked; True also where the system has no such locks."""
-    if sys.platform == "win32":
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[bool]:
-    """Whether nobody else holds a file or a folder; it is locked meanwhile. True where it is missing."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        yield True
-        return
-    try:
-        yield _lock(descriptor, shared=False)
-    finally:
-        os.close(descriptor)
 
 
 class Generations:
@@ -207,7 +178,7 @@ class Generations:
         except OSError as error:
             raise damaged(what, error) from error
         # A file without a name was removed between the two calls.
-        if not _lock(descriptor, shared=True) or not os.fstat(descriptor).st_nlink:
+        if not try_lock(descriptor, shared=True) or not os.fstat(descriptor).st_nlink:
             os.close(descriptor)
             raise damaged(what, "another process is removing it")
         return descriptor
@@ -220,7 +191,7 @@ class Generations:
         path = self.root / f"{_BUILDING}{os.getpid()}"
         disk().make_folder(path)
         try:
-            with _locked(path):  # so that it is told from what a killed process left
+            with locked(path):  # so that it is told from what a killed process left
                 yield path
         finally:
             if path.exists():
@@ -230,7 +201,7 @@ class Generations:
     def building(self) -> bool:
         """Whether another process is building a generation."""
         for path in self.root.glob(f"{_BUILDING}*") if self.root.is_dir() else ():
-            with _locked(path) as free:
+            with locked(path) as free:
                 if not free:
                     return True
         return False
@@ -240,13 +211,14 @@ class Generations:
         out = []
         for path in sorted(self.root.glob(".*")) if self.root.is_dir() else ():
             if path.name.startswith((_BUILDING, _REMOVING, _POINTING)):
-                with _locked(path) as free:
+                with locked(path) as free:
                     out += [path] if free else []
         return out
 
     def _clean(self) -> None:
         for left in self.leftovers():
-            disk().remove(left)
+            with contextlib.suppress(FileNotFoundError):  # another process is removing it, too
+                disk().remove(left)
 
     def share(
         self, path: Path, manifest: dict[str, Any], building: Path, leave_out: str = ""
@@ -275,23 +247,39 @@ class Generations:
                     shutil.copyfileobj(source, stream)
         return linked
 
-    def publish(
-        self, building: Path, manifest: dict[str, Any], linked: Mapping[str, FileSums] = MappingProxyType({})
-    ) -> Path:
-        """Sum, flush and switch to the generation in ``building``; returns its final folder.
+    def flush(self, building: Path, linked: Mapping[str, FileSums] = MappingProxyType({})) -> Checksums:
+        """Sum and flush the files in ``building``: what takes long, and needs no lock.
 
         Args:
             building: the folder.
-            manifest: what :class:`_Manifest` names, but for the files and their sums.
             linked: sums of the files that :meth:`share` linked: those are on the disk already.
+        """
+        files = sorted(p for p in building.rglob("*") if p.is_file())
+        names = {path: path.relative_to(building).as_posix() for path in files}
+        sums = Checksums.of(building, names.values(), linked)
+        with disk().create(building / _SUMS) as stream:
+            stream.write(sums.content)
+        for path in (*files, building / _SUMS):
+            if names.get(path) not in linked:
+                disk().sync(path)
+        for folder in sorted({p.parent for p in files} - {building}, reverse=True):
+            disk().sync_folder(folder)
+        return sums
+
+    def switch(self, building: Path, manifest: dict[str, Any], sums: Checksums) -> tuple[Path, list[Path]]:
+        """Switch to the generation in ``building``; only for the writer of the library.
+
+        Returns its final folder, and what :meth:`retire` put away then.
+
+        Args:
+            building: the folder, after :meth:`flush`.
+            manifest: what :class:`_Manifest` names, but for the files and their sums.
+            sums: of the files.
         """
         try:
             before = self.current()
         except LibraryCorrupt:
             before = None
-        files = sorted(p for p in building.rglob("*") if p.is_file())
-        names = {path: path.relative_to(building).as_posix() for path in files}
-        sums = Checksums.of(building, names.values(), linked)
         numbers = (int(p.name) for p in self.root.iterdir() if p.name.isdecimal())
         number = 1 + max(numbers, default=0)
         full = {
@@ -302,15 +290,10 @@ class Generations:
             "checksums": checksum(sums.content),
         }
         content = json.dumps(full, indent=1, ensure_ascii=False).encode("utf-8")
-        for name, value in ((_SUMS, sums.content), (_MANIFEST, content)):
-            with disk().create(building / name) as stream:
-                stream.write(value)
-            files.append(building / name)
-        for path in files:
-            if names.get(path) not in linked:
-                disk().sync(path)
-        for folder in sorted({p.parent for p in files} | {building}, reverse=True):
-            disk().sync_folder(folder)
+        with disk().create(building / _MANIFEST) as stream:
+            stream.write(content)
+        disk().sync(building / _MANIFEST)
+        disk().sync_folder(building)
         target = self.root / f"{number:06d}"
         disk().replace(building, target)
         disk().sync_folder(self.root)
@@ -325,28 +308,48 @@ class Generations:
                     disk().remove(target)
             raise
         self._expected[target.name] = checksum(content)
-        self.prune(keep=() if before is None else (before.name,))
+        return target, self.retire(keep=() if before is None else (before.name,))
+
+    def publish(
+        self, building: Path, manifest: dict[str, Any], linked: Mapping[str, FileSums] = MappingProxyType({})
+    ) -> Path:
+        """:meth:`flush` and :meth:`switch`, one after the other; returns the final folder."""
+        target, retired = self.switch(building, manifest, self.flush(building, linked))
+        self.remove(retired)
         return target
 
-    def prune(self, keep: Collection[str] = ()) -> None:
-        """Remove generations that nobody holds, and leftovers; only for the writer of the library.
+    def prune(self) -> None:
+        """Remove generations that nobody holds, and leftovers; only for the writer of the library."""
+        self._clean()
+        self.remove(self.retire())
+
+    def retire(self, keep: Collection[str] = ()) -> list[Path]:
+        """Put away the generations that nobody holds; returns what can be removed without the writer's lock.
 
         Args:
             keep: names of those that stay beside the current one: its predecessor, which readers may be
                 about to open. Empty: the newest of the others stays.
         """
-        self._clean()
         current = self.current()
         others = sorted((p for p in self.root.iterdir() if p.name.isdecimal() and p != current), key=_number)
         kept = keep or [p.name for p in others if current and _number(p) < _number(current)][-1:]
+        out = []
         for old in others:
             if old.name in kept:
                 continue
-            with _locked(old / _MANIFEST) as free, contextlib.suppress(OSError):
+            with locked(old / _MANIFEST) as free, contextlib.suppress(OSError):
                 if free:  # and no reader can take hold of it before it is gone
                     gone = old.with_name(f"{_REMOVING}{old.name}")
                     disk().replace(old, gone)
-                    disk().remove(gone)
+                    out.append(gone)
+        return out
+
+    @staticmethod
+    def remove(retired: Iterable[Path]) -> None:
+        """Remove what :meth:`retire` put away; what cannot be removed is a leftover."""
+        for gone in retired:
+            with contextlib.suppress(OSError):
+                disk().remove(gone)
 
     def verify(self, path: Path, *, content: bool = True) -> list[str]:
         """Problems of a generation: missing, resized or changed files; empty when all is well.
