@@ -333,9 +333,8 @@ class Searcher:
             + self._warnings(engine, plan, ids)
         )
         if stale := quotes.count(None):
-            warnings.append(
-                f"{stale} hit(s) changed since they were indexed and are not quoted: aspectra index"
-            )
+            noun = "paper" if stale == 1 else "papers"
+            warnings.append(f"{stale} {noun} changed since the last index, not quoted: aspectra index")
         unapplied = tuple(without_data(engine.index, plan.conditions))
         warnings += [f"{NOT_APPLIED} [{condition.label}]: {why}" for condition, why in unapplied]
         warnings += [
@@ -365,13 +364,11 @@ class Searcher:
             for unread in plan.unread
         ]
         if added > 0:
-            out.append(
-                f"{added:,} paper(s) were added since the last index and are not searched: aspectra index"
-            )
+            papers = "paper was" if added == 1 else "papers were"
+            out.append(f"{added:,} {papers} added since the last index, not searched yet: aspectra index")
         if removed:
-            out.append(
-                f"{len(removed):,} removed paper(s) are still in the index, never shown: aspectra index"
-            )
+            papers = "removed paper is" if len(removed) == 1 else "removed papers are"
+            out.append(f"{len(removed):,} {papers} still in the index, never shown: aspectra index")
         out += lens_warnings(engine.index, plan)
         out += permission_warnings(engine.index, plan)
         out += year_warnings(plan, engine.index, ids)

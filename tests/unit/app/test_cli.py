@@ -154,6 +154,7 @@ def test_add_a_folder_of_everything(run, home):
     assert code == 0
     assert "Added 2 records" in out
     assert "empty.ris: skipped: is empty; check that the export" in err
+    assert "refworks.txt: skipped: the format is not recognised: it begins" in err
     assert "export its records as RIS" in err.partition("refworks.txt: skipped: ")[2]
     assert "3 files passed over" in err
     assert run("add", folder, "--strict")[0] == 4

@@ -222,6 +222,36 @@ def test_the_record_that_leads_is_shown(indexed):
     assert "owl01" not in [hit["id"] for hit in hits(indexed, "-n", "24")["hits"]]
 
 
+def test_origins_of_the_flow_in_short(indexed, home):
+    names = [
+        "Scopus",
+        "Scopus",
+        "Zotero",
+        "DOI.org (Crossref)",
+        "brill.com",
+        "arXiv.org",
+        "ClinicalTrials.gov",
+    ]
+    names += [f"Database {letter}" for letter in "ABCDEFGH"]
+    (home / "o.ris").write_text(
+        "".join(f"TY  - JOUR\nTI  - Owl {n}\nDB  - {name}\nER  - \n" for n, name in enumerate(names)), "utf-8"
+    )
+    assert indexed("add", home / "o.ris")[0] == 0
+    kinds = {one["name"]: one["kind"] for one in document(indexed, "flow", "status", "--flow")["origins"]}
+    catalogues = {name for name, kind in kinds.items() if kind == "catalogue"}
+    assert catalogues == {"DOI.org (Crossref)", "Zotero", "brill.com"}
+    assert kinds["arXiv"] == kinds["Scopus"] == "database"
+    assert kinds["ClinicalTrials.gov"] == "register"
+    shown = indexed("status", "--flow")[1].partition("Records removed")[0].splitlines()[1:]
+    lines = [line.strip().split("  ", 1) for line in shown if line.startswith("    ")]
+    assert len(lines) == 13
+    assert lines[-1] == ["4", "and 4 others"]
+    indexed("status", "--flow", "-o", home / "flow.csv")
+    assert sum(
+        row.startswith("identified,") for row in (home / "flow.csv").read_text("utf-8").splitlines()
+    ) == (len(kinds) + 1)
+
+
 def test_the_flow_of_records(indexed, home):
     (home / "ris.ris").write_text(
         "TY  - JOUR\nTI  - Mice that hide from owls by day\nAU  - Young, Cy\nPY  - 2021\n"

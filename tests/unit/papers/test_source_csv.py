@@ -194,6 +194,19 @@ def test_a_table_without_titles_is_refused_with_its_columns(tmp_path: Path) -> N
     assert "RIS" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [
+        ("Excluded (no control)", {"decision": "exclude", "reason": "no control"}),
+        ("maybe – ask Ann", {"decision": "maybe", "reason": "ask Ann"}),
+        ("Stage 1: included", None),
+    ],
+)
+def test_a_decision_with_its_reason_in_one_cell(tmp_path: Path, cell: str, found: object) -> None:
+    (paper,), _ = read(tmp_path, f"Title,Year,Decision\nOwls,2020,{cell}\n")
+    assert paper.metadata.get("screening") == found
+
+
 def test_abstracts_without_titles_are_kept(tmp_path: Path) -> None:
     papers, remarks = read(tmp_path, "id,abstract,year\na1,Owls hunt.,2011\na2,Mice hide.,2012\n,,2013\n")
     assert [(p.title, p.abstract, p.year) for p in papers] == [

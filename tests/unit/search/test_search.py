@@ -155,9 +155,9 @@ def test_changes_since_the_index_are_said(library, searcher):
     ranking = searcher.search("owls and mice", limit=10)
     assert "mice" not in ranking.ids
     text = " ".join(ranking.warnings)
-    assert "1 paper(s) were added" in text
-    assert "1 removed" in text
-    assert "changed since they were indexed" in text
+    assert "1 paper was added since" in text
+    assert "1 removed paper is still" in text
+    assert "1 paper changed since the last index" in text
     assert next(h for h in ranking if h.id == "owl").evidence == ()
 
 

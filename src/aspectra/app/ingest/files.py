@@ -231,8 +231,8 @@ class Adding:
 
 def _reason(error: BadInput, path: Path) -> str:
     """Why a file was not read and the way on, in one line that is shown behind the name of the file."""
-    what = error.what.removeprefix(f"{path} ").removeprefix(f"{path.name} ")
-    return f"{what}{': ' if error.why else ''}{error.why}{'; ' if error.hint else ''}{error.hint}"
+    what = error.what.removeprefix(f"{path} ").removeprefix(f"{path.name} ").replace(f" of {path}", "")
+    return f"{what}{': ' if error.why else ''}{error.why.rstrip('.')}{'; ' if error.hint else ''}{error.hint}"
 
 
 def _absolute(path: Path) -> str:

@@ -25,8 +25,23 @@ _REGISTER = re.compile(
     r"\bregist(?:er|ry|ries)\b|clinicaltrials|\bictrp\b|\bisrctn\b|\bctis\b|\bdrks\b|\banzctr\b|\bchictr\b",
     re.IGNORECASE,
 )
+# Programs and places that a record was kept in or fetched from one by one: no search of a review. A host name
+# ("brill.com", "DOI.org (Crossref)") is the site of one publisher or a resolver.
+_NO_DATABASE = re.compile(
+    r"(?:zotero|mendeley|endnote|refworks|jabref|citavi|bookends|bibdesk|paperpile|readcube|coins|papers"
+    r"|amazon|google books|open library|worldcat|library catalog(?:ue)?|library of congress isbn"
+    r"|[\w-]{1,60}(?:\.[\w-]{1,60}){1,5})(?:\s\([^()]{1,60}\))?|.{1,80}\s\(atypon\)",
+    re.IGNORECASE,
+)
+_MOST_ORIGINS = 12  # lines of origins in a diagram and on the screen
 # Formats that one database alone writes.
 _OF_ONE = {"nbib": "PubMed", "openalex": "OpenAlex", "arxiv": "arXiv", "s2orc": "S2ORC"}
+_KINDS = {
+    "database": "",
+    "register": " (register)",
+    "catalogue": " (not a database)",
+    "other": " (no database named)",
+}
 _UNKNOWN = "papers of no known file"
 _NO_REASON = "no reason given"
 
@@ -36,7 +51,8 @@ class Origin:
     """Records from one place.
 
     Attributes:
-        kind: ``database``, ``register`` or ``other``: a file that names no database.
+        kind: ``database``; ``register``; ``catalogue``: a reference manager, a catalogue of a library or
+            shop, or a site, that a record names; ``other``: a file that names no database.
         name: of the database, or of the format.
         records: how many were read.
         files: from how many files.
@@ -99,10 +115,18 @@ class Flow:
             "excluded": {**self.excluded},
         }
 
-    def boxes(self) -> list[tuple[str, str, int, list[tuple[str, int]]]]:
-        """(key, label, number, lines inside) of each box, in the order of the diagram."""
-        kinds = {"database": "", "register": " (register)", "other": " (no database named)"}
-        inside = [(f"{one.name}{kinds[one.kind]}", one.records) for one in self.origins]
+    def boxes(self, *, brief: bool = False) -> list[tuple[str, str, int, list[tuple[str, int]]]]:
+        """(key, label, number, lines inside) of each box, in the order of the diagram.
+
+        Args:
+            brief: the twelve origins with most records, the others as one line.
+        """
+        inside = [(f"{one.name}{_KINDS[one.kind]}", one.records) for one in self.origins]
+        if brief and len(inside) > _MOST_ORIGINS:
+            most = set(sorted(inside, key=lambda line: -line[1])[:_MOST_ORIGINS])
+            others = [n for name, n in inside if (name, n) not in most]
+            inside = [line for line in inside if line in most]
+            inside.append((f"and {len(others)} other{'s' if len(others) > 1 else ''}", sum(others)))
         gone = [("further records of one work", self.duplicates), ("removed from the library", self.removed)]
         out: list[tuple[str, str, int, list[tuple[str, int]]]] = [
             ("identified", "Records identified", self.identified, inside),
@@ -127,7 +151,7 @@ class Flow:
     def to_mermaid(self) -> str:
         """A flow chart in Mermaid's language, which GitHub, GitLab, Quarto and mermaid.live draw."""
         lines = ["flowchart TD"]
-        for key, label, number, inside in self.boxes():
+        for key, label, number, inside in self.boxes(brief=True):
             rows = [f"{label} (n = {number})", *(f"{name} (n = {n})" for name, n in inside if n)]
             lines.append(f'    {key}["{"<br/>".join(map(_escaped, rows))}"]')
         main = ("identified", "works", "screened", "sought", "included")
@@ -201,21 +225,24 @@ def flow_of(store: Store) -> Flow:
     )
 
 
+def _kind(name: str) -> str:
+    """The kind of origin that a name of a database stands for."""
+    if _REGISTER.search(name):
+        return "register"
+    return "catalogue" if _NO_DATABASE.fullmatch(name) else "database"
+
+
 def _origins(read: Iterable[tuple[Any, str, str, str]], nowhere: int) -> tuple[Origin, ...]:
-    """Where records came from: databases, then registers, then others; the most first."""
+    """Where records came from: databases, registers, catalogues, then others; the most first."""
     counts: Counter[tuple[str, str]] = Counter()
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     for _, file, database, source in read:
         name = database or _OF_ONE.get(source, "")
-        key = (
-            (("register" if _REGISTER.search(name) else "database"), name)
-            if name
-            else ("other", f"{source} files")
-        )
+        key = (_kind(name), name) if name else ("other", f"{source} files")
         counts[key] += 1
         files[key].add(file)
     if nowhere:
         counts["other", _UNKNOWN] = nowhere
-    kinds = ("database", "register", "other")
+    kinds = tuple(_KINDS)
     ordered = sorted(counts.items(), key=lambda item: (kinds.index(item[0][0]), -item[1], item[0]))
     return tuple(Origin(*key, number, len(files.get(key, ()))) for key, number in ordered)

@@ -43,7 +43,7 @@ def write_flow(screen: Screen, flow: Flow, output: Path | None, *, as_json: bool
 
 
 def _show(screen: Screen, flow: Flow) -> None:
-    boxes = flow.boxes()
+    boxes = flow.boxes(brief=True)
     width = max(len(f"{number:,}") for _, _, number, _ in boxes)
     for _, label, number, inside in boxes:
         screen.line(f"{number:>{width},}  {label}", style="bold")

@@ -259,7 +259,8 @@ def undo(
 ) -> None:
     """Undo the last step.
 
-    Tags, notes, decisions, edits, removals, merges and splits can be undone, the last fifty of them.
+    Tags, notes, decisions, edits, removals, merges, splits and saved searches can be undone, the last
+    fifty of them.
 
     Example:  aspectra undo
     """

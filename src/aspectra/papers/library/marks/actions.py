@@ -155,7 +155,7 @@ class ActionWriter:
             if row is None:
                 raise UsageError(
                     f"there is nothing to {verb}",
-                    why="tag, note, decide, edit, remove, merge and split can be undone; adding files cannot",
+                    why="adding files cannot be undone; tags, notes, decisions, edits and other changes can",
                     hint="aspectra status",
                 )
             made = Step(db, row[0], row[3])

@@ -9,6 +9,7 @@ from aspectra.papers.text.cleaning import one_line
 
 __all__ = ["screening_of"]
 
+_WITH_REASON = re.compile(r"([^:–—(]{1,20}?)\s?[:–—(]\s?(.{1,2000})")
 _RAYYAN = re.compile(r"RAYYAN-INCLUSION:\s{0,3}\{([^{}]{1,2000})\}")
 _VOTE = re.compile(r"=>\s{0,3}\"?([A-Za-z]{1,20})")
 _REASONS = re.compile(r"RAYYAN-EXCLUSION-REASONS:\s{0,3}([^|\n]{1,2000})")
@@ -24,10 +25,14 @@ def screening_of(decision: str, reason: str = "", notes: str = "") -> dict[str, 
 
     >>> screening_of("1"), screening_of("Excluded", "no control group")
     ({'decision': 'include'}, {'decision': 'exclude', 'reason': 'no control group'})
+    >>> screening_of("Exclude: wrong setting")
+    {'decision': 'exclude', 'reason': 'wrong setting'}
     >>> screening_of("", notes='RAYYAN-INCLUSION: {"Ada"=>"Included", "Bo"=>"Excluded"} | USER-NOTES: {}')
     {'decision': 'maybe'}
     """
     found = _word(decision)
+    if not found and (both := _WITH_REASON.fullmatch(one_line(decision))):
+        found, reason = _word(both[1]), reason or both[2].removesuffix(")")
     if not found and (rayyan := _RAYYAN.search(notes)):
         votes = {vote for raw in _VOTE.findall(rayyan[1]) if (vote := _word(raw))}
         found = votes.pop() if len(votes) == 1 else "maybe" if votes else ""
