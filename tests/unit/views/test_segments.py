@@ -276,6 +276,38 @@ def test_a_merge_that_was_overtaken_changes_nothing(place, monkeypatch):
         assert len(found.index.manifest["segments"]) == 1
 
 
+def test_a_merge_that_was_overtaken_at_last_changes_nothing(place, monkeypatch):
+    store = _in_segments(place)
+    current = store.generations.current()
+    purposes, given = [], Store.writing
+
+    def writing(library, purpose):
+        purposes.append(purpose)
+        if purposes == ["merge", "merge"]:  # to make the folder, to switch
+            with Store(store.folder) as other:
+                changed(other, [paper(51)])
+        return given(library, purpose)
+
+    monkeypatch.setattr(Store, "writing", writing)
+    assert not _merge(store).changed
+    assert purposes == ["merge", "merge", "test"]
+    assert store.generations.current() == current
+
+
+def test_a_merge_that_was_overtaken_goes_no_further(place, monkeypatch):
+    store = _in_segments(place)
+    steps = []
+
+    def progress(step, done, total):
+        if not steps:
+            with Store(store.folder) as other:
+                changed(other, [paper(51)])
+        steps.append(step)
+
+    assert not merge_segments(store, progress=progress, load=lambda _: FakeEncoder()).changed
+    assert len(steps) == 1
+
+
 def test_others_write_while_a_merge_writes_sums_and_flushes(place):
     store = _in_segments(place)
     busy, free = [], []

@@ -170,8 +170,8 @@ def merge_segments(
 
     @contextlib.contextmanager
     def alone() -> Iterator[bool]:
-        with _as_soon_as_free(library, "merge", overtaken):
-            yield not overtaken()
+        with _as_soon_as_free(library, "merge", overtaken) as writer:
+            yield writer is not None
 
     draft = Draft(library, Path(), chosen, encoders, report, shown)
     try:
@@ -207,7 +207,7 @@ def _as_soon_as_free(library: Store, purpose: str, pointless: Callable[[], bool]
                 if perf_counter() > until:
                     raise
                 sleep(_PAUSE)
-        yield writer
+        yield None if pointless() else writer  # it may be so only since the lock could be had
 
 
 def _collect(library: Store) -> None:
@@ -216,7 +216,7 @@ def _collect(library: Store) -> None:
     orphans = library.derived.orphans()
     while orphans:
         with _as_soon_as_free(library, "index", lambda: library.revision != revision) as writer:
-            if writer is None or library.revision != revision:
+            if writer is None:
                 return  # a paper that came meanwhile may need them
             writer.derived.remove(orphans[-_FEW_VALUES:])
             del orphans[-_FEW_VALUES:]
