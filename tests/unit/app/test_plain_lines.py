@@ -31,7 +31,9 @@ def test_both_ways_write_the_same(capsys, text, first, indent):
     assert written[0] == written[1]
 
 
-@pytest.mark.parametrize(("name", "value"), [("COLUMNS", "40"), ("FORCE_COLOR", "1"), ("TTY_COMPATIBLE", "1")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("COLUMNS", "40"), ("FORCE_COLOR", "1"), ("TTY_COMPATIBLE", "1")]
+)
 def test_a_width_and_colours_are_kept_where_they_are_asked_for(capsys, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     Screen().line("owls hunt at night and sleep by day, most of them", "bold")
