@@ -89,7 +89,7 @@ class Screen:
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether lines have neither a width nor colours: they need no console, which takes 20 ms to import."""
+        """Whether lines have neither a width nor colours: they need no console (20 ms to import)."""
         return not self.terminal and not any(os.environ.get(name) for name in _WIDTHS_AND_COLOURS)
 
     def line(self, text: str = "", style: str = "", indent: int = 0, first: str = "") -> None:

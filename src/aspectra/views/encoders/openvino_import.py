@@ -1,9 +1,9 @@
 """OpenVINO without its tools for converting models, which report each import to a web service.
 
 The package ``openvino`` imports them, which takes a third of its time, and they use the package
-``openvino_telemetry`` where that is installed and the user has not declined. It goes on where they are absent,
-as they are made to appear. ``openvino.convert_model``, the one name that it takes of them, is imported when it
-is first used.
+``openvino_telemetry`` where that is installed and the user has not declined. It goes on where they are
+absent, as they are made to appear. ``openvino.convert_model``, the one name that it takes of them, is
+imported when it is first used.
 """
 
 from __future__ import annotations

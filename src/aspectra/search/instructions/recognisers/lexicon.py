@@ -181,20 +181,26 @@ def _apart(words: re.Match[str]) -> str:
 
 
 @cache
-def _choices(part: str) -> tuple[Sequence[str] | None, ...]:
-    """What a part of a pattern may be: the words of each choice, see :func:`_plain_words`."""
-    return tuple(map(_plain_words, expand(part)))
+def _choices(part: str) -> tuple[Sequence[str], ...] | None:
+    """What a part of a pattern may be: the words of each choice; None where not all words are plain."""
+    phrases = expand(part)
+    found = tuple(words for phrase in phrases if (words := _plain_words(phrase)) is not None)
+    return found if len(found) == len(phrases) else None
 
 
-def _parts(pattern: str) -> list[tuple[Sequence[str] | None, ...]] | None:
+def _parts(pattern: str) -> list[tuple[Sequence[str], ...]] | None:
     """The choices of each part of a pattern, None where it is not cut: its words are not plain, say."""
     if ")( " in pattern:
         pattern = _without_runs(pattern)
     pattern = _MAYBE_LAST.sub(_apart, _MAYBE_FIRST.sub(_apart, pattern))
     if not _PARTS.fullmatch(pattern):
         return None
-    parts = [_choices(part) for part in _PART.findall(pattern)]
-    return None if any(None in choices for choices in parts) else parts
+    parts: list[tuple[Sequence[str], ...]] = []
+    for part in _PART.findall(pattern):
+        if (choices := _choices(part)) is None:
+            return None
+        parts.append(choices)
+    return parts
 
 
 def _descend(node: _Node, words: Sequence[str]) -> _Node:
