@@ -25,10 +25,10 @@ from aspectra.papers.library.mutations import Writer
 from aspectra.papers.library.store import Store
 from aspectra.views.lenses.protocol import LENSES, optional_lenses
 from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, LensPrompt, builtin_text
+from aspectra.views.prompted.schema import LENSES_KEY
 
 __all__ = ["PromptedLens", "check_name", "define", "definition", "definitions", "undefine", "usable"]
 
-_META = "prompted_lenses"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # What conditions of other kinds are called; a lens of that name could not be told from them.
 _TAKEN = frozenset({"author", "keyword", "venue", "year"})
@@ -121,7 +121,7 @@ def definitions(library: Store) -> dict[str, PromptedLens]:
     Raises:
         LibraryCorrupt: what the library holds is no list of lenses, or one has an impossible name.
     """
-    raw = library.meta(_META)
+    raw = library.meta(LENSES_KEY)
     if not raw:
         return {}
     try:
@@ -186,4 +186,4 @@ def undefine(library: Store, writer: Writer, name: str) -> None:
 
 
 def _keep(writer: Writer, lenses: Mapping[str, PromptedLens]) -> None:
-    writer.set_meta(_META, json.dumps([asdict(lens) for lens in lenses.values()], ensure_ascii=False))
+    writer.set_meta(LENSES_KEY, json.dumps([asdict(lens) for lens in lenses.values()], ensure_ascii=False))

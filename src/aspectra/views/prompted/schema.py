@@ -16,7 +16,9 @@ from typing import Any, Literal
 from aspectra.base.checking import refuse_unknown
 from aspectra.base.errors import UsageError
 
-__all__ = ["Read", "Unreadable", "Value", "ValueSchema"]
+__all__ = ["LENSES_KEY", "Read", "Unreadable", "Value", "ValueSchema"]
+
+LENSES_KEY = "prompted_lenses"  # of a library's small table: the definitions of its prompted lenses
 
 Value = str | float
 Kind = Literal["text", "label", "number"]

@@ -16,9 +16,7 @@ from aspectra.base.errors import UsageError
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.attributes.protocol import ATTRIBUTES, Attribute
 from aspectra.views.index.opened import Index
-from aspectra.views.prompted.building import NUMBER
-from aspectra.views.prompted.definition import usable
-from aspectra.views.prompted.schema import ValueSchema
+from aspectra.views.prompted.schema import LENSES_KEY, ValueSchema
 from aspectra.views.view import Floats, Positions
 
 __all__ = ["PromptedAttribute", "know_lenses"]
@@ -64,6 +62,8 @@ class PromptedAttribute(Attribute):
         Raises:
             UsageError: it is no value of the lens in this library.
         """
+        from aspectra.views.prompted.building import NUMBER  # few libraries have such lenses
+
         lens = index.lens(self.name)
         schema = self.schemas.get(index.library.folder)
         if lens.labels != (NUMBER,) or (schema is not None and schema.kind == "label"):
@@ -108,6 +108,10 @@ def know_lenses(library: Store) -> None:
 
     A lens whose prompt cannot be used is left out here; ``aspectra lens status`` says why.
     """
+    if not library.meta(LENSES_KEY):
+        return
+    from aspectra.views.prompted.definition import usable
+
     for name, lens in usable(library).items():
         if name not in ATTRIBUTES:
             ATTRIBUTES.register(name)(PromptedAttribute(name))
