@@ -56,6 +56,8 @@ def main() -> None:
                 run("-m", "aspectra", *words, "--library", str(library))
         install = run(str(HERE / "bench_install.py"))
         search = run(str(HERE / "bench_search.py"), "--library", str(library))
+        cold = run(str(HERE / "bench_cold.py"), "--library", str(library))
+        add = run(str(HERE / "bench_add.py"))
         peers = ["--peer-python", options.peer_python] if options.peer_python else []
         run(
             str(HERE / "bench_encoder.py"),
@@ -75,6 +77,8 @@ def main() -> None:
     )
     parts = [
         ("Search", search),
+        ("Search in a new process", cold),
+        ("Adding many files", add),
         ("Default encoder", encoder),
         ("Measures", measures),
         ("Install", install),
