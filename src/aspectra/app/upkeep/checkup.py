@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "examine"]
 
-_PACKAGES = tuple(
-    "numpy bm25s PyStemmer tokenizers openvino pypdfium2 bibtexparser PyYAML lxml typer rich".split()
-)
+_PACKAGES = tuple("numpy PyStemmer tokenizers openvino pypdfium2 bibtexparser PyYAML lxml typer rich".split())
 _EXTRAS = {"torch": "torch", "sentence-transformers": "torch", "httpx": "openai", "pandas": "pandas"}
 _KEYS = ("OPENAI_API_KEY",)
 

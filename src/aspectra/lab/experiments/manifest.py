@@ -26,7 +26,6 @@ __all__ = ["cell_facts", "manifest", "write_json"]
 # Those whose version can change a ranking.
 _PACKAGES = (
     "numpy",
-    "bm25s",
     "PyStemmer",
     "openvino",
     "tokenizers",

@@ -35,6 +35,7 @@ __all__ = ["SETTINGS_KEY", "IndexReport", "build_index", "merge_segments", "sett
 
 SETTINGS_KEY = "index_settings"
 T = TypeVar("T")
+Named = list[tuple[str, Encoder]]  # with their specifications
 Alone = Callable[[], AbstractContextManager[bool]]
 _PATIENCE, _PAUSE = 60.0, 0.05  # seconds that a merge waits for another writer, and between its tries
 _FEW_VALUES = 500  # that are removed while others wait
@@ -81,11 +82,9 @@ def build_index(
     chosen = settings or settings_of(library)
     with library.writing("index") as writer:
         folder, manifest = _current(library)
-        encoders, absent = _encoders(chosen, load, manifest, lenient)
+        chosen, encoders, absent = _with_encoders(chosen, load, manifest, lenient)
         if settings is not None:  # stored only once its encoders could be had
             writer.set_meta(SETTINGS_KEY, settings.dumps())
-        if absent:
-            chosen = replace(chosen, encoders=tuple(spec for spec, _ in encoders))
         work = Work(library, writer, chosen, encoders, progress, sample)
         work.report.absent = absent
         if (
@@ -146,11 +145,8 @@ def merge_segments(
     """
     chosen, report = settings_of(library), None
     folder, manifest = _current(library)
-    encoders, absent = _encoders(chosen, load, manifest, lenient=True)
-    if absent:
-        chosen = replace(chosen, encoders=tuple(spec for spec, _ in encoders))
-    few = {encoder.name for _, encoder in encoders} - {*manifest.get("lacking_terms", ())}
-    fixed = fixed_state(library, chosen, encoders, None, few)
+    chosen, encoders, _ = _with_encoders(chosen, load, manifest, lenient=True)
+    fixed = _fixed_as(manifest, library, chosen, encoders)
     if folder is None or manifest.get("fixed") != fixed or manifest["revision"] != library.revision:
         report = build_index(library, progress=progress, load=load, lenient=True)
         folder, manifest = _current(library)
@@ -222,12 +218,13 @@ def _collect(library: Store) -> None:
             del orphans[-_FEW_VALUES:]
 
 
-def _encoders(
+def _with_encoders(
     settings: IndexSettings, load: Callable[[str], Encoder], manifest: dict[str, Any], lenient: bool
-) -> tuple[list[tuple[str, Encoder]], dict[str, str]]:
-    """The encoders with their specifications; and those left out, with the command that brings them."""
+) -> tuple[IndexSettings, Named, dict[str, str]]:
+    """The settings with the encoders that there are; these; and those left out, with what brings each."""
     used = {view.get("encoder") for view in manifest.get("views", {}).values()}
-    encoders, absent = [], {}
+    encoders: Named = []
+    absent: dict[str, str] = {}
     for spec in settings.encoders:
         try:
             encoders.append((spec, load(spec)))
@@ -235,14 +232,19 @@ def _encoders(
             if not lenient or spec in used:
                 raise
             absent[spec] = error.hint
-    return encoders, absent
+    return replace(settings, encoders=tuple(spec for spec, _ in encoders)), encoders, absent
+
+
+def _fixed_as(manifest: dict[str, Any], library: Store, settings: IndexSettings, encoders: Named) -> str:
+    """What the generation of ``manifest`` would have as its fixed state, were it made with these."""
+    few = {encoder.name for _, encoder in encoders} - {*manifest.get("lacking_terms", ())}
+    return fixed_state(library, settings, encoders, None, few)
 
 
 def _extend(work: Work, folder: Path, manifest: dict[str, Any], limits: Segments) -> IndexReport | None:
     """Write the few papers that changed beside the generation in use; None where all are written anew."""
     library = work.library
-    few = {encoder.name for _, encoder in work.encoders} - {*manifest.get("lacking_terms", ())}
-    fixed = fixed_state(library, work.settings, work.encoders, None, few)
+    fixed = _fixed_as(manifest, library, work.settings, work.encoders)
     if manifest.get("fixed") != fixed or "segments" not in manifest or prompted_state(library):
         return None
     files = open_folder(library.generations, folder, manifest)

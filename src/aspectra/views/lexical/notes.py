@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from aspectra.base.errors import UsageError
 from aspectra.papers.library.marks.values import Note
 from aspectra.papers.library.store import Store
+from aspectra.views.lexical.postings import Postings, Weighing, count_words
 from aspectra.views.protocol import Asked, View, ViewFacts
 from aspectra.views.text.tokens import LexicalSettings, Tokeniser
 from aspectra.views.view import Floats, Positions, Probe, Scored, top_positions
@@ -37,16 +38,34 @@ class _Notes:
         notes: (id of the paper, note), those on papers of the index.
         owners: (notes,) position of each one's paper.
         vocabulary: word -> number.
-        frequency: (words,) in how many notes each is.
-        score: numbers of words -> (notes,) scores.
+        postings: which notes hold each word.
+        weighing: what its words weigh there.
+        damping: (notes,) how much their lengths damp them.
     """
 
     revision: int
     notes: Sequence[tuple[str, Note]]
     owners: Positions
     vocabulary: dict[str, int]
-    frequency: NDArray[np.int64]
-    score: Callable[[list[int]], Floats]
+    postings: Postings
+    weighing: Weighing
+    damping: Floats
+
+    def frequency(self, term: int) -> int:
+        """In how many notes a word is."""
+        pointers = self.postings.pointers
+        return int(pointers[term + 1] - pointers[term])
+
+    def scores(self, terms: Sequence[int]) -> Floats:
+        """(notes,) sum of the weights of these words."""
+        out = np.zeros(len(self.notes), np.float32)
+        pointers, documents, counts = self.postings.pointers, self.postings.documents, self.postings.counts
+        for term in terms:
+            some = slice(pointers[term], pointers[term + 1])
+            rarity = self.weighing.rarity(self.frequency(term))
+            at = documents[some]
+            np.add.at(out, at, self.weighing.weights(counts[some], self.damping[at], rarity))
+        return out + np.float32(self.weighing.absent(map(self.frequency, terms)))
 
 
 class NotesView(View):
@@ -98,12 +117,10 @@ class NotesView(View):
             for _, note in notes
         ]
         owners = np.array([known[paper] for paper, _ in notes], np.int64)
-        frequency = np.bincount(
-            np.array([w for d in documents for w in set(d)], np.int64), minlength=len(vocabulary)
-        )
-        return _Notes(
-            revision, notes, owners, vocabulary, frequency, _scorer(documents, vocabulary, self._settings)
-        )
+        lengths = np.array([len(one) for one in documents], np.int32)
+        weighing = Weighing(self._settings, len(notes), float(lengths.mean()) if notes else 0.0)
+        postings = count_words(documents, len(vocabulary))
+        return _Notes(revision, notes, owners, vocabulary, postings, weighing, weighing.damping(lengths))
 
     def query_text(self, probe: Probe) -> str:
         """The probe's text and that of its seeds."""
@@ -117,7 +134,7 @@ class NotesView(View):
     def rarity(self, terms: set[int]) -> dict[int, float]:
         """Term -> ln(1 + notes / notes with the term)."""
         held = self._held
-        return {t: float(np.log1p(len(held.notes) / max(int(held.frequency[t]), 1))) for t in terms}
+        return {t: float(np.log1p(len(held.notes) / max(held.frequency(t), 1))) for t in terms}
 
     def look_up(self, probe: Probe) -> Asked:
         """See :class:`~aspectra.views.protocol.View`.
@@ -142,7 +159,7 @@ class NotesView(View):
 
     @staticmethod
     def _of_notes(held: _Notes, asked: Asked) -> Floats:
-        return held.score([held.vocabulary[word] for word in asked.words if word in held.vocabulary])
+        return held.scores([held.vocabulary[word] for word in asked.words if word in held.vocabulary])
 
     def best(self, asked: Asked, scored: Scored, k: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
         """See :class:`~aspectra.views.protocol.View`; papers whose notes share no word are left out."""
@@ -157,22 +174,3 @@ class NotesView(View):
             if paper in wanted and score > found.get(paper, (note, 0.0))[1]:
                 found[paper] = (note, score)
         return found
-
-
-def _scorer(
-    documents: list[list[int]], vocabulary: dict[str, int], settings: LexicalSettings
-) -> Callable[[list[int]], Floats]:
-    """Numbers of words -> (documents,) BM25 scores."""
-    if not vocabulary:
-        return lambda terms: np.zeros(len(documents), np.float32)
-    import bm25s
-
-    engine = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.method, backend="numpy")
-    engine.index((documents, vocabulary), show_progress=False)
-
-    def score(terms: list[int]) -> Floats:
-        if not terms:
-            return np.zeros(len(documents), np.float32)
-        return np.asarray(engine.get_scores_from_ids(terms), np.float32)[: len(documents)]
-
-    return score

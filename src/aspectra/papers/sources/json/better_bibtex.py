@@ -11,7 +11,7 @@ from typing import Any
 
 from aspectra.papers.bibliography import database_of
 from aspectra.papers.paper import Paper
-from aspectra.papers.sources.json.records import JsonFormat, as_list
+from aspectra.papers.sources.json.records import JsonFormat
 from aspectra.papers.sources.protocol import SOURCES, ReadOptions, Remark
 from aspectra.papers.sources.zotero.mapping import item_paper
 from aspectra.papers.text.cleaning import one_line, storable
@@ -41,7 +41,7 @@ def _paper(item: Mapping[str, Any], place: str, options: ReadOptions) -> Iterato
     extra = item.get("extra")
     if isinstance(extra, list):  # its lines, one by one
         item = {**item, "extra": "\n".join(line for line in extra if isinstance(line, str))}
-    held = {name: storable(item[name]) for name in _HELD if as_list(item.get(name)) or item.get(name)}
+    held = {name: storable(item[name]) for name in _HELD if item.get(name)}
     for made in item_paper(item, place, options, zotero=held):
         if isinstance(made, Paper):
             database = database_of([one_line(item.get("libraryCatalog"))]) or "Zotero"

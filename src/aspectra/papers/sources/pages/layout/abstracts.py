@@ -184,7 +184,7 @@ def _unnamed(rows: Sequence[Row], headings: Sequence[Heading], body: Body, page:
     if first < len(rows) and prose and rows[first].line.page <= page + 1:
         start = min(prose[0])
         letters = sum(rows[i].line.letters for i in range(start, first))
-        if letters <= 4000 and rows[first].line.page > page - 1:
+        if letters <= 4000:
             chosen = {i for block in prose for i in block}
             return Abstract(rows=chosen)
     return Abstract()

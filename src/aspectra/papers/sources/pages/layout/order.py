@@ -10,6 +10,7 @@ import bisect
 import re
 import statistics
 from collections.abc import Sequence
+from operator import attrgetter
 
 from aspectra.papers.sources.pages.layout.lines import Line
 
@@ -167,10 +168,6 @@ def _rows(lines: list[Line]) -> list[Line]:
     return [
         row[0]
         if len(row) == 1
-        else Line(sorted((r for part in row for r in part.runs), key=_left), row[0].page)
+        else Line(sorted((r for part in row for r in part.runs), key=attrgetter("left")), row[0].page)
         for row in rows
     ]
-
-
-def _left(run: object) -> float:
-    return run.left  # type: ignore[attr-defined, no-any-return]

@@ -61,8 +61,6 @@ def _blocks(rows: Sequence[Row], body: Body) -> Iterator[tuple[str, bool]]:
             or begins_caption
             or small != (side and not caption)
         )
-        if caption and not fresh and not begins_caption:
-            fresh = False
         if fresh and current:
             yield "\n".join(current), side or caption
             current = []
