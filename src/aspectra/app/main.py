@@ -6,6 +6,7 @@ import contextlib
 import errno
 import gc
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -111,7 +112,10 @@ def _pipe_closed() -> int:
 def _report(error: Exception) -> int:
     """Three short lines for any failure; returns the exit code."""
     if isinstance(error, AspectraError):
-        _say(error.what, why=error.why, hint=error.hint)
+        if os.environ.get("ASPECTRA_PROGRAM"):  # see aspectra.app.service.jobs
+            sys.stderr.write(json.dumps({"error": error.to_dict()}) + "\n")
+        else:
+            _say(error.what, why=error.why, hint=error.hint)
         return error.exit_code
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""

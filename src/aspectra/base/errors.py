@@ -1,24 +1,30 @@
-"""Errors that say what happened, why, and which command comes next.
+"""Errors that say what happened, why, and which command comes next: one catalogue for every surface.
 
 Every error a user can meet is an :class:`AspectraError`. The command line prints its three parts and
-leaves with its exit code; a program reads ``code`` and ``retryable``.
+leaves with its exit code; HTTP, MCP and the page answer with :meth:`AspectraError.to_dict` and the status.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = [
     "AspectraError",
     "BadInput",
+    "Gone",
     "LibraryBusy",
     "LibraryCorrupt",
     "LibraryNotFound",
     "MissingExtra",
     "NoSuchPaper",
+    "NoSuchThing",
+    "NotAllowed",
     "NotTrusted",
+    "Overloaded",
+    "TooLarge",
     "UsageError",
     "ViewMismatch",
+    "catalogue",
 ]
 
 
@@ -33,13 +39,19 @@ class AspectraError(Exception):
         why: the reason, or "" when ``what`` already says it.
         hint: the next command or step, or "".
 
+    Its class states ``code``, the name that programs know it by; the ``exit_code`` of the command line; the
+    ``http_status``; whether the same request may succeed later (``retryable``), and after how many seconds
+    (``retry_after``; None where nothing tells).
+
     >>> print(AspectraError("no library here", hint="aspectra init").hint)
     aspectra init
     """
 
     code: ClassVar[str] = "runtime"
     exit_code: ClassVar[int] = 1
+    http_status: ClassVar[int] = 500
     retryable: ClassVar[bool] = False
+    retry_after: float | None = None
 
     def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
         super().__init__(_cut(what))
@@ -55,6 +67,28 @@ class AspectraError(Exception):
             parts.append(f"next: {self.hint}")
         return "\n".join(parts)
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form: ``code``, ``what``, ``why``, ``hint``, ``retryable``, ``retry_after`` in seconds."""
+        return {
+            "code": self.code,
+            "what": self.what,
+            "why": self.why,
+            "hint": self.hint,
+            "retryable": self.retryable,
+            "retry_after": self.retry_after,
+        }
+
+
+def catalogue() -> dict[str, type[AspectraError]]:
+    """Code -> class of every error that was imported, by code; classes that share a code by the first."""
+    found: dict[str, type[AspectraError]] = {}
+    waiting: list[type[AspectraError]] = [AspectraError]
+    while waiting:
+        one = waiting.pop(0)
+        found.setdefault(one.code, one)
+        waiting += one.__subclasses__()
+    return dict(sorted(found.items()))
+
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
@@ -64,6 +98,7 @@ class UsageError(AspectraError):
     """A command, query, plan or configuration that cannot mean anything."""
 
     code = "usage"
+    http_status = 422
     exit_code = 2
 
 
@@ -71,24 +106,28 @@ class BadInput(AspectraError):
     """A file none of whose content can be read (single bad records are remarks, not errors)."""
 
     code = "bad-input"
+    http_status = 422
 
 
 class NoSuchPaper(AspectraError):
     """A seed or id that the library does not hold."""
 
     code = "no-such-paper"
+    http_status = 404
 
 
 class NotTrusted(UsageError):
     """A library, plan or project names a host, a model or code that the user has not permitted."""
 
     code = "not-trusted"
+    http_status = 403
 
 
 class LibraryNotFound(AspectraError):
     """There is no library at the given path."""
 
     code = "no-library"
+    http_status = 503
     exit_code = 2
 
 
@@ -96,6 +135,7 @@ class LibraryBusy(AspectraError):
     """Another process holds the library's single writer lock."""
 
     code = "library-busy"
+    http_status = 409
     retryable = True
 
 
@@ -103,6 +143,7 @@ class LibraryCorrupt(AspectraError):
     """The database or an index generation is damaged, or was written by a newer version."""
 
     code = "library-corrupt"
+    http_status = 500
     exit_code = 6
 
 
@@ -110,6 +151,7 @@ class ViewMismatch(AspectraError):
     """A view is missing, or was built with another encoder than the given one."""
 
     code = "view-mismatch"
+    http_status = 409
     exit_code = 6
 
 
@@ -117,4 +159,42 @@ class MissingExtra(AspectraError):
     """An optional dependency is not installed."""
 
     code = "missing-extra"
+    http_status = 501
     exit_code = 2
+
+
+class NoSuchThing(AspectraError):
+    """A page, job, cursor or other name that this service does not have."""
+
+    code = "not-found"
+    http_status = 404
+
+
+class Gone(AspectraError):
+    """A handle of an earlier state: the index was built anew since, or the service was started again."""
+
+    code = "gone"
+    http_status = 410
+
+
+class TooLarge(AspectraError):
+    """A request beyond a limit of the service."""
+
+    code = "too-large"
+    http_status = 413
+
+
+class NotAllowed(AspectraError):
+    """A request from another site, for another host, or without the token."""
+
+    code = "not-allowed"
+    http_status = 403
+
+
+class Overloaded(AspectraError):
+    """More requests than this machine can answer in time."""
+
+    code = "overloaded"
+    http_status = 503
+    retryable = True
+    retry_after = 1.0

@@ -42,6 +42,7 @@ class ModelError(AspectraError):
     """
 
     code = "model"
+    http_status = 502
     exit_code = 7
     fatal: ClassVar[bool] = False
 
@@ -99,6 +100,7 @@ class QuotaSpent(ModelError):
     """The account has no credit left, or met a limit that somebody set on it; waiting does not help."""
 
     code = "quota"
+    http_status = 402
     exit_code = 5
     fatal = True
 
@@ -139,6 +141,7 @@ class BudgetReached(ModelError):
     """The next call might pass a limit on calls, tokens or money; it was not sent."""
 
     code = "budget"
+    http_status = 402
     exit_code = 5
     fatal = True
 
@@ -147,4 +150,5 @@ class Offline(ModelError):
     """The answer is not recorded, and no connection may be opened."""
 
     code = "offline"
+    http_status = 503
     fatal = True

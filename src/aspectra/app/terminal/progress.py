@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from time import monotonic
 from types import TracebackType
@@ -9,8 +11,10 @@ from typing import Any
 
 from aspectra.app.terminal.screen import safe
 
-__all__ = ["ProgressShown", "duration"]
+__all__ = ["PROGRAM_READS", "ProgressShown", "duration"]
 
+PROGRAM_READS = "ASPECTRA_PROGRAM"  # where this variable is set, standard error holds JSON, an object a line
+_PROGRAM_EVERY = 0.2
 _EVERY = 10.0  # seconds between lines where standard error is no terminal
 _SOON = 1.0  # seconds before a step of unknown length is shown
 
@@ -45,6 +49,7 @@ class ProgressShown:
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
         self._terminal = sys.stderr.isatty()
+        self._program = bool(os.environ.get(PROGRAM_READS))
         self._bar: Any = None
         self._task: Any = None
         self._step = ""
@@ -75,6 +80,12 @@ class ProgressShown:
                 self._bar.remove_task(self._task)
                 self._task = None
             self._step, self._began, self._spoke, self._from = step, now, now, done
+        if self._program:
+            if now - self._spoke >= _PROGRAM_EVERY or done in (0, total):
+                self._spoke = now
+                sys.stderr.write(json.dumps({"progress": [step, done, total]}) + "\n")
+                sys.stderr.flush()
+            return
         passed = now - self._began
         rate = (done - self._from) / passed if passed > 0.5 else 0.0
         if self._terminal:

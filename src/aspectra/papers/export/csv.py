@@ -14,7 +14,7 @@ from aspectra.papers.bibliography import shared_list
 from aspectra.papers.export.protocol import WRITERS, tidy
 from aspectra.papers.paper import Paper
 
-__all__ = ["COLUMNS", "CsvWriter"]
+__all__ = ["COLUMNS", "CsvWriter", "safe_cell"]
 
 COLUMNS = tuple("id title authors year venue doi arxiv pmid url language keywords abstract".split())
 COLUMNS += ("included", "decision", "reason", "tags", "notes")  # ASReview reads the first
@@ -52,7 +52,7 @@ class CsvWriter:
                 paper.abstract,
                 *_marks(paper),
             )
-            rows.writerow([_safe(cell) for cell in row])
+            rows.writerow([safe_cell(cell) for cell in row])
         return out.getvalue()
 
 
@@ -66,7 +66,8 @@ def _marks(paper: Paper) -> tuple[str, ...]:
     return _INCLUDED.get(decision, ""), decision, reason, "; ".join(tags), "\n".join(notes)
 
 
-def _safe(cell: str) -> str:
+def safe_cell(cell: str) -> str:
+    """A cell that no spreadsheet runs as a formula."""
     bare = cell.lstrip().lstrip(_QUOTES).lstrip()
     return "'" + cell if bare.startswith(_FORMULA) or cell.startswith("\t") else cell
 

@@ -55,6 +55,7 @@ class Unavailable(AspectraError):
     """The endpoint cannot be reached, is overloaded, or answers with something else than vectors."""
 
     code = "upstream-unavailable"
+    http_status = 502
     exit_code = 7
     retryable: ClassVar[bool] = True
 
@@ -63,6 +64,7 @@ class QuotaSpent(AspectraError):
     """The account has no credit left; waiting does not help."""
 
     code = "quota"
+    http_status = 402
     exit_code = 5
 
 
@@ -70,6 +72,7 @@ class KeyRefused(UsageError):
     """There is no key, the endpoint refuses it, or it must not be sent there."""
 
     code = "key-refused"
+    http_status = 502
 
 
 class BadRequest(UsageError):
@@ -82,6 +85,7 @@ class OfflineRefused(UsageError):
     """``ASPECTRA_OFFLINE`` forbids sending texts."""
 
     code = "offline"
+    http_status = 503
 
 
 # What a failure of any model is for an encoder; the first class that fits.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aspectra.app.output.papers import paper_document, sentence_rows
 from aspectra.app.recent import LAST, papers_of_last, recall
 from aspectra.app.session import Session, common
 from aspectra.app.settings import export_formats
@@ -64,61 +65,25 @@ def show(
             return
         for number, one in enumerate(named):
             paper = library.show(one)
-            links = library.links(paper.id)
             if as_json:
-                out = {**paper.to_dict(), "links": links, "marks": library.marks.of(paper.id)}
-                if sentences:
-                    out["sentence_spans"] = _spans(library, paper)
-                session.screen.document("paper", out)
+                session.screen.document("paper", paper_document(library, paper, sentences=sentences))
                 return
             if number:
                 session.screen.line()
-            _show(session.screen, library, paper, links, sentences=sentences, full=full)
-
-
-def _spans(library: Library, paper: Paper) -> list[dict[str, object]]:
-    """The sentences of a paper, counted from 1; roles that the source does not bring are the index's."""
-    from aspectra.papers.text.sentences import abstract_sentences, lead_field
-
-    known = _roles(library, paper)
-    place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
-    where = {} if place == "abstract" else {"field": place}
-    return [
-        {
-            "number": number,
-            "start": s.start,
-            "end": s.end,
-            "role": s.role or (known[number - 1] if known else ""),
-            "text": lead[s.start : s.end],
-            **where,
-        }
-        for number, s in enumerate(abstract_sentences(paper), start=1)
-    ]
-
-
-def _roles(library: Library, paper: Paper) -> list[str]:
-    """The role of each sentence by the index; [] where there is none, or it knows another text."""
-    from aspectra.search.planning.seeds import IndexSeeds
-
-    if library.store.generations.current() is None:
-        return []
-    index = library.searcher.index
-    if paper.id not in index.positions or not index.unchanged(paper):
-        return []
-    return IndexSeeds(index).roles(paper.id)
+            _show(session.screen, library, paper, sentences=sentences, full=full)
 
 
 def _show(
     screen: Screen,
     library: Library,
     paper: Paper,
-    links: dict[str, list[str]],
     *,
     sentences: bool,
     full: bool,
 ) -> None:
     from aspectra.app.output.marks import mark_rows
 
+    links = library.links(paper.id)
     screen.line(safe(paper.title, one_line=True) or "(no title)", style="bold")
     rows = [("id", paper.id), ("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
     rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
@@ -132,7 +97,7 @@ def _show(
     screen.pairs((label, safe(value, one_line=True)) for label, value in rows if value)
     screen.line()
     if sentences:
-        spans = _spans(library, paper)
+        spans = sentence_rows(library, paper)
         if not paper.abstract.strip():
             screen.line("(no abstract; the full text begins)" if spans else "(no abstract)")
         for span in spans:

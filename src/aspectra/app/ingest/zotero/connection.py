@@ -37,6 +37,7 @@ class ZoteroError(AspectraError):
     """Zotero cannot be reached, or refuses a request."""
 
     code = "zotero"
+    http_status = 502
     exit_code = 7
     retryable = True
 

@@ -1,0 +1,155 @@
+"""The criteria table: papers by criteria, each cell graded and, where a text decided, with its quote."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aspectra.papers.export.csv import safe_cell
+
+if TYPE_CHECKING:
+    from aspectra.search.ranking import ConditionResult, Hit, Ranking
+
+__all__ = ["Cell", "Criterion", "criteria_of", "criteria_table", "why_not_higher", "written_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A column: a condition of the plan, or an aspect that was compared.
+
+    Attributes:
+        name: for people.
+        key: the spelling of the condition, or ``same NAME`` or ``different NAME``.
+        words: of the query that it was read from, or "".
+        condition: whether it is one.
+    """
+
+    name: str
+    key: str
+    words: str = ""
+    condition: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one paper is by one criterion.
+
+    Attributes:
+        grade: 0 to 1: how far a condition holds; for an aspect, the paper's likeness among the hits of the
+            page, from the least to the most alike. None where nothing is known.
+        value: a number for people: the grade, or the aspect's share of the score in deviations.
+        verdict: ``met``, ``not met``, ``unknown`` or ``exempt`` for a condition, "" for an aspect.
+        quote: of the paper, or "".
+        reason: what in the record decided, or "".
+        seed_quote: the seed's sentence that the quote answers, or "".
+    """
+
+    grade: float | None
+    value: str
+    verdict: str = ""
+    quote: str = ""
+    reason: str = ""
+    seed_quote: str = ""
+
+
+def criteria_of(ranking: Ranking) -> list[Criterion]:
+    """The columns: aspects first, then conditions that were applied, in the order of the plan."""
+    from aspectra.search.planning.aspects import aspects_asked
+
+    unapplied = {condition for condition, _ in ranking.not_applied}
+    probes = ranking.plan.search.probes
+    signs = (("same", 1), ("different", -1))
+    named = [f"{word} {name}" for word, sign in signs for name in aspects_asked(probes, sign)]
+    aspects = [Criterion(one, one) for one in named]
+    return aspects + [
+        Criterion(c.label, c.spelling, c.words, condition=True)
+        for c in ranking.plan.conditions
+        if c not in unapplied
+    ]
+
+
+def criteria_table(ranking: Ranking) -> list[list[Cell]]:
+    """A row for each hit, a cell for each of :func:`criteria_of`."""
+    columns = [
+        _condition_cells(ranking, one.key) if one.condition else _aspect_cells(ranking, one.key)
+        for one in criteria_of(ranking)
+    ]
+    return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in ranking]
+
+
+def _condition_cells(ranking: Ranking, spelling: str) -> list[Cell]:
+    held = [next((r for r in hit.conditions if r.condition.spelling == spelling), None) for hit in ranking]
+    return [Cell(None, "–", "unknown") if one is None else _condition_cell(one) for one in held]
+
+
+def _condition_cell(found: ConditionResult) -> Cell:
+    if found.exempt:
+        return Cell(found.grade, "exempt", "exempt", found.quote, found.exempt)
+    if found.grade is None:
+        return Cell(None, "–", "unknown", found.quote, found.reason)
+    return Cell(
+        found.grade, f"{found.grade:.2f}", "met" if found.met else "not met", found.quote, found.reason
+    )
+
+
+def _aspect_cells(ranking: Ranking, key: str) -> list[Cell]:
+    word, _, name = key.partition(" ")
+    shares = [_share(hit, name) for hit in ranking]
+    known = [share for share in shares if share is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    cells = []
+    for hit, share in zip(ranking, shares, strict=True):
+        quote = next((e for e in hit.evidence if e.aspect == name), None)
+        said = (quote.quote, quote.seed_quote) if quote is not None and word == "same" else ("", "")
+        grade = None if share is None else 1.0 if high == low else (share - low) / (high - low)
+        value = "–" if share is None else f"{share:+.2f}"
+        cells.append(Cell(grade, value, quote=said[0], seed_quote=said[1]))
+    return cells
+
+
+def _share(hit: Hit, aspect: str) -> float | None:
+    """What an aspect adds to a hit's score, in deviations; None where it was not scored."""
+    parts = [
+        probe.weight * probe.standardised
+        for probe in hit.probes
+        if probe.aspect == aspect and probe.standardised is not None
+    ]
+    return sum(parts) if parts else None
+
+
+def why_not_higher(hit: Hit, above: Hit) -> list[tuple[str, float]]:
+    """What parts a hit from the one above it: (part of the score, difference), the largest loss first.
+
+    Args:
+        hit: the lower one.
+        above: of the same ranking.
+    """
+    parts: dict[str, float] = {}
+    for one, sign in ((hit, 1.0), (above, -1.0)):
+        for probe in one.probes:
+            given = probe.standardised if probe.standardised is not None else probe.score
+            parts[probe.name] = parts.get(probe.name, 0.0) + sign * probe.weight * (given or 0.0)
+        for found in one.conditions:
+            name = found.condition.label
+            parts[name] = parts.get(name, 0.0) + sign * found.moved
+    rows = [(name, share) for name, share in parts.items() if abs(share) >= 0.0005]
+    return sorted(rows, key=lambda row: row[1])
+
+
+def written_table(ranking: Ranking) -> str:
+    """The table as CSV: a row a paper; three columns a criterion: grade, verdict, quote."""
+    columns = criteria_of(ranking)
+    out = io.StringIO(newline="")
+    rows = csv.writer(out, lineterminator="\n")
+    head = [part for one in columns for part in (one.name, f"{one.name}: verdict", f"{one.name}: quote")]
+    rows.writerow([safe_cell(cell) for cell in ["rank", "id", "title", "year", *head]])
+    for hit, cells in zip(ranking, criteria_table(ranking), strict=True):
+        year = "" if hit.paper.year is None else str(hit.paper.year)
+        row: Iterable[Any] = [str(hit.rank), hit.id, hit.title, year]
+        graded = ("" if c.grade is None else f"{c.grade:.4f}" for c in cells)
+        told = [part for c, grade in zip(cells, graded, strict=True) for part in (grade, c.verdict, c.quote)]
+        rows.writerow([safe_cell(cell) for cell in (*row, *told)])
+    return out.getvalue()

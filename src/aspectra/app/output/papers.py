@@ -1,0 +1,56 @@
+"""One paper as a document: its record, links and marks, and on demand its sentences with their roles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aspectra.app.library import Library
+    from aspectra.papers.paper import Paper
+
+__all__ = ["paper_document", "sentence_rows"]
+
+
+def paper_document(library: Library, paper: Paper, *, sentences: bool = False) -> dict[str, Any]:
+    """The document ``paper`` of ``show --json``.
+
+    Args:
+        library: that holds it.
+        paper: whole.
+        sentences: also the sentences of its abstract, see :func:`sentence_rows`.
+    """
+    held = {"links": library.links(paper.id), "marks": library.marks.of(paper.id)}
+    spans = {"sentence_spans": sentence_rows(library, paper)} if sentences else {}
+    return {**paper.to_dict(), **held, **spans}
+
+
+def sentence_rows(library: Library, paper: Paper) -> list[dict[str, Any]]:
+    """The sentences of a paper, counted from 1; roles that the source does not bring are the index's."""
+    from aspectra.papers.text.sentences import abstract_sentences, lead_field
+
+    known = _roles(library, paper)
+    place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
+    where = {} if place == "abstract" else {"field": place}
+    return [
+        {
+            "number": number,
+            "start": s.start,
+            "end": s.end,
+            "role": s.role or (known[number - 1] if known else ""),
+            "text": lead[s.start : s.end],
+            **where,
+        }
+        for number, s in enumerate(abstract_sentences(paper), start=1)
+    ]
+
+
+def _roles(library: Library, paper: Paper) -> list[str]:
+    """The role of each sentence by the index; [] where there is none, or it knows another text."""
+    from aspectra.search.planning.seeds import IndexSeeds
+
+    if library.store.generations.current() is None:
+        return []
+    index = library.searcher.index
+    if paper.id not in index.positions or not index.unchanged(paper):
+        return []
+    return IndexSeeds(index).roles(paper.id)

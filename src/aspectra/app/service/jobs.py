@@ -1,0 +1,234 @@
+"""Jobs: long work in a process of its own, so that searches go on beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from aspectra.app.terminal.progress import PROGRAM_READS
+from aspectra.app.terminal.screen import safe
+from aspectra.base.errors import AspectraError, NoSuchThing, Overloaded, UsageError
+
+__all__ = ["Job", "Jobs"]
+
+_KEPT = 100  # jobs that have ended
+_WAITING = 20
+_MOST_NOTES = 200
+_LONGEST_LINE = 2**24
+State = Literal["waiting", "running", "done", "failed", "stopped"]
+
+
+@dataclass
+class Job:
+    """One piece of long work.
+
+    Attributes:
+        id: its handle.
+        kind: ``add``, ``index``, ``bench`` or ``lens``.
+        state: where it is.
+        step, done, total: of its progress; a total of 0 is unknown.
+        notes: its messages.
+        result: the document that its command wrote, or its lines.
+        error: of the catalogue, where it failed.
+        created, ended: ISO 8601, UTC; "" before the end.
+    """
+
+    id: str
+    kind: str
+    state: State = "waiting"
+    step: str = ""
+    done: int = 0
+    total: int = 0
+    notes: list[str] = field(default_factory=list)
+    result: Mapping[str, Any] = field(default_factory=dict)
+    error: Mapping[str, Any] = field(default_factory=dict)
+    created: str = ""
+    ended: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "progress": {"step": self.step, "done": self.done, "total": self.total},
+            "notes": self.notes,
+            "result": dict(self.result),
+            "error": dict(self.error) or None,
+            "created": self.created,
+            "ended": self.ended,
+        }
+
+
+class Jobs:
+    """The jobs of a service, one after the other: a library has one writer. Each is a command.
+
+    Args:
+        library: its folder.
+        flags: of the command line that name the user's settings, passed on to each command.
+    """
+
+    def __init__(self, library: Path, flags: Sequence[str] = ()) -> None:
+        self._flags = ("--library", str(library), *flags)
+        self._jobs: dict[str, Job] = {}
+        self._keys: dict[str, tuple[str, str]] = {}  # Idempotency-Key -> (digest of the request, job)
+        self._turn = asyncio.Lock()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def all(self) -> list[Job]:
+        """Newest first."""
+        return [*self._jobs.values()][::-1]
+
+    def get(self, name: str) -> Job:
+        """One job.
+
+        Raises:
+            NoSuchThing: there is none of that handle.
+        """
+        if (found := self._jobs.get(name)) is None:
+            raise NoSuchThing("there is no such job", hint="GET /v1/jobs")
+        return found
+
+    def start(
+        self,
+        kind: str,
+        arguments: Sequence[str],
+        *,
+        key: str = "",
+        digest: str = "",
+        files: Path | None = None,
+    ) -> Job:
+        """Begin a job; the same key and request give the job that they gave before.
+
+        Args:
+            kind: ``add``, ``index``, ``bench`` or ``lens``.
+            arguments: of the command line, without those that name library and settings.
+            key: the caller's Idempotency-Key, or "".
+            digest: of the request, to tell whether the key is used for another one.
+            files: a temporary folder that is removed at the end.
+
+        Raises:
+            UsageError: the key was used for another request.
+            Overloaded: too many jobs wait.
+        """
+        if key and key in self._keys:
+            known, name = self._keys[key]
+            if known != digest:
+                raise UsageError("this Idempotency-Key was used for another request", hint="take a new key")
+            if files is not None:
+                shutil.rmtree(files, ignore_errors=True)
+            return self.get(name)
+        if sum(job.state in ("waiting", "running") for job in self._jobs.values()) >= _WAITING:
+            raise Overloaded("too many jobs are waiting", hint="try again when one has ended")
+        job = Job(secrets.token_hex(8), kind, created=_now())
+        self._jobs[job.id] = job
+        if key:
+            self._keys[key] = (digest, job.id)
+        for old in [one.id for one in self._jobs.values() if one.ended][:-_KEPT]:
+            del self._jobs[old]
+            self._keys = {k: held for k, held in self._keys.items() if held[1] != old}
+        self._tasks[job.id] = asyncio.create_task(self._run(job, arguments, files))
+        self._tasks[job.id].add_done_callback(lambda _: self._tasks.pop(job.id, None))
+        return job
+
+    async def stop(self, name: str) -> Job:
+        """Stop a job; what it finished is kept."""
+        job = self.get(name)
+        if task := self._tasks.get(name):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(asyncio.wait({task}))
+        return job
+
+    async def close(self) -> None:
+        """Stop all of them."""
+        for name in [*self._tasks]:
+            await self.stop(name)
+
+    @staticmethod
+    def folder() -> Path:
+        """A new temporary folder for uploaded files."""
+        return Path(tempfile.mkdtemp(prefix="aspectra-"))
+
+    async def _run(self, job: Job, arguments: Sequence[str], files: Path | None) -> None:
+        try:
+            async with self._turn:
+                job.state = "running"
+                await self._work(job, arguments)
+        except asyncio.CancelledError:
+            job.state = "stopped"
+        except Exception as error:  # a job that cannot be started has failed, not the service
+            job.state, job.error = "failed", AspectraError(str(error)).to_dict()
+        finally:
+            job.ended = _now()
+            if files is not None:
+                await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
+
+    async def _work(self, job: Job, arguments: Sequence[str]) -> None:
+        """Run the command; its document is the result, its messages are progress and errors."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "aspectra", *arguments, *self._flags),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, PROGRAM_READS: "1"},
+            limit=_LONGEST_LINE,
+        )
+        out, said = process.stdout, process.stderr
+        try:
+            if out is None or said is None:  # both were asked for
+                raise RuntimeError("the command has no streams")
+            text, _ = await asyncio.gather(out.read(), _listen(job, said))
+            code = await process.wait()
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                try:
+                    await asyncio.wait_for(process.wait(), 10)
+                except TimeoutError:
+                    process.kill()
+        job.result = _document(text.decode("utf-8", "replace"))
+        job.state = "failed" if code else "done"
+        if code and not job.error:
+            told = job.notes[-1] if job.notes else f"the command ended with {code}"
+            job.error = AspectraError(told, hint="the messages of the job tell more").to_dict()
+
+
+async def _listen(job: Job, said: asyncio.StreamReader) -> None:
+    """Take progress, errors and messages from a command's standard error."""
+    while line := await said.readline():
+        text = line.decode("utf-8", "replace").strip()
+        try:
+            told = json.loads(text) if text.startswith("{") else {}
+        except ValueError:
+            told = {}
+        if "progress" in told:
+            job.step, job.done, job.total = told["progress"]
+        elif "error" in told:
+            job.error = told["error"]
+        elif text and len(job.notes) < _MOST_NOTES:
+            job.notes.append(safe(text, one_line=True)[:1000])
+
+
+def _document(text: str) -> dict[str, Any]:
+    """What a command wrote: its JSON document, or its lines."""
+    try:
+        found = json.loads(text) if text.startswith("{") else None
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"lines": text.splitlines()[:_MOST_NOTES]}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

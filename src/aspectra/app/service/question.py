@@ -1,0 +1,170 @@
+"""The question as every served surface fills it in: HTTP, MCP and the page; the command line has options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from aspectra.app.settings import DEFAULT_RECIPE
+from aspectra.base.errors import UsageError
+from aspectra.base.values import Value
+
+if TYPE_CHECKING:
+    from aspectra.app.library import Library
+    from aspectra.search.plan import Plan
+
+__all__ = ["MOST_SHOWN", "Question"]
+
+MOST_SHOWN = 100  # papers on a page
+Short = Annotated[str, Meta(max_length=200)]
+Few = Annotated[tuple[Short, ...], Meta(max_length=20)]
+Year = Annotated[int, Meta(ge=0, le=9999)] | Annotated[str, Meta(max_length=20)] | None
+Aspects = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=8)]
+
+
+class Question(Value, frozen=True):
+    """A question to a library; text, seeds or both are needed.
+
+    Attributes:
+        text: the question in words; constraints in it are detected and applied.
+        seeds: papers to start from: ids, DOIs, arXiv ids or exact titles.
+        recipe: steps of the search, as ``guided``, ``bm25`` or ``bm25 | top(200) | hybrid``.
+        same, different: aspects in which papers should be like the seeds, or unlike them: ``background``,
+            ``method``, ``result``, free words, or terms of an aspect as ``method: gaussian splatting``.
+        same_sentences: numbers of the one seed's sentences, from 1, whose like papers should say.
+        roles: roles of these sentences that are corrected, as ``3=method``.
+        conditions: as ``avoid source=blog`` or ``require year=>=2018``.
+        instruction: the same in free words.
+        literal: detect no constraints in the text.
+        since, until: first and last year: a year, a date or an age such as ``3y``.
+        venues, authors, languages: any of these.
+        tags: only papers with all of these tags.
+        decided: only papers with this decision: ``include``, ``exclude``, ``maybe``, ``any``, ``none``.
+        direction: what the papers are to the seeds: ``builds-on``, ``built-on-by``, ``both``, or "".
+        any_year: a direction ranks papers of every year.
+        lenses: lenses to search.
+        versions: ``best`` shows one version of a work, ``all`` ranks each by itself.
+        limit: papers on a page.
+        evidence: sentences quoted per paper.
+    """
+
+    text: Annotated[str, Meta(max_length=4000)] = ""
+    seeds: Annotated[tuple[Annotated[str, Meta(max_length=1000)], ...], Meta(max_length=20)] = ()
+    recipe: Annotated[str, Meta(max_length=1000)] = DEFAULT_RECIPE
+    same: Aspects = ()
+    different: Aspects = ()
+    same_sentences: Annotated[tuple[Annotated[int, Meta(ge=1, le=100_000)], ...], Meta(max_length=50)] = ()
+    roles: Few = ()
+    conditions: Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=20)] = ()
+    instruction: Annotated[str, Meta(max_length=4000)] = ""
+    literal: bool = False
+    since: Year = None
+    until: Year = None
+    venues: Few = ()
+    authors: Few = ()
+    languages: Few = ()
+    tags: Few = ()
+    decided: Literal["", "include", "exclude", "maybe", "any", "none"] = ""
+    direction: Literal["", "builds-on", "built-on-by", "both"] = ""
+    any_year: bool = False
+    lenses: Few = ()
+    versions: Literal["best", "all"] = "best"
+    limit: Annotated[int, Meta(ge=1, le=MOST_SHOWN)] = 10
+    evidence: Annotated[int, Meta(ge=0, le=5)] = 1
+
+    def __post_init__(self) -> None:
+        if self.recipe.strip().endswith(".toml"):
+            raise UsageError(
+                "a recipe in a file is for the command line",
+                why="a service reads no files that a request names",
+                hint="write its steps, as: bm25 | top(200) | hybrid",
+            )
+
+    @classmethod
+    def from_parameters(cls, given: Mapping[str, Sequence[str]]) -> Question:
+        """The question of an address: parameters are named as the fields; empty ones count as not given.
+
+        Args:
+            given: name -> values, as ``{"text": ["owls"], "same": ["method"]}``; names of no field are
+                ignored, they are the surface's own.
+
+        Raises:
+            UsageError: a value cannot be read.
+        """
+        found: dict[str, Any] = {}
+        for one in msgspec.structs.fields(cls):
+            values = [value.strip() for value in given.get(one.name, ()) if value.strip()]
+            if values:
+                found[one.name] = values if one.default == () else values[-1]
+        try:
+            return msgspec.convert(found, cls, strict=False)
+        except (msgspec.ValidationError, UnicodeError) as error:
+            raise UsageError(
+                "the question cannot be read", why=str(error), hint="correct that field"
+            ) from error
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """Inverse of :meth:`from_parameters`: the fields that have not their default, in their order."""
+        out = []
+        for name, value in self.to_dict().items():
+            for one in value if isinstance(value, list | tuple) else [value]:
+                out.append((name, {True: "true", False: "false"}.get(one, str(one))))
+        return out
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The mapping that saved searches and :mod:`aspectra.app.recent` keep."""
+        given = msgspec.structs.asdict(self)
+        return {"text": given.pop("text"), "seeds": [*given.pop("seeds")], "given": given}
+
+    def plan(self, library: Library) -> Plan:
+        """What it searches for in a library.
+
+        Raises:
+            As :meth:`aspectra.app.library.Library.plan`.
+        """
+        asked = self.asked
+        return library.plan(asked["text"], seeds=asked["seeds"], **asked["given"])
+
+    def edited(self, plan: Plan, without: str = "") -> Question:
+        """The same question with what was read from its words written out, for a person to change.
+
+        Args:
+            plan: made of this question.
+            without: the spelling of a condition, or ``same NAME`` or ``different NAME``, that is dropped.
+        """
+        from aspectra.search.planning.aspects import aspects_asked
+
+        kept = tuple(c.spelling for c in plan.conditions if c.spelling != without)
+        texts = [text for text in plan.search.texts if text]
+        named = {
+            word: tuple(
+                name for name in aspects_asked(plan.search.probes, sign) if f"{word} {name}" != without
+            )
+            for word, sign in (("same", 1), ("different", -1))
+        }
+        held = {word: [one for one in getattr(self, word) if ":" in one] for word in named}
+        return msgspec.structs.replace(
+            self,
+            text=texts[0] if texts else "" if self.seeds else self.text,
+            conditions=kept,
+            literal=True,
+            instruction="",
+            since=None,
+            until=None,
+            venues=(),
+            authors=(),
+            languages=(),
+            tags=(),
+            decided="",
+            **{
+                word: tuple(
+                    next((one for one in held[word] if one.partition(":")[0].strip() == name), name)
+                    for name in names
+                )
+                for word, names in named.items()
+            },
+        )
