@@ -10,6 +10,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from aspectra.app.service.trail import Trail
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError
 
@@ -42,6 +43,7 @@ class Pages:
 
     def __init__(self, service: Service, gate: Gate, jobs: Jobs, access: Access) -> None:
         self.service, self.gate, self.jobs, self.access = service, gate, jobs, access
+        self.trail = Trail.of(service)
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(FOLDER / "templates"),
             autoescape=True,
