@@ -47,6 +47,7 @@ _COMMANDS = {
     "doctor": "doctor",
     "schema": "about",
     "licences": "about",
+    "serve": "serving",
     "bench": "bench",
     "lens": "lens",
     "zotero": "daily.zotero",

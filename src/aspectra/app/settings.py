@@ -18,6 +18,7 @@ __all__ = [
     "RUN_FORMATS",
     "TABLE_FORMATS",
     "Settings",
+    "data_folder",
     "default_library",
     "export_formats",
     "load_config",
@@ -75,6 +76,16 @@ class AddSettings(Value, frozen=True):
     ] = 100
 
 
+class ServeSettings(Value, frozen=True):
+    """How ``aspectra serve`` answers."""
+
+    port: Annotated[int, setting("port of the page and of HTTP", ge=1, le=65535)] = 8765
+    uploads: Annotated[
+        str, setting("folder of files added on the page; empty: in your data folder", path=True)
+    ] = ""
+    benchmarks: Annotated[str, setting("folder of benchmarks that jobs may run; empty: none", path=True)] = ""
+
+
 Lists = dict[str, tuple[str, ...]]
 
 
@@ -90,6 +101,7 @@ class Settings(Value, frozen=True):
     search: SearchSettings = SearchSettings()
     llm: ModelProfile = ModelProfile()
     add: AddSettings = AddSettings()
+    serve: ServeSettings = ServeSettings()
     venue_groups: Annotated[Lists, setting("your groups of venues, for conditions: venue=ml")] = field(
         default_factory=dict
     )
@@ -113,6 +125,11 @@ def state_file(name: str) -> Path:
     import platformdirs
 
     return Path(platformdirs.user_state_dir("aspectra", appauthor=False)) / name
+
+
+def data_folder(name: str) -> Path:
+    """A folder of the user's data, beside the default library; it need not exist."""
+    return default_library().parent / name
 
 
 def default_library() -> Path:

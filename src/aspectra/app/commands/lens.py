@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aspectra.app.commands._lens_changes import Name, add, remove
 from aspectra.app.options.model import cost_in_words, currency_of, language_model, model_settings
 from aspectra.app.output.lenses import (
-    coverage,
     estimate_in_words,
+    lens_rows,
     report_in_words,
     status_facts,
     status_in_words,
@@ -21,10 +21,9 @@ from aspectra.app.output.lenses import (
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import OUTPUT, AsJson, CommandGroup, option
 from aspectra.app.terminal.screen import columns, count
-from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from aspectra.views.prompted.definition import PromptedLens
+    pass
 
 __all__ = ["app"]
 
@@ -41,42 +40,14 @@ def list_(session: Session, as_json: AsJson = False) -> None:
 
     Example:  aspectra lens list
     """
-    from aspectra.views.build.run import settings_of
-    from aspectra.views.lenses.protocol import LENSES
-    from aspectra.views.prompted.definition import PromptedLens, definitions
-    from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, builtin_text
-
     with session.open_library() as library:
-        held, local = definitions(library.store), settings_of(library.store).lenses
-        rows: list[dict[str, Any]] = [
-            {
-                "lens": name,
-                "gives": "local",
-                "state": "in use" if name in local else "not added",
-                "about": LENSES.get(name).description,
-            }
-            for name in LENSES.names()
-        ]
-        for name, lens in held.items():
-            rows.append({"lens": name, **_facts(lens), "state": coverage(library.store, lens)})
-    for name in BUILTIN_PROMPTS:
-        if name not in held:
-            builtin = PromptedLens(name, builtin_text(name))
-            rows.append({"lens": name, **_facts(builtin), "state": "not added"})
-    rows.sort(key=lambda row: row["state"] == "not added")
+        rows = lens_rows(library.store)
     if as_json:
         session.screen.document("lens-list", {"lenses": rows})
         return
     keys = ("lens", "gives", "state", "about")
     for line in columns([keys, *[[row[key] or "–" for key in keys] for row in rows]]):
         session.screen.line(line)
-
-
-def _facts(lens: PromptedLens) -> dict[str, str]:
-    try:
-        return {"gives": lens.prompt.schema.kind, "about": lens.prompt.about}
-    except UsageError as error:
-        return {"gives": "nothing", "about": f"{error.what}: {error.why}"}
 
 
 @app.command()

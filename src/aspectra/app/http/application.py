@@ -54,9 +54,7 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access) -> FastAPI:
         yield
         await jobs.close()
 
-    app = FastAPI(
-        title="Aspectra", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
-    )
+    app = FastAPI(title="Aspectra", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.include_router(routes(service, gate, jobs))
     for part in (asking, triage, trail_pages, library_pages):
         app.include_router(part(pages), include_in_schema=False)

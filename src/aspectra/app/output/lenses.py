@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aspectra.views.prompted.running import LensEstimate, RunReport
     from aspectra.views.prompted.store import Tally
 
-__all__ = ["coverage", "estimate_in_words", "report_in_words", "status_facts", "status_in_words"]
+__all__ = ["coverage", "estimate_in_words", "lens_rows", "report_in_words", "status_facts", "status_in_words"]
 
 SIMULATED = "*simulated*: no language model was asked"
 
@@ -144,3 +144,37 @@ def status_in_words(facts: dict[str, Any]) -> list[str]:
     if facts["simulated"]:
         lines.append(f"  {facts['simulated']:,} of the values are {SIMULATED}")
     return lines
+
+
+def lens_rows(library: Store) -> list[dict[str, Any]]:
+    """The lenses of a library, then those that could be added: name, what it gives, state, what it is."""
+    from aspectra.views.build.run import settings_of
+    from aspectra.views.lenses.protocol import LENSES
+    from aspectra.views.prompted.definition import PromptedLens, definitions
+    from aspectra.views.prompted.prompt import BUILTIN_PROMPTS, builtin_text
+
+    held, local = definitions(library), settings_of(library).lenses
+    rows: list[dict[str, Any]] = [
+        {
+            "lens": name,
+            "gives": "local",
+            "state": "in use" if name in local else "not added",
+            "about": LENSES.get(name).description,
+        }
+        for name in LENSES.names()
+    ]
+    for name, lens in held.items():
+        rows.append({"lens": name, **_facts(lens), "state": coverage(library, lens)})
+    for name in BUILTIN_PROMPTS:
+        if name not in held:
+            builtin = PromptedLens(name, builtin_text(name))
+            rows.append({"lens": name, **_facts(builtin), "state": "not added"})
+    rows.sort(key=lambda row: row["state"] == "not added")
+    return rows
+
+
+def _facts(lens: PromptedLens) -> dict[str, str]:
+    try:
+        return {"gives": lens.prompt.schema.kind, "about": lens.prompt.about}
+    except UsageError as error:
+        return {"gives": "nothing", "about": f"{error.what}: {error.why}"}

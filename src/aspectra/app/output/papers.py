@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from aspectra.app.library import Library
     from aspectra.papers.paper import Paper
 
-__all__ = ["paper_document", "sentence_rows"]
+__all__ = ["listed_rows", "paper_document", "sentence_rows"]
 
 
 def paper_document(library: Library, paper: Paper, *, sentences: bool = False) -> dict[str, Any]:
@@ -54,3 +54,24 @@ def _roles(library: Library, paper: Paper) -> list[str]:
     if paper.id not in index.positions or not index.unchanged(paper):
         return []
     return IndexSeeds(index).roles(paper.id)
+
+
+def listed_rows(library: Library, ids: list[str]) -> list[dict[str, Any]]:
+    """What is shown of each paper; what is empty is absent."""
+    papers = library.store.get_many(ids, full=False)
+    tags, decided = library.marks.read.tags(ids), library.marks.read.decisions(ids)
+    rows = []
+    for one, paper in papers.items():
+        decision = decided.get(one)
+        row = {
+            "id": one,
+            "title": paper.title,
+            "authors": list(paper.authors),
+            "year": paper.year,
+            "venue": paper.venue,
+            "decision": decision.decision if decision else "",
+            "reason": decision.reason if decision else "",
+            "tags": tags.get(one, []),
+        }
+        rows.append({name: value for name, value in row.items() if value or name in ("id", "title")})
+    return rows

@@ -214,9 +214,4 @@ class Service:
         held = {"papers": len(self.library), "indexed": len(index)}
         if not views:
             raise AspectraError("the index holds no view", hint="aspectra index --rebuild")
-        return {
-            "generation": name,
-            "papers": len(self.library),
-            "indexed": len(index),
-            "fingerprints": prints,
-        }
+        return {"generation": name, **held, "fingerprints": prints}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
+import re
 import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,12 +20,13 @@ from aspectra.app.terminal.progress import PROGRAM_READS
 from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError, NoSuchThing, Overloaded, UsageError
 
-__all__ = ["Job", "Jobs"]
+__all__ = ["Job", "Jobs", "plain_name"]
 
 _KEPT = 100  # jobs that have ended
 _WAITING = 20
 _MOST_NOTES = 200
 _LONGEST_LINE = 2**24
+_NAME = re.compile(r"[^\w.-]+")
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 
 
@@ -76,11 +77,16 @@ class Jobs:
 
     Args:
         library: its folder.
+        uploads: the folder where files are kept that came with a request: a paper's origin names its file.
         flags: of the command line that name the user's settings, passed on to each command.
+        benchmarks: the folder whose sub-folders are the files of benchmarks; None where there is none.
     """
 
-    def __init__(self, library: Path, flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, library: Path, uploads: Path, flags: Sequence[str] = (), benchmarks: Path | None = None
+    ) -> None:
         self._flags = ("--library", str(library), *flags)
+        self._uploads, self._benchmarks = uploads, benchmarks
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, tuple[str, str]] = {}  # Idempotency-Key -> (digest of the request, job)
         self._turn = asyncio.Lock()
@@ -107,7 +113,6 @@ class Jobs:
         *,
         key: str = "",
         digest: str = "",
-        files: Path | None = None,
     ) -> Job:
         """Begin a job; the same key and request give the job that they gave before.
 
@@ -116,7 +121,6 @@ class Jobs:
             arguments: of the command line, without those that name library and settings.
             key: the caller's Idempotency-Key, or "".
             digest: of the request, to tell whether the key is used for another one.
-            files: a temporary folder that is removed at the end.
 
         Raises:
             UsageError: the key was used for another request.
@@ -126,8 +130,6 @@ class Jobs:
             known, name = self._keys[key]
             if known != digest:
                 raise UsageError("this Idempotency-Key was used for another request", hint="take a new key")
-            if files is not None:
-                shutil.rmtree(files, ignore_errors=True)
             return self.get(name)
         if sum(job.state in ("waiting", "running") for job in self._jobs.values()) >= _WAITING:
             raise Overloaded("too many jobs are waiting", hint="try again when one has ended")
@@ -138,7 +140,7 @@ class Jobs:
         for old in [one.id for one in self._jobs.values() if one.ended][:-_KEPT]:
             del self._jobs[old]
             self._keys = {k: held for k, held in self._keys.items() if held[1] != old}
-        self._tasks[job.id] = asyncio.create_task(self._run(job, arguments, files))
+        self._tasks[job.id] = asyncio.create_task(self._run(job, arguments))
         self._tasks[job.id].add_done_callback(lambda _: self._tasks.pop(job.id, None))
         return job
 
@@ -156,12 +158,47 @@ class Jobs:
         for name in [*self._tasks]:
             await self.stop(name)
 
-    @staticmethod
-    def folder() -> Path:
-        """A new temporary folder for uploaded files."""
-        return Path(tempfile.mkdtemp(prefix="aspectra-"))
+    def keep(self, name: str, content: bytes) -> Path:
+        """Store a file that came with a request, under its own plain name; the same content once.
 
-    async def _run(self, job: Job, arguments: Sequence[str], files: Path | None) -> None:
+        Args:
+            name: as the caller gave it; of a path only the last part is used.
+            content: its bytes.
+        """
+        folder = self._uploads / hashlib.sha256(content).hexdigest()[:32]
+        target = folder / plain_name(name)
+        if not (target.is_file() and target.stat().st_size == len(content)):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            part = folder / f".{secrets.token_hex(8)}"
+            part.write_bytes(content)
+            part.replace(target)
+        return target
+
+    def bench(self, name: str, recipes: Sequence[str]) -> list[str]:
+        """The command that ranks and scores a benchmark.
+
+        Args:
+            name: of a benchmark, which is also the name of its folder.
+            recipes: steps of searches.
+
+        Raises:
+            UsageError: there is no such benchmark, or no folder of benchmarks; or a recipe names a file.
+        """
+        from aspectra.lab.benchmarks.protocol import BENCHMARKS
+
+        BENCHMARKS.get(name)
+        if self._benchmarks is None or not (self._benchmarks / name).is_dir():
+            raise UsageError(
+                f"the files of {name} are not here",
+                why="a service reads no folder that a request names",
+                hint="aspectra config set serve.benchmarks FOLDER, with a sub-folder of that name",
+            )
+        if files := [one for one in recipes if one.strip().endswith(".toml")]:
+            raise UsageError(f"{files[0]!r} is a file", hint="write its steps, as: bm25 | top(200) | hybrid")
+        chosen = [part for one in recipes for part in ("-r", one)]
+        return ["bench", "run", f"{name}={self._benchmarks / name}", *chosen, "--format", "json"]
+
+    async def _run(self, job: Job, arguments: Sequence[str]) -> None:
         try:
             async with self._turn:
                 job.state = "running"
@@ -172,8 +209,6 @@ class Jobs:
             job.state, job.error = "failed", AspectraError(str(error)).to_dict()
         finally:
             job.ended = _now()
-            if files is not None:
-                await asyncio.to_thread(shutil.rmtree, files, ignore_errors=True)
 
     async def _work(self, job: Job, arguments: Sequence[str]) -> None:
         """Run the command; its document is the result, its messages are progress and errors."""
@@ -228,6 +263,16 @@ def _document(text: str) -> dict[str, Any]:
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {"lines": text.splitlines()[:_MOST_NOTES]}
+
+
+def plain_name(name: str) -> str:
+    r"""The last part of a path as a name for a new file: letters, digits, ``.``, ``_`` and ``-`` alone.
+
+    >>> plain_name("../../etc/passwd"), plain_name("C:\\papers\\my library.bib"), plain_name("...")
+    ('passwd', 'my_library.bib', 'file')
+    """
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return _NAME.sub("_", last)[-80:].lstrip("._-") or "file"
 
 
 def _now() -> str:

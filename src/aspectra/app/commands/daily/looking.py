@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from aspectra.app.commands.daily.marking import papers_named
+from aspectra.app.output.papers import listed_rows
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import FILTERS, OUTPUT, AsJson, option
 from aspectra.app.terminal.screen import count, safe
@@ -84,7 +85,7 @@ def list_papers(
             limit=limit,
             page=page,
         )
-        rows = _rows(library, found.ids)
+        rows = listed_rows(library, found.ids)
     if as_json:
         page_of = {"papers": found.found, "page": found.page, "pages": found.pages}
         session.screen.document("list", {**page_of, "hits": rows})
@@ -97,27 +98,6 @@ def list_papers(
         session.screen.line(f"{count(found.found, 'paper')}{pages}.")
         if found.page < found.pages:
             session.screen.note(f"--page {found.page + 1} shows more")
-
-
-def _rows(library: Library, ids: list[str]) -> list[dict[str, Any]]:
-    """What is shown of each paper; what is empty is absent."""
-    papers = library.store.get_many(ids, full=False)
-    tags, decided = library.marks.read.tags(ids), library.marks.read.decisions(ids)
-    rows = []
-    for one, paper in papers.items():
-        decision = decided.get(one)
-        row = {
-            "id": one,
-            "title": paper.title,
-            "authors": list(paper.authors),
-            "year": paper.year,
-            "venue": paper.venue,
-            "decision": decision.decision if decision else "",
-            "reason": decision.reason if decision else "",
-            "tags": tags.get(one, []),
-        }
-        rows.append({name: value for name, value in row.items() if value or name in ("id", "title")})
-    return rows
 
 
 def _show(session: Session, row: dict[str, Any]) -> None:

@@ -1,0 +1,160 @@
+"""``serve``: the page and HTTP."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from aspectra.app.session import Session, common
+from aspectra.app.settings import data_folder
+from aspectra.app.terminal.panels import option
+from aspectra.base.errors import AspectraError, MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["serve"]
+
+_TOKEN = "ASPECTRA_TOKEN"  # noqa: S105 - the variable's name
+
+
+@common
+def serve(
+    session: Session,
+    host: Annotated[
+        str, option("--host", metavar="ADDRESS", about="Listen here; others need ASPECTRA_TOKEN.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None, option("--port", "-p", metavar="N", min=0, max=65535, about="Port [8765]; 0 for any.")
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        option("--name", metavar="HOST", about="A further name of this service, as behind a proxy."),
+    ] = None,
+    browser: Annotated[
+        bool, option("--open/--no-open", about="Open the page in the browser, on this computer.")
+    ] = True,
+    with_model: Annotated[
+        bool, option("--with-model", about="Let requests use the language model of the settings.")
+    ] = False,
+) -> None:
+    """Serve the page, HTTP (/v1) and MCP (/mcp).
+
+    Only this computer can reach it, unless --host names another address; that needs a secret in the
+    environment variable ASPECTRA_TOKEN.
+
+    Example:  aspectra serve
+    """
+    try:
+        import uvicorn
+
+        from aspectra.app.http.application import application
+        from aspectra.app.http.guards import Access, is_loopback
+    except ImportError as error:
+        raise MissingExtra(
+            "the page is not installed", why=str(error), hint='pip install "aspectra[serve]"'
+        ) from error
+    from aspectra.app.options.model import language_model, model_settings
+    from aspectra.app.service.answering import Service
+    from aspectra.app.service.gate import Gate
+    from aspectra.app.service.jobs import Jobs
+
+    if with_model:
+        model_settings(session)  # a model that is not named is an error before anything is served
+    wanted = session.settings.serve.port if port is None else port
+    Access.to(host, wanted or 1, os.environ.get(_TOKEN, ""))  # refused before a port is taken
+    with _listen(host, wanted) as taken, session.open_library() as library:
+        real = int(taken.getsockname()[1])
+        access = Access.to(host, real, os.environ.get(_TOKEN, ""), name or ())
+        service = Service(library, (lambda: language_model(session)) if with_model else None)
+        named = session.settings.serve
+        jobs = Jobs(
+            session.library_path,
+            Path(named.uploads).expanduser() if named.uploads else data_folder("uploads"),
+            _flags(session),
+            Path(named.benchmarks).expanduser() if named.benchmarks else None,
+        )
+        gate = Gate()
+        app = application(service, gate, jobs, access)
+        _warm(service)
+        address = f"http://{'127.0.0.1' if is_loopback(host) else host}:{real}/"
+        who = "this computer only" if is_loopback(host) else "whoever has the token"
+        index = library.store.generations.current()
+        held = f"{len(library):,} papers, {'generation ' + index.name if index else 'no index yet'}"
+        session.screen.line(f"{address} ({who}; {held}). HTTP at /v1, health at /readyz. Ctrl-C ends it.")
+        sys.stdout.flush()
+        if browser and is_loopback(host) and sys.stdout.isatty():
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=15,
+            h11_max_incomplete_event_size=65_536,
+            timeout_graceful_shutdown=5,
+        )
+        _run(uvicorn.Server(config), taken)
+
+
+def _run(server: uvicorn.Server, taken: socket.socket) -> None:
+    server.run(sockets=[taken])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        UsageError: the address is not this computer's.
+        AspectraError: the port is taken.
+    """
+    try:
+        (family, _, _, _, where), *_ = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as error:
+        raise UsageError(f"{host} is no address of this computer", why=str(error)) from error
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    if os.name == "posix":  # elsewhere this would let two processes listen
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind(where)
+        taken.listen(128)
+    except OSError as error:
+        taken.close()
+        raise AspectraError(
+            f"cannot listen on {host}:{port}",
+            why=error.strerror or str(error),
+            hint="aspectra serve --port 0 takes a free port",
+        ) from error
+    return taken
+
+
+def _flags(session: Session) -> list[str]:
+    """The flags that give a job the settings of this command."""
+    given = session.options
+    out = [part for one in given.set_ or () for part in ("--set", one)]
+    out += ["--config", str(given.config)] if given.config else []
+    return out + (["--offline"] if given.offline else [])
+
+
+def _warm(service: object) -> None:
+    """Load index and encoder in the background: the first question should not wait for them."""
+    from aspectra.app.service.answering import Service
+    from aspectra.app.service.question import Question
+
+    def load() -> None:
+        if isinstance(service, Service):
+            try:
+                service.answer(Question(text="first question"))
+            except AspectraError:  # no index yet, say; whoever searches is told
+                return
+
+    threading.Thread(target=load, daemon=True).start()
