@@ -132,6 +132,22 @@ class LibraryMarks:
         with self._store.writing("decide") as writer:
             return writer.marks.decide(found, decision, reason, under=under)
 
+    def records(self, *papers: str) -> list[str]:
+        """Ids of papers and of the other records of their works: what shares one decision.
+
+        Args:
+            papers: ids, DOIs, arXiv ids or exact titles.
+
+        Raises:
+            NoSuchPaper: one is not in the library.
+
+        >>> library.marks.records("owl", "mice")
+        ['owl', 'mice']
+        """
+        found = self._resolved(papers)
+        others = self._store.versions(found)
+        return list(dict.fromkeys(one for paper in found for one in (paper, *others.get(paper, ()))))
+
     def reasons(self, decision: str = "") -> list[str]:
         """Reasons that were given, the most frequent first; of one decision where it is named."""
         return list(self.read.reasons(decision))

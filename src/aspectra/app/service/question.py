@@ -115,6 +115,14 @@ class Question(Value, frozen=True):
         return out
 
     @property
+    def words(self) -> str:
+        """The question in one line, for people: text, seeds, aspects; filters are left out."""
+        aspects = [f"{word} {name}" for word in ("same", "different") for name in getattr(self, word)]
+        seeds = f"like {', '.join(self.seeds)}" if self.seeds else ""
+        said = " ".join(part for part in (" ".join(self.text.split()), seeds) if part)
+        return ", ".join(part for part in (said, *aspects) if part)
+
+    @property
     def asked(self) -> dict[str, Any]:
         """The mapping that saved searches and :mod:`aspectra.app.recent` keep."""
         given = msgspec.structs.asdict(self)
