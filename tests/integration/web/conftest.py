@@ -1,0 +1,190 @@
+"""The page, served on loopback over a small library, and a browser that looks at it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aspectra
+from aspectra.app.library import Library
+
+uvicorn = pytest.importorskip("uvicorn", reason="the page needs: pip install 'aspectra[serve]'")
+pytest.importorskip("fastapi", reason="the page needs: pip install 'aspectra[serve]'")
+
+# Where distributions put the browser.
+_CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+_SERIOUS = ("serious", "critical")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A library that is served.
+
+    Attributes:
+        address: of the page, without a slash at its end.
+        library: as the server holds it.
+        path: its folder.
+    """
+
+    address: str
+    library: Library
+    path: Path
+
+
+@contextlib.contextmanager
+def serving(path: Path, token: str = "") -> Iterator[Served]:
+    """Serve a library on a free port of this computer."""
+    from aspectra.app.http.application import application
+    from aspectra.app.http.guards import Access
+    from aspectra.app.service.answering import Service
+    from aspectra.app.service.gate import Gate
+    from aspectra.app.service.jobs import Jobs
+
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken, aspectra.open(path) as library:
+        port = int(taken.getsockname()[1])
+        access = Access.to("127.0.0.1", port, token)
+        app = application(Service(library), Gate(), Jobs(path, path.parent / "uploads"), access)
+        config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        try:
+            yield Served(f"http://127.0.0.1:{port}", library, path)
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo library, indexed; copy it, do not write to it."""
+    from aspectra.views.build.run import build_index
+
+    folder = tmp_path_factory.mktemp("demo") / "demo.lib"
+    with (
+        resources.as_file(resources.files("aspectra") / "data" / "demo.jsonl") as file,
+        aspectra.create(folder) as made,
+    ):
+        made.add(file)
+        build_index(made.store, lenient=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The demo library served: a copy for each module of tests."""
+    path = tmp_path_factory.mktemp("served") / "demo.lib"
+    shutil.copytree(demo_folder, path)
+    with serving(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def served_empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A library without papers, served."""
+    path = tmp_path_factory.mktemp("served") / "empty.lib"
+    aspectra.create(path).close()
+    with serving(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Chromium, driven by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="no browser tests: pip install playwright")
+    found = next((one for one in _CHROMIUM if Path(one).exists()), None)
+    if found is None:
+        pytest.skip("no browser tests: Chromium is missing (apt install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page of the browser that keeps what no page of ours may do.
+
+    Attributes:
+        page: of Playwright.
+        outside: addresses of other sites that were requested.
+        errors: of scripts, of the policy for content, and of requests that failed.
+    """
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.outside, self.errors = page, list[str](), list[str]()
+        page.on("request", lambda r: None if r.url.startswith(address) else self.outside.append(r.url))
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+
+@pytest.fixture
+def browse(chromium: Any) -> Iterator[Callable[..., Watched]]:
+    """Opens an address: ``browse(served, "/", dark=True, width=320, scripts=False).page``.
+
+    After the test, no request to another site and no error of a script may have happened, unless the test
+    empties these lists.
+    """
+    contexts: list[Any] = []
+    watched: list[Watched] = []
+
+    def opened(
+        served: Served,
+        path: str = "/",
+        *,
+        dark: bool = False,
+        width: int = 1280,
+        height: int = 900,
+        scripts: bool = True,
+        axe: bool = False,
+    ) -> Watched:
+        context = chromium.new_context(
+            base_url=served.address,
+            color_scheme="dark" if dark else "light",
+            viewport={"width": width, "height": height},
+            java_script_enabled=scripts,
+            bypass_csp=axe,  # axe is a script that is put into the page
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        context.set_default_timeout(15_000)
+        one = Watched(context.new_page(), served.address)
+        watched.append(one)
+        one.page.goto(path)
+        return one
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert [address for one in watched for address in one.outside] == []
+    assert [error for one in watched for error in one.errors] == []
+
+
+@pytest.fixture(scope="session")
+def violations() -> Callable[[Any], list[str]]:
+    """What axe finds serious or critical on an open page (made with ``axe=True``), one line each."""
+    held = pytest.importorskip("axe_playwright_python", reason="no accessibility tests: axe is missing")
+    script = (Path(held.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+    def found(page: Any) -> list[str]:
+        page.evaluate(script)
+        result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
+            for one in result["violations"]
+            if one["impact"] in _SERIOUS
+        ]
+
+    return found
