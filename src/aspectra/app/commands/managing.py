@@ -153,50 +153,13 @@ def status(
             session.screen.line("Nothing was skipped.")
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part:,}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
-
-
 def _show(session: Session, facts: dict[str, Any]) -> None:
-    from rich.filesize import decimal
+    from aspectra.app.output.facts import VIEW_COLUMNS, library_rows, view_rows
 
-    papers = facts["papers"]
-    index = facts["index"]
-    skipped = f"{facts['records_skipped']:,} skipped, {facts['records_noted']:,} noted"
-    if facts["records_skipped"] or facts["records_noted"]:
-        skipped += " (aspectra status --skips)"
-    rows = [
-        ("library", facts["folder"]),
-        ("papers", f"{papers:,}"),
-        ("  with abstract", _share(facts["with_abstract"], papers)),
-        ("  with full text", _share(facts["with_full_text"], papers)),
-        ("  title only", _share(facts["title_only"], papers)),
-        *([("  to be completed", _share(facts["to_complete"], papers))] if facts["to_complete"] else []),
-        ("version groups", f"{facts['version_groups']:,} ({count(facts['papers_in_groups'], 'paper')})"),
-        ("citations", f"{facts['citations']:,}, {facts['citations_resolved']:,} to papers in the library"),
-        ("records", skipped),
-        ("on disk", decimal(facts["bytes"])),
-    ]
-    if index is None:
-        rows.append(("index", "none yet" + (": aspectra index" if papers else "")))
-        session.screen.pairs((label, session.spell_out(text)) for label, text in rows)
+    session.screen.pairs((label, session.spell_out(text)) for label, text in library_rows(facts))
+    if facts["index"] is None:
         return
-    waiting = ", ".join(
-        f"{index[name]:,} {word}"
-        for name, word in (("waiting", "new"), ("changed", "changed"), ("gone", "removed"))
-        if index[name]
-    )
-    rows += [
-        ("index", f"generation {index['generation']} of {index['created']}, {index['papers']:,} papers"),
-        ("waiting", f"{waiting}: aspectra index" if waiting else "nothing: the index is up to date"),
-        ("BM25", ", ".join(f"{name} {value}" for name, value in index["bm25"].items())),
-    ]
-    session.screen.pairs((label, session.spell_out(text)) for label, text in rows)
     session.screen.line()
-    table = [("view", "encoder", "fingerprint", "texts cut", "bytes/paper")]
-    for name, view in index["views"].items():
-        cut = "–" if view["truncated"] is None else f"{view['truncated']:,}"
-        each = f"{view['bytes'] / index['papers']:,.0f}" if view["bytes"] and index["papers"] else "–"
-        table.append((name, view["encoder"] or "–", view["fingerprint"][:12] or "–", cut, each))
+    table = [VIEW_COLUMNS, *view_rows(facts)]
     for line in columns(table):
         session.screen.line(line)

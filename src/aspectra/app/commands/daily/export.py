@@ -81,18 +81,12 @@ def _show(
     sentences: bool,
     full: bool,
 ) -> None:
+    from aspectra.app.output.facts import record_rows
     from aspectra.app.output.marks import mark_rows
 
     links = library.links(paper.id)
     screen.line(safe(paper.title, one_line=True) or "(no title)", style="bold")
-    rows = [("id", paper.id), ("authors", ", ".join(paper.authors)), ("year", str(paper.year or ""))]
-    rows += [("venue", paper.venue), *((scheme, value) for scheme, value in paper.identifiers.items())]
-    rows += [("url", paper.url), ("language", paper.language)]
-    if paper.sections:
-        size = sum(len(section.text) for section in paper.sections)
-        rows.append(("full text", f"{count(len(paper.sections), 'section')}, {size:,} characters"))
-    if paper.references:
-        rows.append(("references", f"{len(paper.references):,}"))
+    rows = record_rows(paper)
     rows += mark_rows(library.marks.of(paper.id))
     screen.pairs((label, safe(value, one_line=True)) for label, value in rows if value)
     screen.line()
