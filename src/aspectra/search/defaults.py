@@ -24,6 +24,7 @@ __all__ = [
     "LATE_CANDIDATES",
     "LATE_WEIGHT",
     "LEXICAL_WEIGHT",
+    "LIKE_DECIDED",
     "NAMED",
     "TEXT_WEIGHT",
     "UNLENSED_WEIGHT",
@@ -93,6 +94,10 @@ UNLENSED_WEIGHT = 0.5
 
 # What wholly meeting one preference is worth, as a share of the best paper's lead over the field.
 COMPLIANCE_WEIGHT = 0.6
+
+# The stage that takes a searcher's decisions as examples. Papers and weights as measured with simulated
+# decisions, see docs/results/decisions.md.
+LIKE_DECIDED = "feedback(papers=10,decided=yes,against=0.25)"
 
 # Further words beside a seed with a direction.
 TEXT_WEIGHT = 1.0

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["QuestionOptions", "ResultOptions"]
 
 Names = list[str] | None
-# Papers and weights as measured with simulated decisions, see docs/results/decisions.md.
-_LIKE_DECIDED = "feedback(papers=10,decided=yes,against=0.25)"
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,9 @@ class QuestionOptions:
 
     def _recipe(self, first: str) -> Recipe | str:
         """The recipe, with the further steps."""
-        further = [_LIKE_DECIDED] if self.like_decided else []
+        from aspectra.search.defaults import LIKE_DECIDED
+
+        further = [LIKE_DECIDED] if self.like_decided else []
         further += self.stage or ()
         if self.rerank is not None:
             sign = "'" if '"' in self.rerank else '"'

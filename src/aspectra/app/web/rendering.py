@@ -31,6 +31,11 @@ def _plain(text: object) -> str:
     return safe(str(text), one_line=True)
 
 
+def _prose(text: object) -> str:
+    """As ``plain``, with its lines and the spaces at its ends: for a piece of a longer text."""
+    return safe(str(text))
+
+
 class Pages:
     """The service, its jobs and the templates, for the modules that answer.
 
@@ -53,6 +58,7 @@ class Pages:
             auto_reload=False,
         )
         self._templates.filters["plain"] = _plain
+        self._templates.filters["prose"] = _prose
 
     def render(
         self,
