@@ -87,12 +87,16 @@ class ServeSettings(Value, frozen=True):
 
 
 Lists = dict[str, tuple[str, ...]]
+Folders = dict[str, str]
 
 
 class Settings(Value, frozen=True):
     """Every setting, in the tables of ``aspectra.toml``."""
 
     library: Annotated[str, setting("folder of the library; empty: in your data folder", path=True)] = ""
+    libraries: Annotated[
+        Folders, setting("libraries that are served together, each by its name: name -> folder", path=True)
+    ] = field(default_factory=dict)
     offline: Annotated[bool, setting("open no connection, even for encoders that need one", guard=True)] = (
         False
     )

@@ -83,13 +83,21 @@ class Key:
 
     @property
     def lists(self) -> bool:
-        """Whether it is a table of the user's own lists: name -> names."""
+        """Whether it is a table of the user's own: name -> names, or name -> folder."""
         return get_origin(get_args(self.kind)[0]) is dict
+
+    def placed(self, value: Any, folder: Path) -> Any:
+        """A value that is a path, or a table of paths, relative to a folder; an empty one stays empty."""
+        if isinstance(value, dict):
+            return {name: self.placed(one, folder) for name, one in value.items()}
+        return str(folder / Path(value).expanduser()) if value else value
 
     @property
     def in_words(self) -> str:
         """What values it takes: ``a whole number, 0 or more``."""
         kind, meta = get_args(self.kind)
+        if self.lists and self.path:
+            return 'a table of folders, as { mine = "~/papers/mine.lib" }'
         if self.lists:
             return 'a table of lists, as { ml = ["NeurIPS", "ICML"] }'
         if get_origin(kind) is Literal:
@@ -176,7 +184,7 @@ def read_file(path: Path, keys: Mapping[str, Key]) -> dict[str, Any]:
         _refuse_secret(name, value, path)
         key = find_key(keys, name, str(path))
         read = parse_value(key, value, str(path))
-        out[name] = str(path.parent / Path(read).expanduser()) if key.path and read else read
+        out[name] = key.placed(read, path.parent) if key.path else read
     return out
 
 

@@ -6,6 +6,7 @@ leaves with its exit code; HTTP, MCP and the page answer with :meth:`AspectraErr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "NotAllowed",
     "NotTrusted",
     "Overloaded",
+    "SeveralPapers",
     "TooLarge",
     "UsageError",
     "ViewMismatch",
@@ -116,6 +118,25 @@ class NoSuchPaper(AspectraError):
     http_status = 404
 
 
+class SeveralPapers(UsageError):
+    """A name that several different papers have.
+
+    Args:
+        name: as it was given.
+        ids: of the papers.
+    """
+
+    code = "several-papers"
+
+    def __init__(self, name: str, ids: Sequence[str]) -> None:
+        super().__init__(
+            f"{name!r} names {len(ids)} papers",
+            why="their ids: " + ", ".join(ids),
+            hint="give one of these ids",
+        )
+        self.name, self.ids = name, (*ids,)
+
+
 class NotTrusted(UsageError):
     """A library, plan or project names a host, a model or code that the user has not permitted."""
 
@@ -195,6 +216,6 @@ class Overloaded(AspectraError):
     """More requests than this machine can answer in time."""
 
     code = "overloaded"
-    http_status = 503
+    http_status = 429
     retryable = True
     retry_after = 1.0

@@ -1,4 +1,4 @@
-"""What the user permits, whoever names it: hosts that receive texts, models that are loaded, code that runs.
+"""What the user permits, whoever names it: hosts, models, code that runs, libraries that are served.
 
 A library, a plan, a study or a project's ``aspectra.toml`` may come from somebody else. What it names is
 data: it is used only under a :class:`Permission` of the user's. Permissions are given by the user's own
@@ -80,17 +80,17 @@ def origin_of(url: str) -> str:
 class Permission:
     """One thing that the user permits.
 
-    It prints and parses as one text: ``https://host``, ``https://host with VARIABLE``, ``model:PLACE`` or
-    ``code:PLACE``.
+    It prints and parses as one text: ``https://host``, ``https://host with VARIABLE``, ``model:PLACE``,
+    ``code:PLACE`` or ``library:FOLDER``.
 
     Attributes:
         kind: ``host``: texts may be sent there; ``model``: its files may be loaded; ``code``: the code that
-            comes with a model may run.
+            comes with a model may run; ``library``: other programs may be given its papers.
         name: an origin (see :func:`origin_of`), a folder's absolute path, or a model's name on a hub.
         key: of a host, the environment variable whose key may be sent there; "" for no key.
     """
 
-    kind: Literal["host", "model", "code"]
+    kind: Literal["host", "model", "code", "library"]
     name: str
     key: str = ""
 
@@ -111,9 +111,9 @@ class Permission:
         return cls("host", origin_of(url), key)
 
     @classmethod
-    def folder(cls, place: str) -> Permission:
-        """That the model in a folder is loaded; the folder is not looked at."""
-        return cls("model", os.path.abspath(os.path.expanduser(place)))
+    def folder(cls, place: str, kind: Literal["model", "library"] = "model") -> Permission:
+        """That the model, or the library, in a folder is used; the folder is not looked at."""
+        return cls(kind, os.path.abspath(os.path.expanduser(place)))
 
     @classmethod
     def parse(cls, text: str) -> Permission:
@@ -125,7 +125,8 @@ class Permission:
         >>> Permission.parse("https://example.org/v1 with MY_KEY")
         Permission(kind='host', name='https://example.org', key='MY_KEY')
         """
-        for kind in ("model", "code"):
+        kinds: tuple[Literal["model", "code", "library"], ...] = ("model", "code", "library")
+        for kind in kinds:
             if text.startswith(f"{kind}:") and text != f"{kind}:":
                 return cls(kind, text.partition(":")[2])
         address, _, key = text.partition(" with ")
@@ -135,7 +136,7 @@ class Permission:
             raise UsageError(
                 f"{text!r} cannot be permitted",
                 why=error.why or error.what,
-                hint="https://HOST, model:FOLDER, model:OWNER/NAME or code:OWNER/NAME",
+                hint="https://HOST, model:FOLDER, model:OWNER/NAME, code:OWNER/NAME or library:FOLDER",
             ) from error
 
     @property
@@ -146,6 +147,8 @@ class Permission:
             return f"{what} would be sent to {self.name}"
         if self.kind == "model":
             return f"the model {self.name} would be loaded, and files of a model can run code"
+        if self.kind == "library":
+            return f"papers and notes of the library {self.name} would be given to other programs"
         return f"code that comes with the model {self.name} would be run"
 
     @property

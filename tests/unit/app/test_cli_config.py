@@ -47,6 +47,22 @@ def test_lists_of_venues_and_papers(tmp_path, capsys):
             read_file(file, KEYS)
 
 
+def test_libraries_lie_beside_the_file_that_names_them(tmp_path, monkeypatch):
+    file = tmp_path / "deep" / "aspectra.toml"
+    file.parent.mkdir()
+    file.write_text('[libraries]\nmine = "mine.lib"\nother = "/elsewhere/other.lib"\n')
+    assert read_file(file, KEYS)["libraries"] == {
+        "mine": str(tmp_path / "deep" / "mine.lib"),
+        "other": "/elsewhere/other.lib",
+    }
+    monkeypatch.chdir(tmp_path)
+    assert main(["config", "set", "libraries", '{ here = "a.lib" }', "--config", str(file)]) == 0
+    assert read_file(file, KEYS)["libraries"] == {"here": str(tmp_path / "a.lib")}
+    file.write_text('[libraries]\nmine = ["a"]\n')
+    with pytest.raises(UsageError, match="a table of folders"):
+        read_file(file, KEYS)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -29,7 +29,13 @@ def asked():
 
 @pytest.mark.parametrize(
     "spelling",
-    ["https://x.org", "http://127.0.0.1:8000 with A_KEY", "model:owner/name@refs/pr/1", "code:/a folder/x"],
+    [
+        "https://x.org",
+        "http://127.0.0.1:8000 with A_KEY",
+        "model:owner/name@refs/pr/1",
+        "code:/a folder/x",
+        "library:/a folder/x.lib",
+    ],  # fmt: skip
 )
 def test_a_permission_prints_as_it_parses(spelling):
     assert str(Permission.parse(spelling)) == spelling

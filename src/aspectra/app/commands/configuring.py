@@ -106,8 +106,8 @@ def set_(
 
     known = {one.name: one for one in keys_of(Settings)}
     new = parse_value(find_key(known, key), value, "the command line")
-    if known[key].path and new:
-        new = os.path.abspath(os.path.expanduser(new))
+    if known[key].path:
+        new = known[key].placed(new, Path.cwd())
     file = session.options.config or (Path(PROJECT_FILE) if project else user_file())
     read_file(file, known)  # a file that is wrong already is not made worse
     table = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
@@ -133,7 +133,9 @@ def trust(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="WHAT", help="https://HOST, model:FOLDER, model:NAME or code:NAME.", show_default=False
+            metavar="WHAT",
+            help="https://HOST, model:FOLDER, model:NAME, code:NAME or library:FOLDER.",
+            show_default=False,
         ),
     ] = None,
     key: Annotated[
@@ -141,9 +143,9 @@ def trust(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Permit a host, a model or its code, whoever names it; alone, list what is permitted.
+    """Permit a host, a model, its code or a library, whoever names it; alone, list what is permitted.
 
-    Libraries, plans, studies and a project's aspectra.toml may name hosts and models: they are used only
+    Libraries, plans, studies and a project's aspectra.toml may name these: they are used only
     if they are permitted here, or if you name them on the command line.
 
     Example:  aspectra config trust https://models.example.org --key MODELS_API_KEY

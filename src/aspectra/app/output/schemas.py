@@ -134,7 +134,7 @@ class Doctor(Document, frozen=True):
 class Origin(Part, frozen=True):
     """A setting's value and the layer that set it."""
 
-    value: str | int | float | bool | dict[str, list[str]]
+    value: str | int | float | bool | dict[str, list[str] | str]
     origin: str
 
 
@@ -149,7 +149,7 @@ class SettingFacts(Part, frozen=True):
 
     about: str
     values: str
-    default: str | int | float | bool | dict[str, list[str]]
+    default: str | int | float | bool | dict[str, list[str] | str]
     variable: str
 
 

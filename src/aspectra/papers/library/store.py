@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aspectra.base.errors import NoSuchPaper, UsageError
+from aspectra.base.errors import NoSuchPaper, SeveralPapers, UsageError
 from aspectra.papers.identifiers import parse_identifier
 from aspectra.papers.library import schema
 from aspectra.papers.library.folder.inside import refuse_links
@@ -275,7 +275,7 @@ class Store:
 
         Raises:
             NoSuchPaper: nothing matches; near titles are suggested.
-            UsageError: several different papers match.
+            SeveralPapers: several different papers match.
         """
         seed = seed.strip()
         if not seed:
@@ -301,11 +301,7 @@ class Store:
         if len(groups) == 1:
             return str(found[0][0])
         if found:
-            raise UsageError(
-                f"{seed!r} names {len(found)} papers",
-                why="their ids: " + ", ".join(row[0] for row in found),
-                hint="give one of these ids",
-            )
+            raise SeveralPapers(seed, [row[0] for row in found])
         raise NoSuchPaper(
             f"no paper in the library is called {seed!r}",
             why="no id, DOI, arXiv or other identifier and no exact title is the same",
