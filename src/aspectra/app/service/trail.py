@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from aspectra.app.service.answering import Answer, Service
     from aspectra.search.plan import Plan
 
-__all__ = ["KEPT", "MOST", "Step", "Trail", "encoders_of"]
+__all__ = ["KEPT", "MOST", "Move", "Step", "Trail", "changed_lines", "encoders_of", "moves"]
 
 KEPT, MOST = 500, 600  # steps that are left when the file has grown beyond so many lines
 
@@ -90,6 +92,11 @@ class Step(Value, frozen=True):
         for name, value in self.question:
             out.setdefault(name, []).append(value)
         return out
+
+    @property
+    def first(self) -> int:
+        """The rank of its first paper."""
+        return (self.page - 1) * max(1, int(self.plan.get("limit", 10))) + 1
 
     def described(self) -> list[str]:
         """The plan in lines for people; [] where a newer or older version wrote it."""
@@ -216,6 +223,60 @@ class Trail:
                 return False
             file.seek(-1, os.SEEK_END)
             return file.read(1) != b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A paper in two rankings.
+
+    Attributes:
+        id: of the paper.
+        before, after: its ranks, from 1; None where it is not shown.
+    """
+
+    id: str
+    before: int | None
+    after: int | None
+
+    @property
+    def said(self) -> str:
+        """In words: ``up 2``, ``down 1``, ``same place``, ``new`` or ``gone``."""
+        if self.before is None or self.after is None:
+            return "new" if self.before is None else "gone"
+        by = self.before - self.after
+        return f"up {by}" if by > 0 else f"down {-by}" if by else "same place"
+
+    @property
+    def sign(self) -> str:
+        """The same as one sign."""
+        return {"up": "▲", "down": "▼", "same": "=", "new": "+", "gone": "−"}[self.said.partition(" ")[0]]
+
+
+def moves(before: Step, after: Step) -> dict[str, Move]:
+    """Id -> where it was and is, for the papers of both steps: those of ``after`` first, in their order.
+
+    >>> said = {}
+    >>> for one, (was, now) in {"a": (1, 2), "b": (3, 1), "c": (None, 3), "d": (2, None)}.items():
+    ...     said[one] = Move(one, was, now).said
+    >>> said
+    {'a': 'down 1', 'b': 'up 2', 'c': 'new', 'd': 'gone'}
+    """
+    was = {one: rank for rank, one in enumerate(before.ids, start=before.first)}
+    now = {one: rank for rank, one in enumerate(after.ids, start=after.first)}
+    return {one: Move(one, was.get(one), now.get(one)) for one in (*now, *was)}
+
+
+def changed_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
+    """Lines of two texts in one order: (``-`` only before, ``+`` only after, `` `` both; the line).
+
+    >>> changed_lines(["a", "b"], ["a", "c"])
+    [(' ', 'a'), ('-', 'b'), ('+', 'c')]
+    """
+    out: list[tuple[str, str]] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        out += [(" " if kind == "equal" else "-", line) for line in before[a:b]]
+        out += [("+", line) for line in after[c:d] if kind != "equal"]
+    return out
 
 
 def encoders_of(service: Service) -> dict[str, str]:
