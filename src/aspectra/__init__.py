@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aspectra.base.display import display_with
 from aspectra.base.version import __version__
 
 if TYPE_CHECKING:
+    from aspectra.app import notebook
     from aspectra.app.library import Library
     from aspectra.app.library import create_library as create
     from aspectra.app.library import open_library as open  # noqa: A004
@@ -41,6 +43,7 @@ __all__ = [
     "__version__",
     "create",
     "limits",
+    "notebook",
     "open",
     "restore",
 ]
@@ -65,9 +68,20 @@ _WHERE = {name: (module, name) for module, names in _MODULES.items() for name in
 
 def __getattr__(name: str) -> Any:
     # Nothing heavy is imported before it is used: `import aspectra` takes milliseconds.
-    if name not in _WHERE:
-        raise AttributeError(f"module 'aspectra' has no attribute {name!r}")
     import importlib
 
+    if name == "notebook":
+        return importlib.import_module("aspectra.app.notebook")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'aspectra' has no attribute {name!r}")
     module, own = _WHERE[name]
     return getattr(importlib.import_module(module), own)
+
+
+def _draw(value: object) -> dict[str, Any]:
+    from aspectra.app.notebook.showing import forms_of
+
+    return forms_of(value)
+
+
+display_with(_draw)

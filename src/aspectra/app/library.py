@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from aspectra.app.preferences import Preferences, make_query
 from aspectra.app.settings import DEFAULT_RECIPE, export_formats
 from aspectra.base.checking import check_choice
+from aspectra.base.display import Displayed
 from aspectra.base.progress import Progress, quiet
 from aspectra.papers.library.store import Store
 from aspectra.search.conditions.lists import UserLists
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Library", "create_library", "open_library"]
 
 
-class Library:
+class Library(Displayed):
     """A library of papers and its search; a context manager.
 
     Make one with :func:`aspectra.open` or :func:`aspectra.create`.

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from aspectra.base.display import Displayed
 from aspectra.base.hashing import digest
 
 __all__ = [
@@ -86,7 +87,7 @@ _EMPTY: tuple[Any, ...] = ("", None, (), [], {})
 
 
 @dataclass(frozen=True)
-class Paper:
+class Paper(Displayed):
     """A paper as the library keeps it.
 
     Attributes:

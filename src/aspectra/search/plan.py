@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from msgspec import Meta
 
 from aspectra.base.checking import check_length, check_number
+from aspectra.base.display import Displayed
 from aspectra.base.errors import UsageError
 from aspectra.base.values import Value, force_setattr, replace
 from aspectra.search.conditions.condition import Conditions, check_conditions, distinct
@@ -144,7 +145,7 @@ class Search(Value, frozen=True):
         return lines
 
 
-class Plan(Value, frozen=True):
+class Plan(Value, Displayed, frozen=True):
     """A query bound to views, as a list of steps.
 
     Attributes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from aspectra.base.display import Displayed
 from aspectra.base.trec import trec_lines
 from aspectra.papers.paper import Paper
 from aspectra.search.conditions.condition import MEETS, Condition
@@ -234,7 +235,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Ranking(Sequence[Hit]):
+class Ranking(Displayed, Sequence[Hit]):
     """Hits of a plan, best first: score descending, then paper id descending.
 
     Attributes:
@@ -353,29 +354,6 @@ class Ranking(Sequence[Hit]):
         names = ["rank", "id", "title", "authors", "year", "venue", "score", "evidence"]
         # A column with a gap would turn 2020 into 2020.0.
         return pd.DataFrame(rows, columns=names).astype({"year": "Int64"})
-
-    def _repr_html_(self) -> str:
-        """For notebooks, escaped: the lists of requests, a table of the hits with quotes marked, warnings."""
-        from html import escape
-
-        rows = []
-        for hit in self.hits[:100]:
-            quotes = "<br>".join(f"<mark>{escape(e.quote[:600])}</mark>" for e in hit.evidence)
-            by = ", ".join(hit.paper.authors[:3]) + (" et al." if len(hit.paper.authors) > 3 else "")
-            where = " · ".join(x for x in (by, str(hit.paper.year or ""), hit.paper.venue) if x)
-            rows.append(
-                f"<tr><td>{hit.rank}</td><td style='text-align:left'><b>{escape(hit.title or hit.id)}</b>"
-                f"<br><small>{escape(where)} · {escape(hit.id)}</small><br>{quotes}</td>"
-                f"<td>{hit.score:.3f}</td></tr>"
-            )
-        notes = "".join(f"<p><small>{escape(w)}</small></p>" for w in self.warnings)
-        lists = "\n".join(f"{name:<14}{text}" for name, text in self.requests.rows)
-        return (
-            f"<pre>{escape(lists)}</pre>"
-            "<table><thead><tr><th>#</th><th>paper</th><th>score</th></tr></thead><tbody>"
-            + "".join(rows)
-            + f"</tbody></table>{notes}"
-        )
 
     def explain(self, index: int = 0) -> str:
         """Why a hit has its place: each probe's score, weight and rank, and the quotes."""

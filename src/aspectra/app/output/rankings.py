@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aspectra.search.plan import Plan
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["show_hits", "write_ranking"]
+__all__ = ["by_line", "show_hits", "write_ranking"]
 
 _AUTHORS = 3
 _LONGEST_VENUE = 60
@@ -35,7 +35,7 @@ _DIRECTION_WORDS = {
 }
 
 
-def _by_line(paper: Paper) -> str:
+def by_line(paper: Paper) -> str:
     """Authors, shortened."""
     names = [name for author in paper.authors if (name := safe(author, one_line=True))]
     if len(names) > _AUTHORS:
@@ -96,7 +96,7 @@ def _show_hit(
     year = str(hit.paper.year) if hit.paper.year else "   –"
     title = safe(hit.title, one_line=True) or _short(hit.paper.abstract, 160) or "(no title)"
     screen.line(title, style="bold", indent=indent, first=f"{hit.rank:>{places}}  {year}")
-    where = [_by_line(hit.paper), _short(hit.paper.venue, _LONGEST_VENUE)]
+    where = [by_line(hit.paper), _short(hit.paper.venue, _LONGEST_VENUE)]
     # After a stage the score says no more than the place does; where a paper came from says more.
     facts = [safe(hit.id, one_line=True), *([_move(hit)] if hit.moves else [_score(hit.score)])]
     screen.line(" · ".join(part for part in (*where, *facts) if part), style="cyan", indent=indent)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Screen", "columns", "count", "error_text", "safe", "schema_of", "write_file"]
 
 # Control characters (escape sequences begin with one), and the marks that reverse the direction of a line.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _ESCAPES = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 _UNWRAPPED = 1_000_000
 _WIDTHS_AND_COLOURS = ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")  # variables that ask for them in a pipe

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from aspectra.base.display import Displayed
 from aspectra.base.errors import MissingExtra, UsageError
 from aspectra.base.files import make_folder, write_durably
 from aspectra.base.spelling import file_name
@@ -114,7 +115,7 @@ _RC: Mapping[str, Any] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Drawing(Displayed):
     """A figure with the numbers behind it.
 
     Attributes:

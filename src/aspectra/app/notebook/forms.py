@@ -1,0 +1,74 @@
+"""The forms of a value in a notebook, by media type: text, HTML, and the document that a program reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aspectra.app.notebook.elements import MOST_BYTES, Markup, element, plain, size_of
+from aspectra.app.terminal.screen import safe
+
+__all__ = ["Forms", "shortened"]
+
+_LONGEST_TEXT = 20_000  # characters of the plain form
+
+
+@dataclass(frozen=True)
+class Forms:
+    """How a value is shown.
+
+    Attributes:
+        text: on a terminal.
+        html: in a browser.
+        name: of the document, as in ``search``, or "".
+        document: what a program reads, or None.
+        png: a picture of it, or b"".
+    """
+
+    text: str
+    html: Markup
+    name: str = ""
+    document: Mapping[str, Any] | None = None
+    png: bytes = b""
+
+    def to_dict(self) -> dict[str, Any]:
+        """By media type; no form but the picture is larger than :data:`MOST_BYTES`.
+
+        The document has a media type of its own, as in ``application/vnd.aspectra.search+json``, since
+        JupyterLab shows ``application/json`` instead of HTML, as a tree.
+        """
+        text = safe(self.text)
+        out: dict[str, Any] = {"text/plain": text[:_LONGEST_TEXT], "text/html": str(self.html)}
+        if size_of(self.html) > MOST_BYTES:
+            out["text/html"] = str(element("pre", plain(text, 2000)))
+        if self.document is not None and _json_size(self.document) <= MOST_BYTES:
+            out[f"application/vnd.aspectra.{self.name}+json"] = dict(self.document)
+        if self.png:
+            out["image/png"] = self.png
+        return out
+
+
+def _json_size(document: Mapping[str, Any]) -> int:
+    return size_of(json.dumps(document, ensure_ascii=False))
+
+
+def shortened(document: Mapping[str, Any], rows: str, note: Callable[[int, int], str]) -> Mapping[str, Any]:
+    """A document with as many of its rows as fit; ``warnings`` then says so.
+
+    Args:
+        document: whole.
+        rows: name of the field whose last items may be left out.
+        note: makes the sentence, from the number of rows that are there and of all.
+    """
+    held: Sequence[Any] = document[rows]
+    low, high = 0, len(held)  # the largest number that fits
+    if _json_size(document) <= MOST_BYTES:
+        return document
+    while low < high:
+        middle = (low + high + 1) // 2
+        small = {**document, rows: held[:middle]}
+        low, high = (middle, high) if _json_size(small) <= MOST_BYTES - 1000 else (low, middle - 1)
+    warnings = [*document.get("warnings", ()), note(low, len(held))]
+    return {**document, rows: held[:low], "warnings": warnings}
