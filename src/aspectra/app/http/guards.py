@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,11 +11,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 
 from aspectra.app.http.problems import problem_response
-from aspectra.base.errors import AspectraError, NotAllowed, TooLarge, UsageError
+from aspectra.app.service.access import COOKIE, Access, NoToken, is_loopback
+from aspectra.base.errors import AspectraError, NotAllowed, TooLarge
 
 __all__ = ["COOKIE", "SAFE", "Access", "Guards", "NoToken", "is_loopback"]
 
-COOKIE = "aspectra_token"
+_NO_FORMS = ("/v1/", "/mcp", "/healthz", "/readyz")
 SAFE = ("GET", "HEAD", "OPTIONS")
 _POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 _HEADERS = {
@@ -34,70 +32,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
-class NoToken(NotAllowed):
-    """A request without the token of the service, or with another one."""
-
-    code = "no-token"
-    http_status = 401
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to listen on can only be reached from this computer."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-@dataclass(frozen=True)
-class Access:
-    """Who may ask.
-
-    Attributes:
-        hosts: names and addresses, without port, by which the service is reached.
-        port: on which it listens.
-        token: that each request must bring, or "" where only this computer reaches the service.
-        body: most bytes of a request.
-        upload: most bytes of a request that brings files.
-    """
-
-    hosts: tuple[str, ...]
-    port: int
-    token: str = ""
-    body: int = 1_048_576
-    upload: int = 268_435_456
-
-    @classmethod
-    def to(cls, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> Access:
-        """For an address to listen on.
-
-        Raises:
-            UsageError: others reach it, and there is no token; or the token is short.
-        """
-        if not is_loopback(host) and not token:
-            raise UsageError(
-                f"{host} can be reached from other computers, and no token is set",
-                why="whoever reaches the service could read and change the library",
-                hint="set ASPECTRA_TOKEN to a long secret (python -m secrets), or leave out --host",
-            )
-        if token and len(token) < 16:
-            raise UsageError("the token has fewer than 16 characters", hint="take a random one")
-        known = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else (host,)
-        return cls((*known, *names), port, token)
-
-    def knows(self, authority: str) -> bool:
-        """Whether a Host header, or the authority of an origin, names this service."""
-        return authority.casefold() in {f"{host.casefold()}:{self.port}" for host in self.hosts} | (
-            {host.casefold() for host in self.hosts} if self.port in (80, 443) else set()
-        )
-
-    def admits(self, given: str) -> bool:
-        """Whether a token is the one of the service."""
-        return not self.token or hmac.compare_digest(given.encode(), self.token.encode())
 
 
 class Guards:
@@ -168,8 +102,14 @@ class Guards:
             raise NotAllowed("requests from other sites are refused", hint="open the page itself")
         kind = headers.get("content-type", "").partition(";")[0].strip().casefold()
         form = kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "")
-        if request.method == "POST" and form and origin is None:
-            # A form of another site needs no preflight; browsers name the origin of each form.
+        if (
+            request.method == "POST"
+            and form
+            and origin is None
+            and not request.url.path.startswith(_NO_FORMS)
+        ):
+            # A form of another site needs no preflight; browsers name the origin of each form. What /v1
+            # takes is no form.
             raise NotAllowed("a form without its origin is refused", hint="send JSON, or Origin")
         if len(request.url.query) > 32_768 or len(request.url.path) > 4096:
             raise TooLarge("the address is too long", hint="POST /v1/search takes longer questions")

@@ -15,7 +15,7 @@ from aspectra.app.terminal.screen import safe
 from aspectra.base.errors import AspectraError
 
 if TYPE_CHECKING:
-    from aspectra.app.http.guards import Access
+    from aspectra.app.service.access import Access
     from aspectra.app.service.answering import Service
     from aspectra.app.service.gate import Gate
     from aspectra.app.service.jobs import Jobs

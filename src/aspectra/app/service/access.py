@@ -1,0 +1,78 @@
+"""Who may use a service: where it listens, by which names, with which token."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aspectra.base.errors import NotAllowed, UsageError
+
+__all__ = ["COOKIE", "Access", "NoToken", "is_loopback"]
+
+COOKIE = "aspectra_token"
+
+
+class NoToken(NotAllowed):
+    """A request without the token of the service, or with another one."""
+
+    code = "no-token"
+    http_status = 401
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on can only be reached from this computer."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask.
+
+    Attributes:
+        hosts: names and addresses, without port, by which the service is reached.
+        port: on which it listens.
+        token: that each request must bring, or "" where only this computer reaches the service.
+        body: most bytes of a request.
+        upload: most bytes of a request that brings files.
+    """
+
+    hosts: tuple[str, ...]
+    port: int
+    token: str = ""
+    body: int = 1_048_576
+    upload: int = 268_435_456
+
+    @classmethod
+    def to(cls, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> Access:
+        """For an address to listen on.
+
+        Raises:
+            UsageError: others reach it, and there is no token; or the token is short.
+        """
+        if not is_loopback(host) and not token:
+            raise UsageError(
+                f"{host} can be reached from other computers, and no token is set",
+                why="whoever reaches the service could read and change the library",
+                hint="set ASPECTRA_TOKEN to a long secret (python -m secrets), or leave out --host",
+            )
+        if token and len(token) < 16:
+            raise UsageError("the token has fewer than 16 characters", hint="take a random one")
+        known = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else (host,)
+        return cls((*known, *names), port, token)
+
+    def knows(self, authority: str) -> bool:
+        """Whether a Host header, or the authority of an origin, names this service."""
+        return authority.casefold() in {f"{host.casefold()}:{self.port}" for host in self.hosts} | (
+            {host.casefold() for host in self.hosts} if self.port in (80, 443) else set()
+        )
+
+    def admits(self, given: str) -> bool:
+        """Whether a token is the one of the service."""
+        return not self.token or hmac.compare_digest(given.encode(), self.token.encode())
