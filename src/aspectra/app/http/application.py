@@ -11,12 +11,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
 from aspectra.app.http.guards import Access, Application, Guards
-from aspectra.app.http.openapi import described
 from aspectra.app.http.problems import as_error, problem_response
-from aspectra.app.http.routes import routes
+from aspectra.app.http.routes import document, routes
 from aspectra.app.service.answering import Service
 from aspectra.app.service.gate import Gate
 from aspectra.app.service.jobs import Jobs
@@ -59,13 +59,15 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access) -> FastAPI:
     for part in (asking, triage, trail_pages, library_pages):
         app.include_router(part(pages), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    app.openapi = document  # type: ignore[method-assign]
 
     async def failed(request: Request, error: Exception) -> Response:
         """Any failure, as a problem document for programs and as a page for people."""
         known = _known(error)
         if request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/openapi")):
-            return problem_response(known, request)
+            return problem_response(
+                known, request, _allowed(app, request) if known.http_status == 405 else None
+            )
         if "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request"):
             return pages.error(request, known)
         return problem_response(known, request)
@@ -78,6 +80,17 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access) -> FastAPI:
 def application(service: Service, gate: Gate, jobs: Jobs, access: Access) -> Application:
     """The application behind its guards, for a server."""
     return Guards(api(service, gate, jobs, access), access)
+
+
+def _allowed(app: FastAPI, request: Request) -> dict[str, str]:
+    """The header with the methods that an address takes."""
+    methods = {
+        method
+        for route in app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
+    return {"allow": ", ".join(sorted(methods))}
 
 
 def _known(error: Exception) -> AspectraError:

@@ -212,6 +212,9 @@ async def read_body(request: Request, kind: type[T]) -> T:
     Raises:
         UsageError: it is no JSON, or no such value; the reason names the field.
     """
+    kind_given = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+    if kind_given != "application/json":
+        raise UsageError("the body is not said to be JSON", hint="send content-type: application/json")
     raw = await request.body()
     try:
         return msgspec.json.decode(raw, type=kind)

@@ -49,6 +49,10 @@ def job_routes(router: APIRouter, jobs: Jobs) -> None:
         name: Annotated[str, Query(min_length=1, max_length=200, description="of the file")],
         key: Key = "",
     ) -> Response:
+        if request.headers.get("content-type") != "application/octet-stream":
+            raise UsageError(
+                "the body is not said to be a file", hint="content-type: application/octet-stream"
+            )
         raw = await request.body()
         if not raw:
             raise UsageError("the file is empty", hint="send its bytes as the body")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
 from aspectra.app.http.bodies import ANSWERS, BODIES, Problem
 from aspectra.app.http.problems import PROBLEM
@@ -34,27 +35,24 @@ def answers(name: str, about: str, status: int = 200, *errors: int) -> dict[int 
     content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name=name)}}} if name else {}
     said: dict[int | str, dict[str, Any]] = {status: {"description": about, "content": content}}
     problem = {PROBLEM: {"schema": {"$ref": _REFERENCE.format(name="Problem")}}}
-    for code in sorted({401, 403, 413, 422, 503, *errors}):
+    for code in sorted({401, 403, 413, 422, 429, *errors}):
         said[code] = {"description": "a problem", "content": problem}
     return said
 
 
-def described(app: FastAPI) -> dict[str, Any]:
-    """The document of the application; made once."""
-    if app.openapi_schema is None:
-        made = get_openapi(
-            title="Aspectra",
-            version="1",
-            summary="Literature search that shows its evidence.",
-            description="Errors are problem documents (RFC 9457) whose `code` is the catalogue's.",
-            routes=app.routes,
-        )
-        kinds = [*BODIES, *ANSWERS.values(), Problem]
-        _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-        held = made.setdefault("components", {}).setdefault("schemas", {})
-        for leftover in ("HTTPValidationError", "ValidationError"):
-            held.pop(leftover, None)
-        held.update(schemas)
-        made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        app.openapi_schema = made
-    return app.openapi_schema
+def described(routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """The document of the routes."""
+    made = get_openapi(
+        title="Aspectra",
+        version="1",
+        summary="Literature search that shows its evidence.",
+        description="Errors are problem documents (RFC 9457) whose `code` is the catalogue's.",
+        routes=routes,
+    )
+    _, schemas = msgspec.json.schema_components(
+        [*BODIES, *ANSWERS.values(), Problem], ref_template=_REFERENCE
+    )
+    parts = made.setdefault("components", {})
+    parts["schemas"] = dict(sorted(schemas.items()))
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
@@ -16,7 +17,7 @@ from aspectra.app.http.bodies import (
     written,
 )
 from aspectra.app.http.job_routes import job_routes
-from aspectra.app.http.openapi import answers, body
+from aspectra.app.http.openapi import answers, body, described
 from aspectra.app.output.lenses import lens_rows
 from aspectra.app.output.papers import listed_rows, paper_document, sentence_rows
 from aspectra.app.service.answering import Service
@@ -27,14 +28,14 @@ from aspectra.app.terminal.screen import schema_of
 from aspectra.base.errors import UsageError
 from aspectra.base.version import __version__
 
-__all__ = ["routes"]
+__all__ = ["document", "routes"]
 
 T = TypeVar("T")
 PaperId = Annotated[str, Path(min_length=1, max_length=1000, description="an id, DOI, arXiv id or title")]
 Handle = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]
 Seconds = Annotated[
     float | None,
-    Header(alias="Request-Timeout", gt=0, le=600, description="seconds that the caller waits"),
+    Header(alias="Request-Timeout", ge=0.01, le=600, description="seconds that the caller waits"),
 ]
 
 
@@ -51,6 +52,13 @@ def routes(service: Service, gate: Gate, jobs: Jobs) -> APIRouter:
         part(router, service, gate)
     job_routes(router, jobs)
     return router
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document of these routes; it needs no library."""
+    nothing: Any = None
+    return described(routes(nothing, nothing, nothing).routes)
 
 
 async def _turn(gate: Gate, request: Request, work: Callable[[], T], seconds: float | None = None) -> T:
@@ -72,7 +80,7 @@ def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
 
         return written(await _turn(gate, request, work, seconds))
 
-    answered = answers("SearchAnswer", "a page of a ranking", 200, 404, 409, 410, 504)
+    answered = answers("SearchAnswer", "a page of a ranking", 200, 404, 408, 409, 410)
 
     @router.post(
         "/v1/search",
@@ -136,8 +144,6 @@ def _searching(router: APIRouter, service: Service, gate: Gate) -> None:
 
 
 def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
-    library = service.library
-
     @router.get(
         "/v1/papers",
         operation_id="list_papers",
@@ -155,11 +161,11 @@ def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
         page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     ) -> Response:
         def work() -> dict[str, Any]:
-            found = library.marks.papers(
+            found = service.library.marks.papers(
                 tags=tuple(tag or ()), decision=decision, years=years, order=order, limit=limit, page=page
             )
             held = {"papers": found.found, "page": found.page, "pages": found.pages}
-            return {"schema": schema_of("list"), **held, "hits": listed_rows(library, found.ids)}
+            return {"schema": schema_of("list"), **held, "hits": listed_rows(service.library, found.ids)}
 
         return written(await _turn(gate, request, work))
 
@@ -172,8 +178,8 @@ def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
     )
     async def sentences(request: Request, paper: PaperId) -> Response:
         def work() -> dict[str, Any]:
-            held = library.store.get(service.resolve(paper))
-            return {"id": held.id, "sentences": sentence_rows(library, held)}
+            held = service.library.store.get(service.resolve(paper))
+            return {"id": held.id, "sentences": sentence_rows(service.library, held)}
 
         return written(await _turn(gate, request, work))
 
@@ -193,8 +199,8 @@ def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
         known: Annotated[str, Header(alias="If-None-Match", max_length=1000)] = "",
     ) -> Response:
         def work() -> dict[str, Any]:
-            held = library.store.get(service.resolve(paper))
-            return {"schema": schema_of("paper"), **paper_document(library, held)}
+            held = service.library.store.get(service.resolve(paper))
+            return {"schema": schema_of("paper"), **paper_document(service.library, held)}
 
         answer = written(await _turn(gate, request, work))
         etag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
@@ -212,7 +218,7 @@ def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
         tags=["papers"],
     )
     async def lenses(request: Request) -> Response:
-        rows = await _turn(gate, request, lambda: lens_rows(library.store))
+        rows = await _turn(gate, request, lambda: lens_rows(service.library.store))
         return written({"schema": schema_of("lens-list"), "lenses": rows})
 
     @router.get(
@@ -223,13 +229,11 @@ def _reading(router: APIRouter, service: Service, gate: Gate) -> None:
         tags=["papers"],
     )
     async def status(request: Request) -> Response:
-        facts = await _turn(gate, request, library.status)
+        facts = await _turn(gate, request, service.library.status)
         return written({"schema": schema_of("status"), **facts})
 
 
 def _marking(router: APIRouter, service: Service, gate: Gate) -> None:
-    library = service.library
-
     @router.post(
         "/v1/decisions",
         operation_id="decide",
@@ -243,7 +247,9 @@ def _marking(router: APIRouter, service: Service, gate: Gate) -> None:
         changed = await _turn(
             gate,
             request,
-            lambda: library.marks.decide(given.decision, *given.ids, reason=given.reason, under=given.under),
+            lambda: service.library.marks.decide(
+                given.decision, *given.ids, reason=given.reason, under=given.under
+            ),
         )
         return written({"changed": changed})
 
@@ -259,8 +265,8 @@ def _marking(router: APIRouter, service: Service, gate: Gate) -> None:
         given = await read_body(request, ExportBody)
 
         def work() -> dict[str, Any]:
-            ids = library.resolve(*given.ids)
-            text = library.export(ids, given.format, given.versions)
+            ids = service.library.resolve(*given.ids)
+            text = service.library.export(ids, given.format, given.versions)
             return {"format": given.format, "records": len(ids), "text": text}
 
         return written(await _turn(gate, request, work))

@@ -22,7 +22,7 @@ class DeadlineReached(AspectraError):
     """The caller's deadline, or the service's own, was reached before the answer."""
 
     code = "deadline"
-    http_status = 504
+    http_status = 408
     retryable = True
 
 

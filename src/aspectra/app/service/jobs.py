@@ -213,7 +213,7 @@ class Jobs:
     async def _work(self, job: Job, arguments: Sequence[str]) -> None:
         """Run the command; its document is the result, its messages are progress and errors."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "aspectra", *arguments, *self._flags),
+            *(sys.executable, "-m", "aspectra", *self._flags, *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

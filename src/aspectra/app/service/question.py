@@ -111,7 +111,7 @@ class Question(Value, frozen=True):
         out = []
         for name, value in self.to_dict().items():
             for one in value if isinstance(value, list | tuple) else [value]:
-                out.append((name, {True: "true", False: "false"}.get(one, str(one))))
+                out.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
         return out
 
     @property

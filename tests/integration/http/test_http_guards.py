@@ -1,0 +1,154 @@
+"""What is refused before anything else: other hosts, other sites, no token, too much."""
+
+from __future__ import annotations
+
+import pytest
+
+from aspectra.app.http.guards import Access
+from aspectra.base.errors import UsageError
+
+FORGED_HOSTS = [
+    "evil.example",
+    "evil.example:8765",
+    "127.0.0.1.evil.example:8765",
+    "127.0.0.1:80",
+    "127.0.0.1",
+    "0.0.0.0:8765",
+    "localhost:8766",
+    "localhost.:8765",
+    "169.254.169.254",
+    "[::ffff:127.0.0.1]:8765",
+    "2130706433:8765",
+    "user@127.0.0.1:8765",
+    "",
+]
+FORGED_ORIGINS = [
+    "http://evil.example",
+    "http://evil.example:8765",
+    "https://127.0.0.1.evil.example:8765",
+    "http://127.0.0.1:9999",
+    "http://localhost",
+    "null",
+    "file://",
+    "chrome-extension://abc",
+    "http://user@127.0.0.1:8765",
+]
+
+
+@pytest.mark.parametrize("host", FORGED_HOSTS)
+@pytest.mark.parametrize("path", ["/", "/v1/status", "/healthz", "/static/style.css"])
+def test_other_hosts_are_refused(served, host, path):
+    assert served.ask("GET", path, headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "[::1]:8765", "LOCALHOST:8765"])
+def test_its_own_names_are_admitted(served, host):
+    assert served.ask("GET", "/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", FORGED_ORIGINS)
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/v1/status"), ("POST", "/v1/search"), ("POST", "/decide")]
+)
+def test_other_origins_are_refused(served, origin, method, path):
+    answer = served.ask(method, path, headers={"origin": origin}, json={"text": "owls"})
+    assert answer.status_code == 403
+    assert answer.json()["code"] == "not-allowed"
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]
+)
+def test_a_form_without_its_origin_is_refused(served, kind):
+    headers = {"content-type": kind} if kind else {}
+    for path in ("/decide", "/undo", "/library/index"):
+        assert served.ask("POST", path, headers=headers, content=b"a=b").status_code == 403, path
+
+
+def test_a_form_of_the_page_passes(writable):
+    headers = {"origin": "http://127.0.0.1:8765"}
+    data = {"id": "sun2023rankgpt", "decision": "include", "back": "/"}
+    answer = writable.ask("POST", "/decide", headers=headers, data=data)
+    assert answer.status_code != 403
+
+
+def test_requests_that_a_browser_marks_as_foreign_are_refused(served):
+    foreign = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+    assert served.ask("GET", "/v1/status", headers=foreign).status_code == 403
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}  # a link on another page
+    assert served.ask("GET", "/healthz", headers=link).status_code == 200
+    assert served.ask("POST", "/v1/search", headers=link, json={"text": "a"}).status_code == 403
+
+
+def test_the_token_is_needed_and_compared(demo_folder, serving):
+    served = serving(demo_folder, token="a-long-enough-secret")
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic a-long-enough-secret"}):
+        answer = served.ask("GET", "/v1/status", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (401, "no-token")
+        assert answer.headers["www-authenticate"] == "Bearer"
+    good = {"authorization": "Bearer a-long-enough-secret"}
+    assert served.ask("GET", "/v1/status", headers=good).status_code == 200
+    assert served.ask("GET", "/healthz").status_code == 200
+    page = served.ask("GET", "/", headers={"accept": "text/html"})
+    assert (page.status_code, page.headers["location"]) == (303, "/token")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "10.0.0.1"])
+def test_another_address_needs_a_token(host):
+    with pytest.raises(UsageError) as refused:
+        Access.to(host, 8765)
+    assert "ASPECTRA_TOKEN" in refused.value.hint
+    with pytest.raises(UsageError):
+        Access.to(host, 8765, "short")
+    assert Access.to(host, 8765, "x" * 16).knows(f"{host}:8765")
+
+
+def test_loopback_needs_none():
+    for host in ("127.0.0.1", "localhost", "::1", "127.0.0.53"):
+        assert Access.to(host, 1).token == ""
+
+
+def test_what_is_too_large_is_refused(served):
+    body = b'{"text": "' + b"a" * 2_000_000 + b'"}'
+    kind = {"content-type": "application/json"}
+    assert served.ask("POST", "/v1/search", content=body, headers=kind).status_code == 413
+
+    async def chunks():
+        for _ in range(40):
+            yield b"a" * 65_536
+
+    chunked = served.ask("POST", "/v1/search", content=chunks(), headers=kind)
+    assert (chunked.status_code, chunked.json()["code"]) == (413, "too-large")
+    assert served.ask("GET", "/?text=" + "a" * 40_000).status_code == 413
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../rendering.py",
+        "/static/%2e%2e/rendering.py",
+        "/static/..%2frendering.py",
+        "/static/..%5crendering.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/style.css%00.html",
+        "/v1/papers/..%2f..%2fetc%2fpasswd",
+        "/paper/..%2f..%2fetc%2fpasswd",
+        "/v1/papers/file:%2f%2f%2fetc%2fpasswd",
+        "/v1/papers/http:%2f%2f169.254.169.254%2flatest",
+        "/v1/jobs/..%2f..%2fetc%2fpasswd",
+    ],
+)
+def test_traversal_leads_nowhere(served, path):
+    answer = served.ask("GET", path)
+    assert answer.status_code in (404, 422), answer.text
+    assert "root:" not in answer.text
+    assert "def " not in answer.text
+
+
+def test_every_answer_carries_the_headers(served):
+    for path in ("/healthz", "/v1/nothing", "/v1/status", "/static/style.css"):
+        headers = served.ask("GET", path).headers
+        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-request-id"]
