@@ -4,7 +4,7 @@ Values show themselves; these names are for the rest. Importing the package load
 when it is first used.
 
 >>> from aspectra import notebook
->>> ranking = library.search("owls at night")
+>>> ranking = library.search("owls at night", limit=1)
 >>> [(row[1], row[2]) for row in notebook.score_parts(ranking).rows]
 [('owl', 'abstract@bm25')]
 """

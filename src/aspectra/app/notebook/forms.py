@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,8 +51,12 @@ class Forms:
         return out
 
 
-def _json_size(document: Mapping[str, Any]) -> int:
-    return size_of(json.dumps(document, ensure_ascii=False))
+def _json_size(document: Mapping[str, Any]) -> float:
+    """Bytes; infinite where the document holds half a character, which cannot be sent."""
+    try:
+        return len(json.dumps(document, ensure_ascii=False).encode("utf-8"))
+    except UnicodeEncodeError:
+        return math.inf
 
 
 def shortened(document: Mapping[str, Any], rows: str, note: Callable[[int, int], str]) -> Mapping[str, Any]:

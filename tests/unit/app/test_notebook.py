@@ -1,0 +1,340 @@
+"""Notebooks: what values look like there, the picture of scores, progress. No notebook runs here."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace as replaced
+from html import unescape
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+
+import aspectra
+from aspectra import notebook
+from aspectra.app.notebook import progress
+from aspectra.app.notebook.elements import MARKED, bar
+from aspectra.app.notebook.papers import ROLE_COLOURS
+from aspectra.base.errors import MissingExtra, NoSuchPaper, UsageError
+from aspectra.base.values import replace
+from aspectra.lab.figures.drawing import Drawing
+from aspectra.papers.paper import Paper, Sentence
+from aspectra.search.conditions.condition import Condition
+from aspectra.search.plan import Fusion, Plan, Search
+from aspectra.search.query import Query
+from aspectra.search.ranking import Fit
+from aspectra.views.view import Probe
+
+BIB = """@article{dense, title={Dense retrieval of papers}, year=2020, doi={10.1000/d}, author={Lovelace, A},
+  abstract={Search engines match words. We train encoders for dense retrieval.}}
+@article{graph, title={Graph retrieval for molecules}, year=2022, author={Li, Bo}, journal={NeurIPS},
+  abstract={Molecules are graphs. Retrieval helps.}}
+@article{survey, title={A survey of retrieval}, year=2023, author={Zed, Ed},
+  abstract={This survey reviews retrieval of papers. We compare forty systems.}}
+"""
+QUESTION = "retrieval of papers since 2021, prefer surveys, well written"
+
+
+@pytest.fixture
+def mine(home):
+    (home / "lib.bib").write_text(BIB)
+    with aspectra.create(home / "my.lib") as made:
+        made.add(home / "lib.bib")
+        made.index(encoders=[])
+        yield made
+
+
+def text_of(html: str) -> str:
+    return unescape(" ".join(re.sub("<[^>]*>", " ", html).split()))
+
+
+def document_of(value: object, name: str) -> dict:
+    return value._repr_mimebundle_()[f"application/vnd.aspectra.{name}+json"]
+
+
+def test_a_ranking_shows_requests_grades_quotes_and_notes(mine):
+    ranking = mine.search(QUESTION)
+    html = ranking._repr_html_()
+    said = text_of(html)
+    assert "applied require year=>=2021 “since 2021”" in said
+    assert "not applied “well written” (a judgement that no record or text states)" in said
+    assert "searched for retrieval of papers" in said
+    assert said.count("well written") == 1  # not again among the notes
+    rows = [text_of(row) for row in html.split("<tr>")]
+    survey = next(row for row in rows if "A survey of retrieval" in row)
+    assert re.fullmatch(r"1 A survey of retrieval .* survey This survey .* 1\.00 met 2023 .* met .*", survey)
+    assert re.search(r"<mark [^>]*>This survey reviews retrieval of papers\.</mark>", html)
+    assert html.count('scope="col"') == 5
+    assert html.count('scope="row"') == 3 + len(ranking)  # three lists of requests, a row for each paper
+
+
+def test_a_weak_match_is_said(mine):
+    ranking = mine.search("retrieval")
+    weak = replaced(ranking, fit=Fit(None, 0.1, 0.2, weak=True))
+    assert "Note: weak match" in text_of(weak._repr_html_())
+    assert "weak match" not in text_of(ranking._repr_html_())
+
+
+def test_documents_are_those_of_the_command_line(mine, home, run):
+    shown = document_of(mine.search(QUESTION), "search")
+    folder = ("--library", home / "my.lib")
+    printed = json.loads(run("search", QUESTION, "--json", *folder)[1])
+    assert {**shown, "seconds": 0} == {**printed, "seconds": 0}
+    paper = document_of(notebook.open_paper(mine, "survey"), "paper")
+    assert paper == json.loads(run("show", "survey", "--json", "--sentences", *folder)[1])
+    assert document_of(mine, "status") == json.loads(run("status", "--json", *folder)[1])
+    plan = mine.plan(QUESTION)
+    assert Plan.from_dict(document_of(plan, "plan")) == plan
+    assert Paper.from_dict(document_of(mine.show("survey"), "record")) == mine.show("survey")
+
+
+def test_forms_can_be_included_and_excluded(mine):
+    ranking = mine.search("retrieval")
+    assert set(ranking._repr_mimebundle_()) == {
+        "text/plain",
+        "text/html",
+        "application/vnd.aspectra.search+json",
+    }
+    assert set(ranking._repr_mimebundle_(include={"text/plain"})) == {"text/plain"}
+    assert set(ranking._repr_mimebundle_(None, {"text/html", "text/plain"})) == {
+        "application/vnd.aspectra.search+json"
+    }
+
+
+def test_a_plan_shows_what_it_describes(mine):
+    plan = mine.plan(QUESTION, recipe="bm25 | top(2)")
+    said = text_of(plan._repr_html_())
+    for line in plan.describe().split("\n"):
+        assert " ".join(line.split()) in said
+
+
+def test_a_library_shows_what_it_holds_and_what_waits(mine, home):
+    assert "papers 3 with abstract 3 (100 %)" in text_of(mine._repr_html_())
+    assert "abstract@bm25" in text_of(mine._repr_html_())
+    (home / "more.bib").write_text("@article{new, title={New}, abstract={A new paper.}}")
+    mine.add(home / "more.bib")
+    assert "waiting 1 new: aspectra index" in text_of(mine._repr_html_())
+
+
+def test_a_library_that_was_closed_shows_the_error(mine):
+    mine.close()
+    assert "failed" in mine._repr_mimebundle_()["text/plain"]
+
+
+def test_a_paper_shows_its_record_and_the_roles_that_are_known():
+    paper = Paper(
+        "owl",
+        "Owls",
+        "They hunt. We count. Few were left.",
+        year=2019,
+        sentences=(Sentence(0, 10, "background"), Sentence(11, 20, "method"), Sentence(21, 35, "method")),
+    )
+    html = paper._repr_html_()
+    assert "Owls Record id owl year 2019 Abstract background They hunt. method We count. Few were left." in (
+        text_of(html)
+    )
+    assert html.count(f"border-bottom:3px solid {ROLE_COLOURS['method']}") == 2
+    assert html.count(f"border-bottom:3px solid {ROLE_COLOURS['background']}") == 1
+    bare = Paper("bare", "Bare")._repr_html_()
+    assert "(no abstract)" in bare
+    assert "border-bottom:3px" not in bare
+
+
+def test_an_opened_paper_shows_marks_and_links(mine):
+    mine.marks.tag("survey", add=["read"])
+    said = text_of(notebook.open_paper(mine, "survey")._repr_html_())
+    assert "tags read" in said
+    assert "This survey reviews retrieval of papers." in said
+    with pytest.raises(NoSuchPaper):
+        notebook.open_paper(mine, "none")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("paper", ["#ffffff", "#111111", "#000000"])
+@pytest.mark.parametrize("role", ROLE_COLOURS)
+def test_lines_below_sentences_are_seen_on_light_and_dark(role, paper):
+    assert contrast(ROLE_COLOURS[role], paper) >= 3  # WCAG 2.2, 1.4.11
+
+
+def test_no_background_is_set_without_its_colour(mine):
+    back, ink = re.findall("#[0-9a-f]{6}", MARKED)
+    assert contrast(back, ink) >= 7
+    values = [mine, mine.search(QUESTION), mine.plan(QUESTION), mine.show("dense")]
+    for style in re.findall('style="([^"]*)"', "".join(v._repr_html_() for v in values) + bar(0.5)):
+        rules = dict(rule.split(":", 1) for rule in style.split(";"))
+        assert "background" not in rules
+        assert rules.get("background-color") in (None, "currentColor") or "color" in rules
+        assert rules.get("color") in (None, "inherit") or "background-color" in rules
+
+
+def test_nothing_of_notebooks_or_plots_is_loaded_to_show_a_value(mine, home):
+    code = f"""
+import sys, aspectra
+with aspectra.open({str(home / "my.lib")!r}) as mine:
+    ranking = mine.search("retrieval")
+    assert not [m for m in sys.modules if m.startswith("aspectra.app.notebook")]
+    assert "<mark" in ranking._repr_html_()
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {"IPython", "matplotlib", "pandas", "jinja2"}
+
+
+def fused(searcher, kind: str) -> Plan:
+    probes = (Probe("abstract@bm25", text="owls at night"), Probe("abstract@fake", text="owls", weight=0.5))
+    return Plan((Search("edited", probes, Fusion(kind=kind)),), limit=5)
+
+
+@pytest.mark.parametrize("kind", ["standardised", "sum", "rrf"])
+def test_parts_add_up_to_scores(searcher, kind):
+    ranking = searcher.run(fused(searcher, kind), explain=True)
+    sums: dict[str, float] = {}
+    for _, paper, part, share, _ in notebook.score_parts(ranking).rows:
+        assert part in ("abstract@bm25", "abstract@fake")
+        sums[paper] = sums.get(paper, 0.0) + share
+    assert len(sums) >= 3
+    assert sums == pytest.approx({hit.id: hit.score for hit in ranking}, abs=1e-6)
+
+
+def test_parts_of_ranks_need_the_ranks(searcher):
+    with pytest.raises(UsageError, match="fused by rank"):
+        notebook.score_parts(searcher.run(fused(searcher, "rrf")))
+
+
+def test_aspects_and_conditions_are_parts_and_stages_are_not(searcher):
+    wanted = (Condition.parse("prefer keyword=maze"),)
+    ranking = searcher.search(Query(seeds=("owl",), same=("method",), conditions=wanted, limit=3))
+    table = notebook.score_parts(ranking)
+    assert {"same method", "abstract@bm25", wanted[0].label} <= {row[2] for row in table.rows}
+    assert table.notes == ("Fused by sum of standardised scores.",)
+    hits = tuple(replaced(hit, score=9.0, moves=(("rerank", 2, 1),)) for hit in ranking)
+    moved = notebook.score_parts(replaced(ranking, hits=hits))
+    assert [row[:4] for row in moved.rows] == [row[:4] for row in table.rows]
+    assert moved.notes[1] == "Stages after the search are no part."
+    other = notebook.score_parts(replaced(ranking, hits=(replaced(ranking[0], score=9.0),)))
+    assert "other parts" in {row[2] for row in other.rows}
+
+
+def test_the_picture_has_a_bar_a_label_and_a_number_for_each_hit(searcher):
+    pytest.importorskip("matplotlib")
+    plan = fused(searcher, "standardised")
+    ranking = searcher.run(plan)
+    drawing = notebook.plot_scores(ranking, most=3)
+    (axes,) = drawing.figure.axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert [label.split(".")[0] for label in labels] == ["1", "2", "3"]
+    assert labels[0].removeprefix("1. ") == ranking[0].title[: len(labels[0]) - 3]
+    colours = {bar.get_facecolor() for bar in axes.patches}
+    assert len(colours) == 2
+    for place, hit in enumerate(ranking.hits[:3]):
+        own = [b for b in axes.patches if abs(b.get_y() + b.get_height() / 2 - place) < 0.01]
+        assert sum(b.get_width() for b in own) == pytest.approx(hit.score, abs=1e-6)
+        for one, other in pairwise(b for b in own if b.get_width() > 0):  # stacked, not above each other
+            assert other.get_x() == pytest.approx(one.get_x() + one.get_width())
+    written = {text.get_text() for text in drawing.figure.texts}
+    assert {"abstract@bm25", "abstract@fake", f"{ranking[0].score:.2f}"} <= written
+
+
+def test_a_drawing_is_shown_with_a_text_alternative_and_its_numbers(searcher):
+    pytest.importorskip("matplotlib")
+    drawing = notebook.plot_scores(searcher.run(fused(searcher, "standardised")))
+    forms = drawing._repr_mimebundle_()
+    assert forms["image/png"].startswith(b"\x89PNG")
+    assert re.search(
+        r'<img alt="What the scores of the first \d hits are made of, in the parts', forms["text/html"]
+    )
+    assert text_of(forms["text/html"]).count("abstract@fake") == len(
+        [row for row in drawing.table.rows if row[2] == "abstract@fake"]
+    )
+    assert "| rank | id | part | share | score |" in forms["text/plain"]
+    assert isinstance(drawing, Drawing)
+
+
+def test_many_parts_are_drawn_as_six(searcher):
+    pytest.importorskip("matplotlib")
+    words = "owls night mice documents models maze shadow fear".split()
+    probes = tuple(Probe("abstract@bm25", text=word, aspect=f"aspect {word}") for word in words)
+    drawing = notebook.plot_scores(searcher.run(Plan((Search("edited", probes),), limit=5)))
+    assert "3 smaller parts" in {text.get_text() for text in drawing.figure.texts}
+    assert len({row[2] for row in drawing.table.rows}) == 8  # the numbers are all there
+
+
+def test_the_picture_says_what_it_needs(searcher, monkeypatch):
+    ranking = searcher.run(fused(searcher, "standardised"))
+    with pytest.raises(UsageError, match="the number of hits"):
+        notebook.plot_scores(ranking, most=0)
+    with pytest.raises(UsageError, match="nothing to draw"):
+        notebook.plot_scores(searcher.run(replace(ranking.plan, limit=0)))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match="figures need matplotlib"):
+        notebook.plot_scores(ranking)
+
+
+class Kernel:
+    """What a notebook's Python has of IPython."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.shown: list[str] = []
+        self.ended: list = []
+        events = SimpleNamespace(
+            register=lambda event, call: self.ended.append(call),
+            unregister=lambda event, call: self.ended.remove(call),
+        )
+        running = SimpleNamespace(kernel=object(), events=events)
+        handle = SimpleNamespace(update=self.show)
+        display = SimpleNamespace(display=lambda value, display_id: self.show(value) or handle)
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: running))
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
+        monkeypatch.setattr(progress, "monotonic", lambda: self.now)
+
+    def show(self, value) -> None:
+        self.shown.append(text_of(value._repr_html_()))
+
+
+def test_progress_in_a_notebook_is_one_line_that_ends_with_its_cell(monkeypatch):
+    kernel = Kernel(monkeypatch)
+    shown = notebook.Progress()
+    shown("reading", 1, 0)
+    assert kernel.shown == []  # what is over soon is not shown
+    for n in range(100):
+        kernel.now = 1 + n / 100
+        shown("encoding <b>", n, 100)
+    assert kernel.shown[0] == "encoding <b> 0 of 100"
+    assert 4 <= len(kernel.shown) <= 6
+    (end,) = kernel.ended
+    end(None)
+    assert kernel.shown[-1] == ""
+    assert kernel.ended == []
+    kernel.now = 9
+    shown("reading", 7, 0)
+    assert kernel.shown[-1] == "reading 7"
+    shown.close()
+    assert kernel.shown[-1] == ""
+
+
+def test_progress_elsewhere_goes_to_standard_error(mine, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    with notebook.Progress() as shown:
+        mine.index(encoders=[], rebuild=True, progress=shown)
+    out = capsys.readouterr()
+    assert out.out == ""
+
+
+def test_unknown_names_of_the_package_are_said():
+    with pytest.raises(AttributeError, match="has no attribute 'none'"):
+        notebook.none  # noqa: B018
+    assert {getattr(notebook, name).__name__ for name in notebook.__all__} == set(notebook.__all__)
