@@ -194,8 +194,9 @@ def test_papers(paper, ids):
 
 @given(st.text(), st.sampled_from(HOSTILE))
 def test_elements_escape_texts_and_attributes(text, hostile):
-    shown = Elements(element("p", text, hostile, element("b", hostile), role=text + hostile))
-    assert shown.seen == {"p", "b"}
+    html = element("p", text, hostile, element("b", hostile), role=text + hostile)
+    assert Elements(html).seen == {"p", "b"}
+    assert not UNSEEN.search(html.replace("\t", " "))
 
 
 @pytest.mark.parametrize("count", [1, 5000])
