@@ -98,7 +98,7 @@ async def read(client: httpx.AsyncClient, text: str, load: Load) -> None:
     """One reader's request for a page of results."""
     clock = time.perf_counter()
     answer = await client.get("/", params={"text": text}, headers=HTML)
-    if answer.status_code == 200 and "data-rank" in answer.text:
+    if answer.status_code == 200 and "data-choose" in answer.text:
         load.seconds.append(time.perf_counter() - clock)
     elif answer.status_code in (429, 503):
         load.refused += 1

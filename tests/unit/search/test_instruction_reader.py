@@ -462,3 +462,18 @@ def test_patterns_expand():
 )
 def test_spelling(said, meant):
     assert corrected(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions", "left"),
+    [
+        ("not vision, since 2018", ["avoid topic=vision", "require year=>=2018"], ""),
+        ("the same method, not vision", ["avoid topic=vision"], ""),
+        ("not surveys, with code", ["avoid kind=survey", "prefer artifacts=code"], ""),
+        ("graph pretraining, not vision", ["avoid topic=vision"], "graph pretraining"),
+        ("not only vision", [], "not only vision"),
+    ],
+)
+def test_beside_a_seed_a_denial_is_no_subject(text, conditions, left):
+    found = understand(Query(text, seeds=("owl",))).query
+    assert ([c.spelling for c in found.conditions], found.text) == (conditions, left)

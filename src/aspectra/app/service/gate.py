@@ -38,7 +38,7 @@ class Gate:
         deadline: seconds after which a request is answered with an error.
     """
 
-    def __init__(self, running: int | None = None, *, patience: float = 3.0, deadline: float = 30.0) -> None:
+    def __init__(self, running: int | None = None, *, patience: float = 2.0, deadline: float = 30.0) -> None:
         self.running = running or os.cpu_count() or 1
         self.patience, self.deadline = patience, deadline
         self.waiting = self.refused = self.done = 0

@@ -15,6 +15,7 @@ from aspectra.search.query import Query, Unread
 __all__ = ["Understood", "understand"]
 
 _DENIALS = ("neg", "except")  # categories of marks
+_DENIED = ("not ", "no ", "without ", "never ", "nothing ")  # how a topic begins that is none
 _DENYING = ("no", "not", "behind", "without")
 
 
@@ -51,9 +52,15 @@ def understand(query: Query, venues: Mapping[str, str] = {}) -> Understood:
     fallback = False
     if query.text.strip() and not query.literal:
         reading = read_instruction(query.text, venues=venues)
+        if query.seeds and reading.topic.casefold().startswith(_DENIED):
+            # Beside a seed a denial needs no subject: it says what papers like the seed should not be like.
+            beside = read_instruction(query.text, whole_query=False, venues=venues)
+            reading = beside if beside.conditions or beside.unread else reading
         unread += reading.unread
         fallback = not reading.topic and not query.seeds
-        query = _with(query, reading, _positive(query.text, reading) if fallback else reading.topic)
+        read = reading.conditions or reading.same or reading.different or reading.unread
+        left = reading.topic if reading.topic or read else query.text
+        query = _with(query, reading, _positive(query.text, reading) if fallback else left)
     if query.instruction.strip():
         reading = read_instruction(query.instruction, whole_query=False, venues=venues)
         text = " ".join(part for part in (query.text.strip(), reading.topic) if part)
