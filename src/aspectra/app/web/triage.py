@@ -26,7 +26,7 @@ from aspectra.search.defaults import LIKE_DECIDED
 if TYPE_CHECKING:
     from aspectra.app.service.answering import Service
     from aspectra.app.web.rendering import Pages
-    from aspectra.papers.library.marks.values import Action, Decision
+    from aspectra.papers.library.marks.values import Action, Decision, Note
     from aspectra.papers.paper import Paper
     from aspectra.search.ranking import Evidence, Ranking
 
@@ -94,7 +94,7 @@ class Shown:
         criteria: what it is by each criterion of the question, and the class of its colour.
         evidence: quotes from elsewhere in the paper, where they are, and the class of their colour.
         rank: among the papers of the question; 0 where it is none of them.
-        marks: what was said about it.
+        tags, notes: on it.
     """
 
     paper: Paper
@@ -104,7 +104,8 @@ class Shown:
     criteria: list[tuple[Criterion, Cell, str]]
     evidence: list[tuple[Evidence, str, str]]
     rank: int
-    marks: dict[str, Any]
+    tags: list[str]
+    notes: list[Note]
 
 
 def triage(pages: Pages) -> APIRouter:
@@ -321,7 +322,8 @@ def _shown(service: Service, found: Screening) -> Shown:
             if one.field != place and one.quote not in said
         ],
         hit.rank if hit is not None else 0,
-        library.marks.of(work.id),
+        library.marks.read.tags([work.id]).get(work.id, []),
+        library.marks.read.notes_of(work.id),
     )
 
 
