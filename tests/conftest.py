@@ -21,6 +21,7 @@ from fake_encoder import FakeEncoder
 os.environ["HF_HUB_OFFLINE"] = "1"
 # What the person who runs the tests permits is not looked at, nor added to.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="aspectra-tests-")  # trails, the last search
 # No test is timed: a busy machine must not fail one.
 hypothesis.settings.register_profile("untimed", deadline=None)
 # CI tries the same examples every time; whoever develops tries new ones.
