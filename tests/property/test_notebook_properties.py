@@ -41,7 +41,7 @@ SHOWN = {
     *("b", "br", "caption", "details", "div", "figure", "img", "li", "mark", "p", "pre", "progress", "small"),
     *("span", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"),
 }
-ATTRIBUTES = {"style", "scope", "dir", "role", "aria-hidden", "alt", "src"}
+ATTRIBUTES = {"style", "scope", "dir", "role", "tabindex", "aria-label", "aria-hidden", "alt", "src"}
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 words = st.text(max_size=20) | st.sampled_from(HOSTILE)

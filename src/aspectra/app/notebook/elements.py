@@ -141,7 +141,8 @@ def table(caption: str, head: Iterable[str], rows: Iterable[Markup], numbers: Co
     top = element("thead", element("tr", *cells)) if cells else Markup()
     title = element("caption", caption, style="text-align:left;caption-side:top;color:inherit;padding:.3em 0")
     whole = element("table", title, top, element("tbody", *rows), style="border-collapse:collapse;margin:0")
-    return element("div", whole, style="overflow-x:auto")
+    reached = {"tabindex": "0", "role": "group", "aria-label": caption}  # what scrolls can be reached by keys
+    return element("div", whole, style="overflow-x:auto", **reached)
 
 
 def _style(number: bool) -> str:

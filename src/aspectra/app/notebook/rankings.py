@@ -143,10 +143,10 @@ def _row(hit: Hit, columns: Sequence[Criterion], cells: Sequence[Cell], numbers:
 
 def _cell(cell: Cell) -> Markup:
     """The number, the same as a bar, the verdict in words, and what in the record decided."""
-    drawn = bar(cell.grade) if cell.grade is not None else Markup()
+    drawn = [bar(cell.grade)] if cell.grade is not None else []
     verdict = "" if cell.verdict == "unknown" and cell.reason else cell.verdict
     said = [quiet(part) for part in (verdict, plain(cell.reason, 80)) if part]
-    return lines([joined([cell.value, " ", drawn]), *said])
+    return lines([cell.value, *drawn, *said])
 
 
 def _steps(ranking: Ranking) -> Markup:
