@@ -79,6 +79,7 @@ class BadRequest(UsageError):
     """The endpoint refuses the request itself: an unknown model, a text too long, a wrong option."""
 
     code = "bad-request"
+    http_status = 502
 
 
 class OfflineRefused(UsageError):
