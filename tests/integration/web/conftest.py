@@ -126,8 +126,18 @@ class Watched:
     def __init__(self, page: Any, address: str) -> None:
         self.page, self.outside, self.errors = page, list[str](), list[str]()
         page.on("request", lambda r: None if r.url.startswith(address) else self.outside.append(r.url))
-        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("console", self._console)
+        page.on("response", self._response)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _console(self, message: Any) -> None:
+        # A question that cannot be answered has a status of its own, which is no error of the page.
+        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+            self.errors.append(message.text)
+
+    def _response(self, answer: Any) -> None:
+        if answer.status >= 400 and answer.request.resource_type not in ("document", "fetch"):
+            self.errors.append(f"{answer.status} {answer.url}")
 
 
 @pytest.fixture

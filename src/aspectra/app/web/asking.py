@@ -20,11 +20,12 @@ from aspectra.app.terminal.screen import safe
 from aspectra.app.web.exporting import FORMATS
 from aspectra.app.web.forms import given_of
 from aspectra.app.web.paper import paper_pages
-from aspectra.app.web.viewing import Wanted, address, asked_tags, hits_of, kind_of
+from aspectra.app.web.viewing import Wanted, address, asked_tags, hits_of, kind_of, said_of
 from aspectra.base.errors import AspectraError
 from aspectra.base.values import replace as with_fields
 from aspectra.search.defaults import LIKE_DECIDED
 from aspectra.search.planning.planners.protocol import PLANNERS
+from aspectra.search.planning.requests import NOT_APPLIED
 
 if TYPE_CHECKING:
     from aspectra.app.service.answering import Service
@@ -98,7 +99,7 @@ def asking(pages: Pages) -> APIRouter:
 
         def work() -> Response:
             answer = _answer(service, wanted)
-            columns = [(one, kind_of(one.key)) for one in criteria_of(answer.ranking)]
+            columns = [(one, said_of(one.name), kind_of(one.key)) for one in criteria_of(answer.ranking)]
             values = {
                 "answer": answer,
                 "columns": columns,
@@ -203,10 +204,11 @@ def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]
         "tags": asked_tags(question, ranking, order),
         "links": links if last > 1 and wanted.above is None else [],
         "orders": [(name, said, wanted.address(sort=name)) for name, said in SORTS.items()],
-        "edit": address(question.edited(ranking.plan), more=order),
+        "edit": address(question.edited(ranking.plan), more=[*order, ("edit", 1)]),
         "literal": address(with_fields(question, literal=not question.literal), more=order),
         "decided_like": address(with_fields(question, recipe=recipe)) if decided else "",
         "criteria": wanted.address("/criteria"),
+        "unapplied": [one for one in ranking.warnings if one.startswith(NOT_APPLIED)],
         "plan": safe(ranking.plan.describe()),
         "here": wanted.address(page=wanted.page),
         "reasons": library.marks.reasons()[:_REASONS],

@@ -11,7 +11,9 @@ from urllib.parse import urlencode
 from msgspec.structs import replace
 
 from aspectra.app.output.criteria import Cell, Criterion, criteria_of, criteria_table
+from aspectra.app.output.pages import SORTS
 from aspectra.app.service.question import Question
+from aspectra.base.checking import check_choice
 from aspectra.base.errors import UsageError
 from aspectra.papers.text.sentences import abstract_sentences
 from aspectra.search.planning.aspects import ASPECT_ROLES
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from aspectra.papers.paper import Paper
     from aspectra.search.ranking import Evidence, Hit, Ranking
 
-__all__ = ["Asked", "Row", "ShownHit", "Wanted", "address", "asked_tags", "hits_of", "kind_of"]
+__all__ = ["Asked", "Row", "ShownHit", "Wanted", "address", "asked_tags", "hits_of", "kind_of", "said_of"]
 __all__ += ["pieces_of", "place_of"]
 
 
@@ -49,12 +51,14 @@ class Wanted:
         page: which one is shown, from 1.
         sort: its order, see :data:`aspectra.app.output.pages.SORTS`.
         above: only papers with at least this score; None for a page of them.
+        edit: whether the form shows every field that is set.
     """
 
     question: Question = Question()
     page: int = 1
     sort: str = "score"
     above: float | None = None
+    edit: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, Sequence[str]]) -> Self:
@@ -77,14 +81,14 @@ class Wanted:
             fields[name] = list(dict.fromkeys(one.strip() for one in fields.get(name, [])))
         question = Question.from_parameters(fields)
         page, above = ("".join(fields.get(name, [])[-1:]).strip() for name in ("page", "above"))
-        sort = "".join(fields.get("sort", [])[-1:]) or "score"
+        sort = check_choice("".join(fields.get("sort", [])[-1:]).strip() or "score", SORTS, "order")
         try:
             least = float(above) if above else None
         except ValueError as error:
             raise UsageError(f"{above[:40]!r} is no score", hint="leave it out") from error
         if page and not (page.isascii() and page.isdigit() and len(page) < 9):
             raise UsageError(f"{page[:40]!r} is no number of a page", hint="the first page is 1")
-        return cls(question, int(page or 1), sort, least)
+        return cls(question, int(page or 1), sort, least, bool(fields.get("edit")))
 
     @property
     def asked(self) -> bool:
@@ -129,6 +133,23 @@ class Asked:
     remove: str = ""
 
 
+_RELATIONS = {"require": "", "exclude": "not ", "prefer": "rather ", "avoid": "rather not "}
+
+
+def said_of(label: str) -> str:
+    """A condition's spelling for people.
+
+    >>> said_of("require year=>=2018"), said_of("avoid kind=survey"), said_of("same method")
+    ('year ≥ 2018', 'rather not kind survey', 'same method')
+    """
+    relation, _, rest = label.partition(" ")
+    if relation not in _RELATIONS:
+        return label
+    attribute, _, value = rest.partition("=")
+    sign = {">=": "≥ ", "<=": "≤ "}.get(value[:2], "")
+    return f"{_RELATIONS[relation]}{attribute.replace('_', ' ')} {sign}{value[2:] if sign else value}"
+
+
 def kind_of(name: str) -> str:
     """The class that colours an aspect; "" for free words and conditions."""
     aspect = name.removeprefix("same ").removeprefix("different ").partition(":")[0]
@@ -159,7 +180,7 @@ def asked_tags(question: Question, ranking: Ranking, more: Iterable[tuple[str, o
         for name in requests.aspects
     ]
     out += [
-        Asked(one.label, one.words, remove=address(question.edited(plan, one.spelling), more=kept))
+        Asked(said_of(one.label), one.words, remove=address(question.edited(plan, one.spelling), more=kept))
         for one in requests.applied
     ]
     if question.same_sentences:
@@ -191,16 +212,23 @@ class Row:
 
     Attributes:
         criterion, cell: as in :mod:`aspectra.app.output.criteria`.
+        said: the criterion, for people.
         kind: class of its colour, or "".
         place: where its quote is, or "".
-        href: address of the quoted sentence, or "".
     """
 
     criterion: Criterion
     cell: Cell
+    said: str
     kind: str
     place: str = ""
-    href: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The cell's, or of an aspect its likeness among the papers of the page in a word."""
+        if self.criterion.condition or self.cell.grade is None:
+            return self.cell.verdict
+        return ("low", "middle", "high")[min(2, int(self.cell.grade * 3))]
 
 
 @dataclass(frozen=True)
@@ -262,7 +290,7 @@ def hits_of(library: Library, answer: Answer) -> list[ShownHit]:
 def _row(hit: Hit, column: Criterion, cell: Cell) -> Row:
     found = next((e for e in hit.evidence if cell.quote and e.quote == cell.quote), None)
     place = place_of(hit.paper, found) if found is not None else ""
-    return Row(column, cell, kind_of(column.key), place)
+    return Row(column, cell, said_of(column.name), kind_of(column.key), place)
 
 
 def place_of(paper: Paper, evidence: Evidence) -> str:

@@ -1,0 +1,347 @@
+"""Ask: questions, papers that one knows, what was read, results, decisions; with and without scripts."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from aspectra.app.service.question import Question
+
+ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+WORDS = "dense retrieval of long documents since 2019"
+
+
+def _get(served, path, **given):
+    return httpx.get(served.address + path, params=given or None, headers={"accept": "text/html"}, timeout=30)
+
+
+def _titles(page):
+    return [one.strip() for one in page.locator(".hits .title").all_inner_texts()]
+
+
+def _found(served, question):
+    ranking = served.library.run(question.plan(served.library))
+    return [" ".join((hit.title or hit.id).split()) for hit in ranking], ranking
+
+
+def _asked(page):
+    """The question that the address of a page holds."""
+    return parse_qs(urlsplit(page.url).query)
+
+
+@pytest.fixture(scope="module")
+def seed(served):
+    """A paper of the library with an abstract of several sentences."""
+    return served.library.search("rank documents with a language model", limit=1)[0].paper
+
+
+@ANY
+def test_a_question_finds_what_the_library_finds(served, browse, scripts):
+    page = browse(served, scripts=scripts).page
+    page.fill("#f-text", WORDS)
+    page.click("text=Search >> nth=0")
+    page.wait_for_selector(".hits")
+    assert _titles(page) == _found(served, Question(text=WORDS))[0]
+    assert _asked(page)["text"] == [WORDS]
+    assert page.locator(".understood .tag").first.inner_text().startswith("year ≥ 2019")
+    page.reload()
+    assert _titles(page) == _found(served, Question(text=WORDS))[0]
+
+
+def test_scripts_keep_empty_fields_out_of_the_address_and_move_the_focus(served, browse):
+    page = browse(served).page
+    page.fill("#f-text", "language models")
+    page.click("text=Search >> nth=0")
+    page.wait_for_selector(".hits")
+    assert set(_asked(page)) == {"text", "recipe", "limit", "evidence", "sort"}
+    assert page.evaluate("document.activeElement.id") == "results"
+    assert page.inner_text("#said") == "10 papers"
+    assert page.title().startswith("language models")
+    page.go_back()
+    page.wait_for_selector(".home")
+
+
+@ANY
+def test_a_paper_that_one_knows_is_found_by_a_part_of_its_title(served, browse, seed, scripts):
+    page = browse(served, scripts=scripts).page
+    words = " ".join(seed.title.split()[:3])
+    if scripts:
+        page.locator("#f-seed").press_sequentially(words, delay=5)
+    else:
+        page.fill("#f-seed", words)
+        page.click("text=Search >> nth=0")
+        assert "no paper in the library is called" in page.inner_text(".notice")
+    box = page.locator(f"#suggested input[value='{seed.id}']")
+    box.wait_for()
+    box.check()
+    if scripts:
+        assert page.locator(f"#seeds input[value='{seed.id}']").is_checked()
+        assert page.input_value("#f-seed") == ""
+    page.get_by_role("group", name="method").get_by_role("radio", name="same").check()
+    page.click("text=Search >> nth=0")
+    page.wait_for_selector(".hits")
+    titles, ranking = _found(served, Question(seeds=(seed.id,), same=("method",)))
+    assert _titles(page) == titles
+    quoted = [e.quote for e in ranking[0].evidence if e.aspect == "method"]
+    assert page.locator(".hits > li").first.locator(".aspect-method mark").first.inner_text() in quoted
+
+
+def test_a_seed_is_given_by_identifier_and_its_id_is_in_links(served, seed):
+    text = _get(served, "/", seeds=seed.title.upper()).text
+    assert f"seeds={seed.id}" in text
+
+
+@ANY
+def test_a_tag_is_removed_and_the_others_stay(served, browse, scripts):
+    page = browse(served, "/?text=language+models+since+2019&same=method", scripts=scripts).page
+    assert page.locator(".understood .tag").count() == 2
+    page.locator(".understood .tag", has_text="year").locator(".remove").click()
+    page.wait_for_function("document.querySelectorAll('.understood .tag').length == 1") if scripts else None
+    assert page.locator(".understood .tag").all_inner_texts()[0].startswith("same method")
+    assert _asked(page)["same"] == ["method"]
+    assert "since" not in _asked(page)["text"][0]
+
+
+def test_what_is_not_applied_is_said_with_the_reason(served):
+    text = _get(served, "/", text="language models not surveys about cats since 2019").text
+    assert 'class="tag unapplied"' in text
+    assert "a denial of several things at once" in text
+
+
+def test_edit_all_writes_the_limits_into_the_form(served, browse):
+    page = browse(served, f"/?text={WORDS.replace(' ', '+')}").page
+    page.click("text=Write it all out in the form")
+    page.wait_for_selector("details[open] input[name=conditions]")
+    assert page.locator("input[name=conditions]").first.input_value() == "require year=>=2019"
+    assert page.is_checked("input[name=literal]")
+    assert "since" not in page.input_value("#f-text")
+
+
+@ANY
+def test_pages_and_orders(served, browse, scripts):
+    page = browse(served, "/?text=language+models&limit=5", scripts=scripts).page
+    page.click("text=Next →")
+    page.wait_for_selector("h1:has-text('Papers 6 to 10')")
+    both = _found(served, Question(text="language models", limit=10))[0]
+    assert _titles(page) == both[5:]
+    page.click("nav[aria-label=Order] >> text=year")
+    page.wait_for_selector("h1:has-text('newest first')")
+    years = [int(re.search(r"· (\d{4})", one)[1]) for one in page.locator(".hits .byline").all_inner_texts()]
+    assert years == sorted(years, reverse=True)
+
+
+def test_everything_above_a_score(served, browse):
+    page = browse(served, "/?text=language+models&limit=5&page=2", scripts=False).page
+    page.locator(".hits > li").nth(2).get_by_text("Everything down to here").click()
+    assert _titles(page) == _found(served, Question(text="language models", limit=8))[0]
+    assert all(box.is_checked() for box in page.locator("[data-choose]").all())
+    page.select_option("#f-format", "ris")
+    with page.expect_download() as got:
+        page.click("#chosen >> text=Export")
+    assert got.value.path().read_text("utf-8").count("TY  - ") == 8
+
+
+def test_chosen_papers_become_seeds(served, browse):
+    page = browse(served, "/?text=language+models", scripts=False).page
+    ids = served.library.search("language models", limit=2).ids
+    for number in range(2):
+        page.locator("[data-choose]").nth(number).check()
+    page.click("#chosen >> text=More like these")
+    assert [box.get_attribute("value") for box in page.locator("#seeds input").all()] == ids
+    assert _titles(page) == _found(served, Question(seeds=tuple(ids)))[0]
+
+
+@ANY
+def test_a_decision_is_made_beside_a_hit_and_undone(served, browse, scripts):
+    page = browse(served, "/?text=language+models", scripts=scripts).page
+    first = served.library.search("language models", limit=1).ids[0]
+    page.locator(".hits > li").first.get_by_role("button", name="Exclude").click()
+    pressed = ".hits > li:first-child button[data-decide=exclude][aria-pressed=true]"
+    page.wait_for_selector(pressed)
+    assert served.library.marks.of(first)["decision"]["decision"] == "exclude"
+    assert served.library.marks.of(first)["decision"]["under"] == "language models"
+    if scripts:
+        assert page.evaluate("document.activeElement.dataset.decide") == "exclude"
+    else:
+        page.reload()
+    page.goto("/?text=language+models")
+    page.get_by_role("button", name=re.compile("^Undo: exclude")).click()
+    page.wait_for_selector(".hits > li:first-child button[data-decide=exclude][aria-pressed=false]")
+    assert "decision" not in served.library.marks.of(first)
+
+
+def test_keys_move_decide_and_undo_and_do_nothing_in_fields(served, browse):
+    page = browse(served, "/?text=language+models").page
+    second = served.library.search("language models", limit=2).ids[1]
+    for key in "jj":
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.matches('.hits > li:nth-child(2)')")
+    page.keyboard.press("i")
+    page.wait_for_selector(".hits > li:nth-child(2) button[data-decide=include][aria-pressed=true]")
+    assert page.evaluate("!!document.activeElement.closest('.hits > li:nth-child(2)')")
+    page.keyboard.press("c")
+    assert page.locator("[data-choose]").nth(1).is_checked()
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "f-text"
+    page.keyboard.type("jxu?")
+    assert page.input_value("#f-text") == "jxu?"
+    assert served.library.marks.of(second)["decision"]["decision"] == "include"
+    page.goto("/?text=language+models")
+    page.keyboard.press("u")
+    page.wait_for_selector(".hits > li:nth-child(2) button[data-decide=include][aria-pressed=false]")
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open] h1")
+    page.locator("[data-keys-on]").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.closest('.hits')") is None
+
+
+def test_enter_opens_the_paper_and_the_whole_path_needs_no_mouse(served, browse):
+    page = browse(served).page
+    page.keyboard.press("/")
+    page.keyboard.type("language models")
+    page.keyboard.press("Tab")
+    page.locator("#ask .primary").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hits")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/paper/**")
+    assert page.inner_text("h1") == _found(served, Question(text="language models"))[0][0]
+
+
+@ANY
+def test_why_a_hit_is_not_higher(served, browse, scripts):
+    page = browse(served, "/?text=language+models", scripts=scripts).page
+    hit = page.locator(".hits > li").nth(1)
+    hit.locator("[data-why] summary").click()
+    hit.get_by_text("Why not higher?").click()
+    page.wait_for_selector("text=What parts it from number 1")
+    assert page.locator("text=abstract@").count()
+
+
+def test_why_a_paper_is_not_there(served, browse, seed):
+    old = served.library.search("language models", until=2018, limit=1)[0].paper
+    page = browse(served, "/?text=language+models+since+2019", scripts=False).page
+    page.fill("#f-paper", old.title)
+    page.click("text=Explain")
+    assert page.inner_text("h1") == "Why it is not among the papers"
+    assert "breaks [require year=>=2019]" in page.inner_text("main")
+
+
+def test_the_criteria_table_and_its_file_are_of_the_same_papers(served, browse, seed):
+    path = f"?seeds={seed.id}&same=method&since=2019&limit=4"
+    page = browse(served, "/criteria" + path, scripts=False).page
+    heads = page.locator("thead th").all_inner_texts()
+    assert heads == ["Paper", "same method", "year ≥ 2019"]
+    rows = list(csv.DictReader(io.StringIO(_get(served, "/criteria.csv" + path).text)))
+    titles = [one.strip() for one in page.locator("tbody th a").all_inner_texts()]
+    assert [" ".join(row["title"].split()) for row in rows] == titles
+    quotes = page.locator("tbody td.aspect-method mark").all_inner_texts()
+    assert [
+        " ".join(row["same method: quote"].split()) for row in rows if row["same method: quote"]
+    ] == quotes
+
+
+def test_more_like_what_was_included_is_offered_after_a_decision(served):
+    assert "More like what I included" not in _get(served, "/", text="language models").text
+    first = served.library.search("language models", limit=1).ids[0]
+    served.library.marks.decide("include", first)
+    try:
+        text = html.unescape(_get(served, "/", text="language models").text)
+        (href,) = re.findall(r'href="([^"]*)">More like what I included', text)
+        assert "feedback" in parse_qs(urlsplit(href).query)["recipe"][0]
+        assert httpx.get(served.address + href).status_code == 200
+    finally:
+        served.library.marks.undo()
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "said"),
+    [
+        ({"text": "owls", "since": "soon"}, 422, "no year"),
+        ({"text": "owls", "recipe": "no-such"}, 422, "no-such"),
+        ({"text": "owls", "page": "x"}, 422, "number of a page"),
+        ({"text": "owls", "above": "x"}, 422, "no score"),
+        ({"seeds": "no such paper"}, 404, "no paper in the library is called"),
+        ({"text": "x" * 5000}, 422, "the question cannot be read"),
+    ],
+)
+def test_errors_say_what_and_keep_the_form(served, given, status, said):
+    answer = _get(served, "/", **given)
+    assert answer.status_code == status
+    assert said in html.unescape(answer.text)
+    assert 'id="f-text"' in answer.text
+
+
+def test_an_empty_library_and_one_without_index_say_what_comes_next(served_empty, browse):
+    page = browse(served_empty, scripts=False).page
+    assert page.locator("h2", has_text="This library is empty").count() == 1
+    assert _get(served_empty, "/", text="owls").status_code >= 400
+
+
+def test_fragments_are_only_the_part_that_is_swapped(served):
+    whole = _get(served, "/", text="language models")
+    part = httpx.get(served.address + "/", params={"text": "language models"}, headers={"hx-request": "true"})
+    assert '<header class="top">' in whole.text
+    assert '<header class="top">' not in part.text
+    assert part.text.startswith("<title>")
+    assert part.headers["vary"] == "HX-Request"
+
+
+def test_a_paper_is_searched_by_sentence_role_and_term(served, browse, seed):
+    page = browse(served, f"/paper/{seed.id}", scripts=False).page
+    assert page.inner_text("h1") == seed.title
+    sentences = page.locator(".sentences > li")
+    assert sentences.count() > 2
+    sentences.nth(1).locator("input").check()
+    page.click("text=Find similar papers")
+    asked = _asked(page)
+    assert (asked["seeds"], asked["same_sentences"]) == ([seed.id], ["2"])
+    assert _titles(page) == _found(served, Question(seeds=(seed.id,), same_sentences=(2,)))[0]
+    page.goto(f"/paper/{seed.id}")
+    sentences.nth(0).locator("select").select_option("1=result")
+    page.get_by_role("group", name="result", exact=True).get_by_role("radio", name="same").check()
+    page.click("text=Find similar papers")
+    question = Question(seeds=(seed.id,), same=("result",), roles=("1=result",))
+    assert _titles(page) == _found(served, question)[0]
+    page.goto(f"/paper/{seed.id}")
+    method = page.locator(".aspect.aspect-background")
+    terms = [box.get_attribute("value") for box in method.locator("input[type=checkbox]").all()]
+    assert len(terms) > 1
+    method.get_by_role("radio", name="same").check()
+    method.locator("input[type=checkbox]").first.uncheck()
+    method.locator(".add").fill("tournament")
+    page.click("text=Find similar papers")
+    wanted = f"background: {', '.join([*terms[1:], 'tournament'])}"
+    assert _titles(page) == _found(served, Question(seeds=(seed.id,), same=(wanted,)))[0]
+
+
+def test_tags_and_notes_are_written_on_the_page_of_a_paper(served, browse, seed):
+    page = browse(served, f"/paper/{seed.id}", scripts=False).page
+    page.fill("#add-tag", "to read, cited")
+    page.click("text=Add tags")
+    page.fill("#note", "why <b>not</b>?")
+    page.click("text=Add note")
+    marks = served.library.marks.of(seed.id)
+    assert marks["tags"] == ["cited", "to read"]
+    assert page.inner_text(".notes p") == "why <b>not</b>?"
+    page.get_by_role("button", name="remove the tag cited").click()
+    assert served.library.marks.of(seed.id)["tags"] == ["to read"]
+    page.click("text=Remove the note")
+    assert "notes" not in served.library.marks.of(seed.id)
+
+
+def test_marks_of_the_form_are_roles_with_their_names(served, browse, seed):
+    page = browse(served, f"/paper/{seed.id}", scripts=False).page
+    shown = [one.evaluate("one => one.selectedOptions[0].text") for one in page.locator(".role select").all()]
+    from aspectra.app.output.papers import sentence_rows
+
+    assert shown == [row["role"] for row in sentence_rows(served.library, seed)]
