@@ -219,3 +219,10 @@ def test_what_does_not_fit_is_counted(count):
         assert document["warnings"] == [
             f"{len(document['hits'])} of 5,000 papers are shown here; all of them: ranking.hits"
         ]
+
+
+def test_sentences_that_do_not_fit_are_counted():
+    sentences = tuple(Sentence(n * 900, n * 900 + 899, "method") for n in range(90))
+    shown = check(Paper("p", "Long", "'" * 900 * 90, sentences=sentences))
+    assert re.search(r"and \d+ more sentences: paper\.abstract", shown.text)
+    assert "table" in shown.seen  # and not the form that is left where the room is not kept

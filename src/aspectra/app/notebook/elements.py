@@ -6,9 +6,8 @@ Colours are inherited, so that a notebook's own theme decides; where a backgroun
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from html import escape
-from itertools import accumulate
 
 from aspectra.app.terminal.screen import safe
 
@@ -162,7 +161,12 @@ def picture(png: bytes, about: str, width: float) -> Markup:
     return Markup(f'<img alt="{escape(plain(about, 2000))}" style="{style}" src="{source}">')
 
 
-def fitting(parts: Sequence[Markup], room: int) -> int:
-    """How many of the first parts have together at most so many bytes."""
-    sizes = accumulate(size_of(part) for part in parts)
-    return sum(1 for size in sizes if size <= room)
+def fitting(parts: Iterable[Markup], room: int) -> list[Markup]:
+    """The first parts that have together at most so many bytes; the rest are not even made."""
+    out = []
+    for part in parts:
+        room -= size_of(part)
+        if room < 0:
+            break
+        out.append(part)
+    return out

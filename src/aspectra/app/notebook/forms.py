@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any
 
 from aspectra.app.notebook.elements import MOST_BYTES, Markup, element, plain, size_of
@@ -14,6 +15,7 @@ from aspectra.app.terminal.screen import safe
 __all__ = ["Forms", "shortened"]
 
 _LONGEST_TEXT = 20_000  # characters of the plain form
+_NOTE = 500  # bytes for the sentence that some are not there
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Forms:
         return out
 
 
-def _json_size(document: Mapping[str, Any]) -> float:
+def _json_size(document: object) -> float:
     """Bytes; infinite where the document holds half a character, which cannot be sent."""
     try:
         return len(json.dumps(document, ensure_ascii=False).encode("utf-8"))
@@ -68,12 +70,11 @@ def shortened(document: Mapping[str, Any], rows: str, note: Callable[[int, int],
         note: makes the sentence, from the number of rows that are there and of all.
     """
     held: Sequence[Any] = document[rows]
-    low, high = 0, len(held)  # the largest number that fits
-    if _json_size(document) <= MOST_BYTES:
+    room = MOST_BYTES - _json_size({**document, rows: []})
+    ends = takewhile(lambda end: end <= room, accumulate(_json_size(one) + 2 for one in held))  # and a comma
+    sizes = list(ends)
+    if len(sizes) == len(held):
         return document
-    while low < high:
-        middle = (low + high + 1) // 2
-        small = {**document, rows: held[:middle]}
-        low, high = (middle, high) if _json_size(small) <= MOST_BYTES - 1000 else (low, middle - 1)
+    low = sum(1 for end in sizes if end <= room - _NOTE)
     warnings = [*document.get("warnings", ()), note(low, len(held))]
     return {**document, rows: held[:low], "warnings": warnings}

@@ -128,15 +128,15 @@ def _abstract(paper: Paper, spans: Sequence[Mapping[str, Any]], room: int) -> Ma
     if not spans:
         return element("p", "(no abstract)")
     before = ["", *(span["role"] for span in spans)]
-    shown = [
+    told = (
         _sentence(span["text"], span["role"], named=span["role"] != previous)
         for span, previous in zip(spans[:_SENTENCES], before, strict=False)
-    ]
-    fit = fitting(shown, room)
-    rest = len(spans) - fit
+    )
+    shown = fitting(told, room)
+    rest = len(spans) - len(shown)
     more = quiet(f" and {count(rest, 'more sentence')}: paper.abstract") if rest else Markup()
     name = "Abstract" if paper.abstract.strip() else "No abstract; the full text begins"
-    return _part(name, element("p", joined(shown[:fit], " "), more, style="max-width:48em;line-height:1.7"))
+    return _part(name, element("p", joined(shown, " "), more, style="max-width:48em;line-height:1.7"))
 
 
 def _sentence(text: str, role: str, *, named: bool) -> Markup:

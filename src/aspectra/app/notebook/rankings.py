@@ -48,15 +48,15 @@ def forms_of_ranking(ranking: Ranking) -> Forms:
     below = _steps(ranking)
     names = ("#", "paper", *map(_column, columns), "score")
     numbers = (0, len(names) - 1)
-    rows = [
-        _row(hit, columns, cells, numbers)
-        for hit, cells in zip(ranking, criteria_table(ranking), strict=True)
-    ]
+    graded = zip(ranking, criteria_table(ranking), strict=True)
     caption = "Papers, best first" + (": each criterion with its grade" if columns else "")
     empty = table(caption, names, [], numbers)
-    fit = fitting(rows, MOST_BYTES - 500 - size_of(head) - size_of(below) - size_of(empty))
-    shown = table(caption, names, rows[:fit], numbers) if rows else Markup()
-    more = element("p", _more(fit, len(rows)), style=_SPACE) if fit < len(rows) else Markup()
+    room = MOST_BYTES - 500 - size_of(head) - size_of(below) - size_of(empty)
+    rows = fitting((_row(hit, columns, cells, numbers) for hit, cells in graded), room)
+    shown = table(caption, names, rows, numbers) if rows else Markup()
+    more = (
+        element("p", _more(len(rows), len(ranking)), style=_SPACE) if len(rows) < len(ranking) else Markup()
+    )
     document = {"schema": schema_of("search"), **ranking.to_dict()}
     return Forms(
         _text(ranking),

@@ -18,6 +18,7 @@ from aspectra.app.notebook.elements import (
     table,
 )
 from aspectra.app.notebook.forms import Forms
+from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 from aspectra.lab.figures.drawing import (
     GREY,
@@ -222,17 +223,18 @@ def forms_of_drawing(drawing: Drawing) -> Forms:
     numbers = drawing.table
     right = [n for n, is_number in enumerate(numbers.numeric) if is_number]
     columns = range(len(numbers.columns))
-    rows = [
+    every = (
         row(*(plain(numbers.text(n, column), 100) for column in columns), named_by=-1, numbers=right)
         for n in range(len(numbers.rows))
-    ]
+    )
     shown = picture(png, drawing.about, float(drawing.figure.get_figwidth())) if png else Markup()
     room = MOST_BYTES - 1500 - size_of(shown)
-    fit = fitting(rows, room)
-    more = element("p", f"and {len(rows) - fit:,} more rows") if fit < len(rows) else Markup()
+    rows = fitting(every, room)
+    rest = len(numbers.rows) - len(rows)
+    more = element("p", f"and {count(rest, 'more row')}") if rest else Markup()
     head = [plain(column, 100) for column in numbers.columns]
     opened = element(
-        "details", element("summary", "The numbers"), table(numbers.title, head, rows[:fit], right), more
+        "details", element("summary", "The numbers"), table(numbers.title, head, rows, right), more
     )
     html = element("figure", shown, opened, style="margin:0")
     return Forms(f"{drawing.about}\n\n{render(numbers, 'markdown')}", html, png=png)
