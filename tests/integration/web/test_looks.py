@@ -81,7 +81,7 @@ def test_targets_are_at_least_24_pixels_or_apart(served, browse, addresses, stat
     page = browse(served, addresses[state]).page
     small = page.evaluate(
         """() => [...document.querySelectorAll('button, input, select, textarea, summary, .remove, .pager a')]
-            .filter(one => one.checkVisibility() && one.type !== 'hidden' && !one.classList.contains('unseen'))
+            .filter(one => one.checkVisibility() && !one.matches('[type=hidden], .unseen'))
             .map(one => [one.outerHTML.slice(0, 90), (one.closest('label') || one).getBoundingClientRect()])
             .filter(([_, box]) => box.width < 24 || box.height < 24).map(([text]) => text)"""
     )

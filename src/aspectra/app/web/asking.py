@@ -100,7 +100,7 @@ def asking(pages: Pages) -> APIRouter:
         def work() -> Response:
             answer = _answer(service, wanted)
             columns = [(one, said_of(one.name), kind_of(one.key)) for one in criteria_of(answer.ranking)]
-            values = {
+            values: dict[str, Any] = {
                 "answer": answer,
                 "columns": columns,
                 "rows": list(zip(answer.ranking, criteria_table(answer.ranking), strict=True)),

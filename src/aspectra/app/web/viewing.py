@@ -268,7 +268,7 @@ def hits_of(library: Library, answer: Answer) -> list[ShownHit]:
     for hit, cells in zip(ranking, table, strict=True):
         rows = [_row(hit, column, cell) for column, cell in zip(columns, cells, strict=True)]
         said = {row.cell.quote for row in rows}
-        alike = {"seeds": (hit.id,), "same": question.same, "different": question.different}
+        alike = Question(seeds=(hit.id,), same=question.same, different=question.different)
         out.append(
             ShownHit(
                 hit,
@@ -280,7 +280,7 @@ def hits_of(library: Library, answer: Answer) -> list[ShownHit]:
                 decisions.get(hit.id),
                 tags.get(hit.id, []),
                 address(question, "/why", [("paper", hit.id)]) if hit.rank > 1 else "",
-                address(type(question)(**alike)),
+                address(alike),
                 address(question, more=[("above", repr(hit.score))]),
             )
         )
