@@ -12,7 +12,7 @@ from starlette.responses import Response
 from aspectra.app.service.question import Question
 from aspectra.app.service.trail import Move, Step, changed_lines, encoders_of, moves
 from aspectra.app.web.forms import read_form
-from aspectra.app.web.viewing import address
+from aspectra.app.web.viewing import address, kind_of, said_of
 from aspectra.base.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,12 +36,14 @@ class ShownStep:
         words: its question in one line.
         back: its address here, or "" where this version cannot read the question.
         titles: of its first papers.
+        applied: what was read from the question, with the class of its colour.
     """
 
     step: Step
     words: str
     back: str
     titles: list[str]
+    applied: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,13 @@ def _titles(library: Library, ids: Iterable[str]) -> dict[str, str]:
 
 def _shown(step: Step, titles: dict[str, str]) -> ShownStep:
     names = [titles.get(one, one) for one in step.ids[:_TITLES]]
+    applied = [(said_of(one), kind_of(one)) for one in step.applied]
     try:
         question = Question.from_parameters(step.parameters)
     except UsageError:
-        return ShownStep(step, " ".join(value for _, value in step.question), "", names)
+        return ShownStep(step, " ".join(value for _, value in step.question), "", names, applied)
     own = [("page", step.page if step.page > 1 else ""), ("sort", "" if step.sort == "score" else step.sort)]
-    return ShownStep(step, question.words, address(question, more=own), names)
+    return ShownStep(step, question.words, address(question, more=own), names, applied)
 
 
 def _compared(one: Step, other: Step, titles: dict[str, str]) -> Compared:

@@ -18,7 +18,7 @@ from aspectra.app.service.question import MOST_SHOWN, Question
 from aspectra.app.web.exporting import FORMATS, exporting
 from aspectra.app.web.forms import given_of, ids_of
 from aspectra.app.web.marking import marking
-from aspectra.app.web.viewing import address, kind_of, pieces_of, place_of
+from aspectra.app.web.viewing import address, kind_of, pieces_of, place_of, said_of
 from aspectra.base.errors import UsageError
 from aspectra.papers.text.sentences import lead_field
 from aspectra.search.defaults import LIKE_DECIDED
@@ -91,7 +91,7 @@ class Shown:
         versions: rows of the work's other records.
         lead: its abstract, or the beginning of its full text, in pieces: (text, whether it is a quote).
         place: the field that ``lead`` is.
-        criteria: what it is by each criterion of the question, and the class of its colour.
+        criteria: the name of each criterion, the criterion, what the paper is by it, the class of its colour.
         evidence: quotes from elsewhere in the paper, where they are, and the class of their colour.
         rank: among the papers of the question; 0 where it is none of them.
         tags, notes: on it.
@@ -101,7 +101,7 @@ class Shown:
     versions: list[dict[str, Any]]
     lead: list[tuple[str, bool]]
     place: str
-    criteria: list[tuple[Criterion, Cell, str]]
+    criteria: list[tuple[str, Criterion, Cell, str]]
     evidence: list[tuple[Evidence, str, str]]
     rank: int
     tags: list[str]
@@ -301,12 +301,13 @@ def _shown(service: Service, found: Screening) -> Shown:
         raise ValueError("nothing is shown")
     paper = library.store.get(work.id)
     hit = next((hit for hit in found.ranking or () if hit.id == work.id), None)
-    criteria: list[tuple[Criterion, Cell, str]] = []
+    criteria: list[tuple[str, Criterion, Cell, str]] = []
     if hit is not None and found.ranking is not None:
         row = criteria_table(found.ranking)[found.ranking.ids.index(work.id)]
         columns = criteria_of(found.ranking)
-        criteria = [(one, cell, kind_of(one.key)) for one, cell in zip(columns, row, strict=True)]
-    said = {cell.quote for _, cell, _ in criteria}
+        pairs = zip(columns, row, strict=True)
+        criteria = [(said_of(one.name), one, cell, kind_of(one.key)) for one, cell in pairs]
+    said = {cell.quote for _, _, cell, _ in criteria}
     evidence = hit.evidence if hit is not None else ()
     place, lead = lead_field(paper)  # without an abstract: the beginning of the full text
     spans = [(one.start, one.end) for one in evidence if one.field == place]
