@@ -56,6 +56,7 @@ demo: .venv/.installed
 	$(BIN)/aspectra similar sun2023rankgpt --same method --limit 3 --library $(LIBRARY)
 	$(BIN)/aspectra similar sun2023rankgpt --instruction "the same method, published before 2021, never a survey" --limit 3 --library $(LIBRARY)
 	@echo; echo "Your own papers: $(BIN)/aspectra init && $(BIN)/aspectra add library.bib papers/ && $(BIN)/aspectra index"
+	@echo "The same in the browser: $(BIN)/aspectra serve --library $(LIBRARY)"
 
 # In two processes of about the same length; those that start processes wait much.
 PROCESS_TESTS = tests/integration tests/real tests/property tests/golden src

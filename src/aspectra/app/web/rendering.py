@@ -36,6 +36,11 @@ def _prose(text: object) -> str:
     return safe(str(text))
 
 
+def _shown(value: object) -> object:
+    """Whatever a template writes, without control and bidirectional characters; markup of macros as it is."""
+    return safe(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
 class Pages:
     """The service, its jobs and the templates, for the modules that answer.
 
@@ -56,6 +61,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
+            finalize=_shown,
         )
         self._templates.filters["plain"] = _plain
         self._templates.filters["prose"] = _prose

