@@ -2,84 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import aspectra
-from aspectra.app.library import Library
+from page_server import FLAGS, Served, chromium_path, make_demo, serving
 
-uvicorn = pytest.importorskip("uvicorn", reason="the page needs: pip install 'aspectra[serve]'")
+pytest.importorskip("uvicorn", reason="the page needs: pip install 'aspectra[serve]'")
 pytest.importorskip("fastapi", reason="the page needs: pip install 'aspectra[serve]'")
 
-# Where distributions put the browser.
-_CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _SERIOUS = ("serious", "critical")
-
-
-@dataclass(frozen=True)
-class Served:
-    """A library that is served.
-
-    Attributes:
-        address: of the page, without a slash at its end.
-        library: as the server holds it.
-        path: its folder.
-    """
-
-    address: str
-    library: Library
-    path: Path
-
-
-@contextlib.contextmanager
-def serving(path: Path, token: str = "") -> Iterator[Served]:
-    """Serve a library on a free port of this computer."""
-    from aspectra.app.http.application import application
-    from aspectra.app.http.guards import Access
-    from aspectra.app.service.answering import Service
-    from aspectra.app.service.gate import Gate
-    from aspectra.app.service.jobs import Jobs
-
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken, aspectra.open(path) as library:
-        port = int(taken.getsockname()[1])
-        access = Access.to("127.0.0.1", port, token)
-        app = application(Service(library), Gate(), Jobs(path, path.parent / "uploads"), access)
-        config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
-        thread.start()
-        while not server.started and thread.is_alive():
-            time.sleep(0.01)
-        try:
-            yield Served(f"http://127.0.0.1:{port}", library, path)
-        finally:
-            server.should_exit = True
-            thread.join(10)
 
 
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo library, indexed; copy it, do not write to it."""
-    from aspectra.views.build.run import build_index
-
     folder = tmp_path_factory.mktemp("demo") / "demo.lib"
-    with (
-        resources.as_file(resources.files("aspectra") / "data" / "demo.jsonl") as file,
-        aspectra.create(folder) as made,
-    ):
-        made.add(file)
-        build_index(made.store, lenient=True)
+    make_demo(folder)
     return folder
 
 
@@ -105,11 +48,11 @@ def served_empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def chromium() -> Iterator[Any]:
     """Chromium, driven by Playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="no browser tests: pip install playwright")
-    found = next((one for one in _CHROMIUM if Path(one).exists()), None)
-    if found is None:
+    found = chromium_path()
+    if not found:
         pytest.skip("no browser tests: Chromium is missing (apt install chromium)")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=_FLAGS)
+        browser = driver.chromium.launch(executable_path=found, args=FLAGS)
         yield browser
         browser.close()
 

@@ -10,7 +10,7 @@ import pytest
 
 import aspectra
 from aspectra.papers.paper import Paper, Sentence
-from conftest import serving
+from page_server import serving
 
 SEED = "{seed}"
 STATES = {

@@ -1,0 +1,81 @@
+"""The page, served on loopback within this process, and where Chromium is."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import aspectra
+from aspectra.app.library import Library
+
+__all__ = ["FLAGS", "Served", "chromium_path", "make_demo", "serving"]
+
+# Where distributions put the browser.
+_CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def chromium_path() -> str:
+    """Where the browser is; "" where it is not installed."""
+    return next((one for one in _CHROMIUM if Path(one).exists()), "")
+
+
+def make_demo(folder: Path) -> None:
+    """The demo library in a new folder, indexed with the default encoder where it is installed."""
+    from aspectra.views.build.run import build_index
+
+    with (
+        resources.as_file(resources.files("aspectra") / "data" / "demo.jsonl") as file,
+        aspectra.create(folder) as made,
+    ):
+        made.add(file)
+        build_index(made.store, lenient=True)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A library that is served.
+
+    Attributes:
+        address: of the page, without a slash at its end.
+        library: as the server holds it.
+        path: its folder.
+    """
+
+    address: str
+    library: Library
+    path: Path
+
+
+@contextlib.contextmanager
+def serving(path: Path, token: str = "") -> Iterator[Served]:
+    """Serve a library on a free port of this computer."""
+    import uvicorn
+
+    from aspectra.app.http.application import application
+    from aspectra.app.http.guards import Access
+    from aspectra.app.service.answering import Service
+    from aspectra.app.service.gate import Gate
+    from aspectra.app.service.jobs import Jobs
+
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken, aspectra.open(path) as library:
+        port = int(taken.getsockname()[1])
+        access = Access.to("127.0.0.1", port, token)
+        app = application(Service(library), Gate(), Jobs(path, path.parent / "uploads"), access)
+        config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        try:
+            yield Served(f"http://127.0.0.1:{port}", library, path)
+        finally:
+            server.should_exit = True
+            thread.join(10)
