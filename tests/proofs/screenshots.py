@@ -33,7 +33,7 @@ STATES = {
     "results-why": f"!/?{SIMILAR}&limit=3",
     "results-not-applied": "/?text=language+models+not+surveys+about+cats+since+2019",
     "results-weak": "/?text=sourdough+bread+baking+temperature",
-    "results-none": "/?text=language+models+since+2100",
+    "results-none": "/?text=language+models&since=2100",
     "results-above": "/?text=language+models&above=2",
     "results-decided": "/?text=language+models",
     "unknown-paper": "/?seeds=tourrank",
@@ -61,7 +61,6 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 # Without scripts most states look the same.
 WITHOUT_SCRIPTS = {"ask", "results-aspects", "paper", "triage", "library", "unknown-paper"}
-_COLOURS = 96
 
 
 def take(served: Served, states: dict[str, str], folder: Path, browser: Any) -> list[Path]:
@@ -94,7 +93,7 @@ def _smaller(picture: bytes) -> bytes:
 
     made = io.BytesIO()
     held = Image.open(io.BytesIO(picture)).convert("RGB")
-    held.quantize(_COLOURS, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    held.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
     return min(made.getvalue(), picture, key=len)
 
 

@@ -88,7 +88,11 @@ def asking(pages: Pages) -> APIRouter:
         wanted, named = Wanted.of(given), " ".join(given.get("paper", [])[-1:])
 
         def work() -> Response:
-            return pages.render(request, "why.html", wanted=wanted, **_why(service, wanted, named))
+            values = _why(service, wanted, named)
+            error: AspectraError | None = values["error"]
+            return pages.render(
+                request, "why.html", status=error.http_status if error else 200, wanted=wanted, **values
+            )
 
         return await pages.work(request, work)
 
@@ -146,6 +150,8 @@ def _rendered(pages: Pages, request: Request, values: dict[str, Any]) -> Respons
     """The page with what is known; the status is the error's, where there is one."""
     error: AspectraError | None = values.get("error")
     headers = {}
+    if values.get("here") and request.headers.get("hx-target", "").endswith("#main"):
+        headers["hx-push-url"] = values["here"]  # without what the form sends and means nothing
     if error is not None and error.retry_after is not None:
         headers["retry-after"] = str(max(1, round(error.retry_after)))
     planners = [(name, PLANNERS.get(name).summary, PLANNERS.get(name).seeds) for name in PLANNERS]
@@ -185,6 +191,9 @@ def _answer(service: Service, wanted: Wanted) -> Answer:
 def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]:
     """What the template shows of an answer."""
     library, question, ranking = service.library, wanted.question, answer.ranking
+    here = wanted.address(page=wanted.page)
+    if wanted.above is not None:
+        here = address(question, more=[("above", repr(wanted.above))])
     order = [("sort", wanted.sort if wanted.sort != "score" else "")]
     recipe = " | ".join((question.recipe, LIKE_DECIDED))
     decided = bool(library.marks.read.decisions()) and LIKE_DECIDED not in question.recipe
@@ -210,7 +219,7 @@ def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]
         "criteria": wanted.address("/criteria"),
         "unapplied": [one for one in ranking.warnings if one.startswith(NOT_APPLIED)],
         "plan": safe(ranking.plan.describe()),
-        "here": wanted.address(page=wanted.page),
+        "here": here,
         "reasons": library.marks.reasons()[:_REASONS],
         "undoable": next(iter(library.marks.read.actions(1)), None),
     }
@@ -261,11 +270,17 @@ def _examples(papers: Sequence[Paper]) -> list[tuple[str, str, str]]:
 
 def _why(service: Service, wanted: Wanted, named: str) -> dict[str, Any]:
     """What parts a paper from the one above it, or keeps it out."""
-    paper = service.resolve(named)
+    out: dict[str, Any] = {"back": wanted.address(), "hit": None, "above": None, "parts": [], "reasons": None}
+    out |= {"error": None, "suggested": []}
+    try:
+        paper = service.resolve(named)
+    except AspectraError as error:
+        papers = suggested_papers(service.library, named)
+        links = [(one, address(wanted.question, "/why", [("paper", one.id)])) for one in papers]
+        return {**out, "error": error, "suggested": links}
     made = service.plan(wanted.question)
     ranking = service.run(with_fields(made, limit=made.limit * MOST_PAGES, evidence=0))
     place = ranking.ids.index(paper) if paper in ranking.ids else None
-    out: dict[str, Any] = {"back": wanted.address(), "hit": None, "above": None, "parts": [], "reasons": None}
     if place is None:
         return {**out, "reasons": service.library.searcher.why_not(made, paper)}
     hit = ranking[place]

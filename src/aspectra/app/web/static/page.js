@@ -28,6 +28,7 @@
     if (!heading || heading.dataset.seen) return;
     heading.dataset.seen = "yes";
     heading.focus({ preventScroll: true });
+    if (heading.getBoundingClientRect().top > innerHeight / 2) heading.scrollIntoView();
     said.textContent = heading.dataset.say || heading.textContent.trim();
     for (const link of all(".top nav a")) {
       const here = link.pathname === location.pathname;
@@ -35,6 +36,16 @@
     }
   });
   for (const heading of all("#results")) heading.dataset.seen = "yes";
+
+  // Errors of parts are shown below the page, until something else is done.
+  const failed = document.getElementById("failed");
+  document.addEventListener("htmx:config:request", () => failed.replaceChildren());
+  document.addEventListener("htmx:error", () => {
+    const part = document.createElement("p");
+    part.className = "notice error";
+    part.textContent = "There is no answer: does aspectra serve still run?";
+    failed.replaceChildren(part);
+  });
 
   // A suggested paper that is ticked moves to the chosen ones, and the field is free for the next.
   document.addEventListener("change", (event) => {
