@@ -100,7 +100,14 @@ def test_another_address_needs_a_token(host):
     assert "ASPECTRA_TOKEN" in refused.value.hint
     with pytest.raises(UsageError):
         Access.to(host, 8765, "short")
-    assert Access.to(host, 8765, "x" * 16).knows(f"{host}:8765")
+    if host in ("0.0.0.0", "::"):
+        with pytest.raises(UsageError, match="no name"):
+            Access.to(host, 8765, "x" * 16)
+    else:
+        assert Access.to(host, 8765, "x" * 16).knows(f"{host}:8765")
+    named = Access.to(host, 8765, "x" * 16, ["papers.example"])
+    assert named.knows("Papers.Example")
+    assert not named.knows("papers.example:8765")
 
 
 def test_loopback_needs_none():

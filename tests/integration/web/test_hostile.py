@@ -15,8 +15,8 @@ import aspectra
 from aspectra.papers.paper import Paper, Section
 from aspectra.views.build.run import build_index
 from aspectra.views.settings import IndexSettings
-from page_server import Served, serving
 from hostile_strings import HOSTILE
+from page_server import Served, serving
 
 # Elements and attributes that our templates have; anything else came from a text.
 _ELEMENTS = frozenset(

@@ -100,7 +100,7 @@ def test_before_the_first_index(home, run):
 
 
 def test_schemas_are_printed(run):
-    assert run("schema")[1].split() == list(DOCUMENTS)
+    assert run("schema")[1].split() == [*DOCUMENTS, "openapi"]
     code, out, _ = run("schema", "search")
     assert (code, json.loads(out)) == (0, json_schema("search"))
     assert json.loads(out)["$defs"]["Hit"]["required"][:3] == ["id", "rank", "title"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -16,7 +17,7 @@ from aspectra.app.terminal.panels import option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
-    import uvicorn
+    from aspectra.app.service.answering import Service
 
 __all__ = ["serve"]
 
@@ -34,7 +35,7 @@ def serve(
     ] = None,
     name: Annotated[
         list[str] | None,
-        option("--name", metavar="HOST", about="A further name of this service, as behind a proxy."),
+        option("--name", metavar="HOST", about="A further name, as behind a proxy: papers.org."),
     ] = None,
     browser: Annotated[
         bool, option("--open/--no-open", about="Open the page in the browser, on this computer.")
@@ -69,7 +70,7 @@ def serve(
     if with_model:
         model_settings(session)  # a model that is not named is an error before anything is served
     wanted = session.settings.serve.port if port is None else port
-    Access.to(host, wanted or 1, os.environ.get(_TOKEN, ""))  # refused before a port is taken
+    Access.to(host, wanted or 1, os.environ.get(_TOKEN, ""), name or ())  # refused before a port is taken
     with _listen(host, wanted) as taken, session.open_library() as library:
         real = int(taken.getsockname()[1])
         access = Access.to(host, real, os.environ.get(_TOKEN, ""), name or ())
@@ -84,7 +85,7 @@ def serve(
         gate = Gate()
         app = application(service, gate, jobs, access)
         _warm(service)
-        address = f"http://{'127.0.0.1' if is_loopback(host) else host}:{real}/"
+        address = f"http://{access.hosts[0]}/"
         who = "this computer only" if is_loopback(host) else "whoever has the token"
         index = library.store.generations.current()
         held = f"{len(library):,} papers, {'generation ' + index.name if index else 'no index yet'}"
@@ -103,11 +104,7 @@ def serve(
             h11_max_incomplete_event_size=65_536,
             timeout_graceful_shutdown=5,
         )
-        _run(uvicorn.Server(config), taken)
-
-
-def _run(server: uvicorn.Server, taken: socket.socket) -> None:
-    server.run(sockets=[taken])
+        uvicorn.Server(config).run(sockets=[taken])
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -147,16 +144,12 @@ def _flags(session: Session) -> list[str]:
     return out + (["--offline"] if given.offline else [])
 
 
-def _warm(service: object) -> None:
+def _warm(service: Service) -> None:
     """Load index and encoder in the background: the first question should not wait for them."""
-    from aspectra.app.service.answering import Service
     from aspectra.app.service.question import Question
 
     def load() -> None:
-        if isinstance(service, Service):
-            try:
-                service.answer(Question(text="first question"))
-            except AspectraError:  # no index yet, say; whoever searches is told
-                return
+        with contextlib.suppress(AspectraError):  # no index yet, say; whoever searches is told
+            service.answer(Question(text="the first question"))
 
     threading.Thread(target=load, daemon=True).start()

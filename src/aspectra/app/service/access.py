@@ -21,6 +21,10 @@ class NoToken(NotAllowed):
     http_status = 401
 
 
+_ANY = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused without a name and a token
+_RANDOM = 'export ASPECTRA_TOKEN=$(python -c "import secrets; print(secrets.token_hex(16))")'
+
+
 def is_loopback(host: str) -> bool:
     """Whether an address to listen on can only be reached from this computer."""
     if host == "localhost":
@@ -36,7 +40,7 @@ class Access:
     """Who may ask.
 
     Attributes:
-        hosts: names and addresses, without port, by which the service is reached.
+        hosts: names and addresses by which the service is reached, as a Host header has them.
         port: on which it listens.
         token: that each request must bring, or "" where only this computer reaches the service.
         body: most bytes of a request.
@@ -53,25 +57,37 @@ class Access:
     def to(cls, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> Access:
         """For an address to listen on.
 
+        Args:
+            host: the address.
+            port: the port.
+            token: the secret, or "".
+            names: further names by which the service is reached, each as the Host header has it: with its
+                port where that is none of 80 and 443.
+
         Raises:
-            UsageError: others reach it, and there is no token; or the token is short.
+            UsageError: others reach it, and there is no token, or no name; or the token is short.
         """
-        if not is_loopback(host) and not token:
+        local = is_loopback(host)
+        if not local and not token:
             raise UsageError(
                 f"{host} can be reached from other computers, and no token is set",
                 why="whoever reaches the service could read and change the library",
-                hint="set ASPECTRA_TOKEN to a long secret (python -m secrets), or leave out --host",
+                hint=f"{_RANDOM}, or leave out --host",
             )
         if token and len(token) < 16:
-            raise UsageError("the token has fewer than 16 characters", hint="take a random one")
-        known = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else (host,)
-        return cls((*known, *names), port, token)
+            raise UsageError("the token has fewer than 16 characters", hint=_RANDOM)
+        known = ("127.0.0.1", "localhost", "[::1]") if local else () if host in _ANY else (host,)
+        if not known and not names:
+            raise UsageError(
+                f"{host} stands for every address, and the service has no name",
+                why="requests for a name that it does not know are refused",
+                hint=f"--name HOST:{port}, as people will type it",
+            )
+        return cls((*(f"{one}:{port}" for one in known), *names), port, token)
 
     def knows(self, authority: str) -> bool:
         """Whether a Host header, or the authority of an origin, names this service."""
-        return authority.casefold() in {f"{host.casefold()}:{self.port}" for host in self.hosts} | (
-            {host.casefold() for host in self.hosts} if self.port in (80, 443) else set()
-        )
+        return authority.casefold() in {one.casefold() for one in self.hosts}
 
     def admits(self, given: str) -> bool:
         """Whether a token is the one of the service."""
