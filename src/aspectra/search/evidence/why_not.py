@@ -50,18 +50,20 @@ class WhyNot:
     limit: int
     reasons: tuple[Reason, ...]
 
+    @property
+    def place(self) -> str:
+        """Where it is, after "it": ``is kept out``, ``is number 31, and 10 are shown``."""
+        if any(r.drops for r in self.reasons):
+            return f"is kept out; it would be number {self.rank:,} otherwise" if self.rank else "is kept out"
+        if not self.rank:
+            return "is not ranked: nothing in it answers"
+        if self.rank <= self.limit:
+            return f"is among the hits, at number {self.rank:,}"
+        return f"is number {self.rank:,}, and {self.limit:,} are shown"
+
     def describe(self) -> str:
         """For people, one line a reason."""
-        dropped = any(r.drops for r in self.reasons)
-        if dropped:
-            place = f"is kept out; it would be number {self.rank:,} otherwise" if self.rank else "is kept out"
-        elif not self.rank:
-            place = "is not ranked: nothing in it answers"
-        elif self.rank <= self.limit:
-            place = f"is among the hits, at number {self.rank:,}"
-        else:
-            place = f"is number {self.rank:,}, and {self.limit:,} are shown"
-        lines = [f"{self.paper.title or self.paper.id} [{self.paper.id}] {place}."]
+        lines = [f"{self.paper.title or self.paper.id} [{self.paper.id}] {self.place}."]
         for reason in self.reasons:
             lines.append(f"  {'✗' if reason.drops else '·'} {reason.what}")
             if reason.quote:

@@ -1,0 +1,1 @@
+"""The library as tools for programs with a language model: the Model Context Protocol."""
