@@ -218,6 +218,7 @@ def _results(service: Service, wanted: Wanted, answer: Answer) -> dict[str, Any]
         "decided_like": address(with_fields(question, recipe=recipe)) if decided else "",
         "criteria": wanted.address("/criteria"),
         "unapplied": [one for one in ranking.warnings if one.startswith(NOT_APPLIED)],
+        "triage": address(question, "/triage"),
         "plan": safe(ranking.plan.describe()),
         "here": here,
         "reasons": library.marks.reasons()[:_REASONS],
