@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import venv
 from pathlib import Path
 
@@ -69,6 +70,29 @@ def main(folder: Path) -> None:
             print(f"$ aspectra {' '.join(words)}\n{done.stdout}", flush=True)
             if done.returncode or expected not in done.stdout:
                 sys.exit(f"exit code {done.returncode}; expected in the output: {expected}")
+        _serve(programs, [*install, f"{ours[0]}[serve,mcp]"], home, environment)
+
+
+def _serve(programs: Path, install: list[str | Path], home: Path, environment: dict[str, str]) -> None:
+    """The page: named as missing without its extra, answered with it."""
+    serve = [programs / "aspectra", "serve", "--library", "my.lib", "--port", "0", "--no-open"]
+    lacking = subprocess.run(serve, cwd=home, env=environment, capture_output=True, text=True, check=False)
+    if lacking.returncode != 2 or "aspectra[serve]" not in lacking.stderr:
+        sys.exit(f"without the extra: {lacking.stdout}{lacking.stderr}")
+    subprocess.run(install, check=True)
+    with subprocess.Popen(serve, cwd=home, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline() if process.stdout else ""
+        address = line.partition("/ ")[0]
+        try:
+            with urllib.request.urlopen(f"{address}/?text=hunting+at+night", timeout=60) as answer:
+                page = answer.read().decode()
+            with urllib.request.urlopen(f"{address}/static/style.css", timeout=60) as answer:
+                style = answer.read().decode()
+        finally:
+            process.terminate()
+    print(f"$ aspectra serve\n{line}", flush=True)
+    if "How owls hunt in the dark" not in page or "--" not in style:
+        sys.exit(f"the page is not what was expected: {page[:2000]}")
 
 
 if __name__ == "__main__":
