@@ -48,6 +48,7 @@ _COMMANDS = {
     "schema": "about",
     "licences": "about",
     "serve": "serving",
+    "mcp": "connecting",
     "bench": "bench",
     "lens": "lens",
     "zotero": "daily.zotero",

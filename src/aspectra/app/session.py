@@ -148,6 +148,14 @@ class Session:
                 why=f"its place comes from: {self.config.origin('library')}",
                 hint=f"{how}, or {how} --demo for one with papers in it",
             )
+        return self.open_folder(path)
+
+    def open_folder(self, path: Path) -> Library:
+        """The library in a folder, with the user's own lists.
+
+        Raises:
+            LibraryNotFound: there is none.
+        """
         from aspectra.app.library import open_library
         from aspectra.search.conditions.lists import UserLists
 

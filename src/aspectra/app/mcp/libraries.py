@@ -47,7 +47,7 @@ class Libraries:
     @property
     def names(self) -> tuple[str, ...]:
         """In the order of the settings."""
-        return tuple(dict.fromkeys((*self._held, *self._folders)))
+        return tuple(dict.fromkeys((*self._folders, *self._held)))
 
     def get(self, name: str) -> Service:
         """The service of a library.
