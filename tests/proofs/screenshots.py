@@ -20,9 +20,11 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="aspectra-screens-")
 
+import httpx
+
 from page_server import FLAGS, Served, chromium_path, make_demo, serving
 
-SEED = "{seed}"
+SEED, JOB = "{seed}", "{job}"
 SIMILAR = f"seeds={SEED}&same=method&different=background&since=2018"
 # Name of a state -> its address; "!" before it opens the parts that are folded.
 STATES = {
@@ -43,12 +45,21 @@ STATES = {
     "paper": f"/paper/{SEED}",
     "keys": "/keys",
     "triage": "/triage?text=language+models",
+    "triage-aspects": f"/triage?{SIMILAR}&at={SEED}",
+    "triage-end": "/triage?text=language+models&pool=3",
     "triage-library": "/triage",
     "trail": "/trail",
+    "trail-compare": "/trail/compare?a=1&b=2",
+    "trail-repeat": "/trail/1/repeat",
+    "trail-clear": "/trail/clear",
     "library": "/library",
+    "library-index": "/library/index",
     "library-skipped": "/library/skipped",
     "library-saved": "/library/saved",
+    "library-duplicates": "/library/duplicates",
+    "library-flow": "/library/flow",
     "jobs": "/jobs",
+    "job": f"/jobs/{JOB}",
     "no-such-page": "/no-such-page",
     "token": "/token",
 }
@@ -97,8 +108,8 @@ def _smaller(picture: bytes) -> bytes:
     return min(made.getvalue(), picture, key=len)
 
 
-def _prepared(served: Served) -> str:
-    """Give the library marks to show; returns the paper that the states begin with."""
+def _prepared(served: Served) -> tuple[str, str]:
+    """Give the library something to show; returns the paper that the states begin with, and a job."""
     library = served.library
     first, second, third = library.search("language models", limit=3).ids
     seed = library.search("rank documents with a language model", limit=1).ids[0]
@@ -107,7 +118,17 @@ def _prepared(served: Served) -> str:
     library.marks.decide("maybe", third, under="language models")
     library.marks.tag(first, seed, add=["to read"])
     library.marks.note(seed, "Compare the cost with ours.")
-    return seed
+    asked = {"text": "language models", "seeds": [], "given": {}}
+    library.saved.save("language models", asked)
+    library.works.merge(*library.search("benchmarks", limit=3).ids[1:])
+    with httpx.Client(base_url=served.address, headers={"origin": served.address}, timeout=60) as client:
+        for text in ("rank documents", "rank documents since 2020"):
+            client.get("/", params={"text": text})
+        files = {"files": ("owls.bib", b"@article{o, title={Owls hunt at night}}\n@article{p, title={broken")}
+        job = client.post("/library/add", files=files).headers["location"].rpartition("/")[2]
+        while client.get(f"/v1/jobs/{job}").json()["state"] in ("waiting", "running"):
+            pass
+    return seed, job
 
 
 def main() -> None:
@@ -130,8 +151,8 @@ def main() -> None:
             wanted = {name: path for name, path in states.items() if not given.names or name in given.names}
             if wanted:
                 with serving(Path(work) / library) as served:
-                    seed = _prepared(served) if library == "demo.lib" else ""
-                    ready = {name: path.replace(SEED, seed) for name, path in wanted.items()}
+                    seed, job = _prepared(served) if library == "demo.lib" else ("", "")
+                    ready = {name: one.replace(SEED, seed).replace(JOB, job) for name, one in wanted.items()}
                     taken += take(served, ready, given.to, browser)
         browser.close()
     sizes = [file.stat().st_size for file in taken]

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from conftest import serving
+from page_server import serving
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 BIB = """@article{{{key}, title = {{{title}}}, author = {{Lovelace, Ada}}, year = {{2024}},
