@@ -176,6 +176,20 @@ def test_a_decision_is_made_beside_a_hit_and_undone(served, browse, scripts):
     assert "decision" not in served.library.marks.of(first)
 
 
+def test_a_decision_leaves_what_was_opened_and_chosen(served, browse):
+    page = browse(served, "/?text=language+models").page
+    first = page.locator(".hits > li").first
+    first.locator("[data-why] summary").click()
+    first.locator("[data-choose]").check()
+    first.get_by_role("button", name="Later").click()
+    page.wait_for_selector(".hits > li:first-child button[data-decide=maybe][aria-pressed=true]")
+    assert first.locator("[data-choose]").is_checked()
+    assert first.locator("[data-why] table").is_visible()
+    assert page.evaluate("document.activeElement.dataset.decide") == "maybe"
+    first.get_by_role("button", name="Later").click()
+    page.wait_for_selector(".hits > li:first-child button[data-decide=maybe][aria-pressed=false]")
+
+
 def test_keys_move_decide_and_undo_and_do_nothing_in_fields(served, browse):
     page = browse(served, "/?text=language+models").page
     second = served.library.search("language models", limit=2).ids[1]
@@ -203,18 +217,45 @@ def test_keys_move_decide_and_undo_and_do_nothing_in_fields(served, browse):
     assert page.evaluate("document.activeElement.closest('.hits')") is None
 
 
-def test_enter_opens_the_paper_and_the_whole_path_needs_no_mouse(served, browse):
+def _tab_to(page, what):
+    """Press Tab until what has the focus; it must be reached."""
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate("what => document.activeElement.matches(what)", what):
+            return
+    raise AssertionError(f"the keyboard does not reach {what}")
+
+
+def test_the_whole_path_needs_no_mouse(served, browse):
     page = browse(served).page
     page.keyboard.press("/")
-    page.keyboard.type("language models")
-    page.keyboard.press("Tab")
-    page.locator("#ask .primary").focus()
+    page.keyboard.type("the same method but another task, not vision, since 2018")
+    _tab_to(page, "#f-seed")
+    page.keyboard.type("dense passage retrieval for")
+    page.wait_for_selector("#suggested input")
+    _tab_to(page, "#suggested input")
+    page.keyboard.press("Space")
+    _tab_to(page, "#ask .primary")
     page.keyboard.press("Enter")
     page.wait_for_selector(".hits")
+    tags = [one.split(" “")[0] for one in page.locator(".understood .tag > span").all_inner_texts()]
+    assert tags == ["same method", "different background", "rather not about vision", "year ≥ 2018"]
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    page.keyboard.press("i")
+    page.wait_for_selector(".hits > li:first-child button[data-decide=include][aria-pressed=true]")
+    assert page.locator("[data-choose]").first.is_checked()
+    title = _titles(page)[0]
+    _tab_to(page, "#f-format")
+    page.keyboard.type("RIS")
+    _tab_to(page, "#chosen button")
+    with page.expect_download() as got:
+        page.keyboard.press("Enter")
+    assert f"TI  - {title}" in got.value.path().read_text("utf-8")
+    served.library.marks.undo()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/paper/**")
-    assert page.inner_text("h1") == _found(served, Question(text="language models"))[0][0]
 
 
 @ANY

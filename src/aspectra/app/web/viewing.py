@@ -139,15 +139,16 @@ _RELATIONS = {"require": "", "exclude": "not ", "prefer": "rather ", "avoid": "r
 def said_of(label: str) -> str:
     """A condition's spelling for people.
 
-    >>> said_of("require year=>=2018"), said_of("avoid kind=survey"), said_of("same method")
-    ('year ≥ 2018', 'rather not kind survey', 'same method')
+    >>> said_of("require year=>=2018"), said_of("avoid topic=vision"), said_of("same method")
+    ('year ≥ 2018', 'rather not about vision', 'same method')
     """
     relation, _, rest = label.partition(" ")
     if relation not in _RELATIONS:
         return label
     attribute, _, value = rest.partition("=")
+    attribute = "about" if attribute == "topic" else attribute.replace("_", " ")
     sign = {">=": "≥ ", "<=": "≤ "}.get(value[:2], "")
-    return f"{_RELATIONS[relation]}{attribute.replace('_', ' ')} {sign}{value[2:] if sign else value}"
+    return f"{_RELATIONS[relation]}{attribute} {sign}{value[2:] if sign else value}"
 
 
 def kind_of(name: str) -> str:
