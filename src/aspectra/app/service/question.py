@@ -116,10 +116,18 @@ class Question(Value, frozen=True):
 
     @property
     def words(self) -> str:
-        """The question in one line, for people: text, seeds, aspects; filters are left out."""
+        """The question in one line: text, seeds, aspects; filters are left out."""
+        return self.said({})
+
+    def said(self, titles: Mapping[str, str]) -> str:
+        """:attr:`words` for people.
+
+        Args:
+            titles: id of a paper -> its title.
+        """
         aspects = [f"{word} {name}" for word in ("same", "different") for name in getattr(self, word)]
-        seeds = f"like {', '.join(self.seeds)}" if self.seeds else ""
-        said = " ".join(part for part in (" ".join(self.text.split()), seeds) if part)
+        named = ", ".join(f"“{titles[one]}”" if one in titles else one for one in self.seeds)
+        said = " ".join((self.text + (f" like {named}" if named else "")).split())
         return ", ".join(part for part in (said, *aspects) if part)
 
     @property

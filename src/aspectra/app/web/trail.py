@@ -88,7 +88,7 @@ def trail_pages(pages: Pages) -> APIRouter:
             if not 1 <= page <= last:
                 raise UsageError(f"the trail has no page {page}", why=f"the last is page {last}")
             part = every[(page - 1) * _ON_A_PAGE : page * _ON_A_PAGE]
-            titles = _titles(library, (one for step in part for one in step.ids[:_TITLES]))
+            titles = _titles(library, (one for step in part for one in _named(step)))
             shown = [_shown(step, titles) for step in part]
             return {"steps": shown, "count": len(every), "page": page, "last": last}
 
@@ -104,7 +104,7 @@ def trail_pages(pages: Pages) -> APIRouter:
 
         def work() -> dict[str, Any]:
             one, other = trail.get(a), trail.get(b)
-            titles = _titles(library, (*one.ids, *other.ids))
+            titles = _titles(library, (*_named(one), *one.ids, *_named(other), *other.ids))
             shown = (_shown(one, titles), _shown(other, titles))
             return {"compared": _compared(one, other, titles), "one": shown[0], "other": shown[1]}
 
@@ -132,7 +132,7 @@ def trail_pages(pages: Pages) -> APIRouter:
             question = Question.from_parameters(then.parameters)
             answer = service.answer(question, page=then.page, sort=then.sort)
             now = Step.of(answer, encoders_of(service))
-            titles = _titles(library, (*then.ids, *now.ids))
+            titles = _titles(library, (*_named(then), *then.ids, *now.ids))
             return {"compared": _compared(then, now, titles), "one": _shown(then, titles)}
 
         return pages.render(request, "trail_repeat.html", **await pages.work(request, work))
@@ -146,6 +146,11 @@ def _titles(library: Library, ids: Iterable[str]) -> dict[str, str]:
     return {one: paper.title or one for one, paper in held.items()}
 
 
+def _named(step: Step) -> list[str]:
+    """Papers that a step is told by: its seeds, and the first that it found."""
+    return [*step.parameters.get("seeds", ()), *step.ids[:_TITLES]]
+
+
 def _shown(step: Step, titles: dict[str, str]) -> ShownStep:
     names = [titles.get(one, one) for one in step.ids[:_TITLES]]
     applied = [(said_of(one), kind_of(one)) for one in step.applied]
@@ -154,7 +159,7 @@ def _shown(step: Step, titles: dict[str, str]) -> ShownStep:
     except UsageError:
         return ShownStep(step, " ".join(value for _, value in step.question), "", names, applied)
     own = [("page", step.page if step.page > 1 else ""), ("sort", "" if step.sort == "score" else step.sort)]
-    return ShownStep(step, question.words, address(question, more=own), names, applied)
+    return ShownStep(step, question.said(titles), address(question, more=own), names, applied)
 
 
 def _compared(one: Step, other: Step, titles: dict[str, str]) -> Compared:

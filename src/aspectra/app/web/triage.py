@@ -138,6 +138,7 @@ def triage(pages: Pages) -> APIRouter:
             rows = listed_rows(service.library, [*works])
             return {
                 "screening": found,
+                "said": question.said(_titles(service, question)),
                 "shown": _shown(service, found) if found.shown else None,
                 "listed": [(row, works[row["id"]].decision) for row in rows],
                 "tags": [*service.library.marks.read.tag_counts()][:_MOST_REASONS],
@@ -293,6 +294,12 @@ def _next(works: Sequence[Work], skipped: Sequence[str], at: str) -> Work | None
 
 def _named(service: Service, at: str) -> Work | None:
     return _works(service, [service.resolve(at)])[0] if at else None
+
+
+def _titles(service: Service, question: Question) -> dict[str, str]:
+    """Id -> title of its seeds."""
+    held = service.library.store.get_many(question.seeds, full=False)
+    return {one: paper.title for one, paper in held.items() if paper.title}
 
 
 def _shown(service: Service, found: Screening) -> Shown:
