@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from aspectra.app.library import open_library
 from aspectra.app.service import trail as module
 from aspectra.app.service.answering import Answer, Service
 from aspectra.app.service.question import Question
@@ -16,20 +17,10 @@ from aspectra.base.values import replace
 
 
 @pytest.fixture
-def service(indexed_library):
-    return Service(indexed_library)
-
-
-@pytest.fixture
-def indexed_library(tmp_path):
-    import aspectra
-    from conftest import PAPERS
-
-    with aspectra.create(tmp_path / "papers.lib") as made:
-        with made.store.writing("add") as writer:
-            writer.add(PAPERS)
-        made.index(encoders=[])
-        yield made
+def service(library):
+    with open_library(library.folder) as opened:
+        opened.index(encoders=[])
+        yield Service(opened)
 
 
 @pytest.fixture
