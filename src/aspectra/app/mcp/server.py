@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -166,6 +167,8 @@ def serve_stdio(libraries: Libraries) -> None:
     Args:
         libraries: that are served.
     """
+    # Nothing is written, and the thread that reads the input would keep an interrupted process waiting.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(_serve_stdio, libraries)
 
 
