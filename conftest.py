@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ["served_app"]
+
 _WITH_LIBRARY = re.compile(r"\.app\.(library|ingest|notebook)|\.(Preferences|Plan|Ranking|Searcher)$")
 _PAPERS = """
 @article{owl, title={Owls hunt at night}, author={Lovelace, Ada}, year=2019,

@@ -18,8 +18,8 @@ from aspectra.base.errors import catalogue
 ASKED = {"text": "rerank with large language models"}
 
 
-def test_the_same_document_as_the_command_line(served, demo_folder, capsys):
-    answer = served.post("/v1/search", {**ASKED, "since": 2022, "limit": 5}).json()
+def test_the_same_document_as_the_command_line(answering, demo_folder, capsys):
+    answer = answering.post("/v1/search", {**ASKED, "since": 2022, "limit": 5}).json()
     main(["search", ASKED["text"], "--since", "2022", "-n", "5", "--json", "--library", str(demo_folder)])
     said = json.loads(capsys.readouterr().out)
     for document in (answer, said):
@@ -46,26 +46,26 @@ _QUESTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=_QUESTIONS)
-def test_every_surface_gives_the_same_ids_scores_and_quotes(served, body):
+def test_every_surface_gives_the_same_ids_scores_and_quotes(answering, body):
     """Python's question and HTTP's; the page's and MCP's are compared with the service in their own tests."""
-    answer = served.post("/v1/search", body)
+    answer = answering.post("/v1/search", body)
     assert answer.status_code == 200, answer.text
     question = Question.from_dict(body)
     more = {k: v for k, v in body.items() if k not in ("text", "seeds")}
-    direct = served.library.run(served.library.plan(body["text"], seeds=body.get("seeds", ()), **more))
+    direct = answering.library.run(answering.library.plan(body["text"], seeds=body.get("seeds", ()), **more))
     assert answer.json()["hits"] == direct.to_dict()["hits"]
     named: dict[str, list[str]] = {}
     for name, value in question.parameters():
         named.setdefault(name, []).append(value)
     again = Question.from_parameters(named)
-    assert served.service.answer(again).ranking.to_dict()["hits"] == direct.to_dict()["hits"]
+    assert answering.service.answer(again).ranking.to_dict()["hits"] == direct.to_dict()["hits"]
 
 
-def test_cursors_walk_through_the_ranking(served):
-    whole = served.post("/v1/search", {**ASKED, "limit": 12}).json()
+def test_cursors_walk_through_the_ranking(answering):
+    whole = answering.post("/v1/search", {**ASKED, "limit": 12}).json()
     seen, cursor = [], ""
     for _ in range(3):
-        page = served.post("/v1/search", {**ASKED, "limit": 4, "cursor": cursor}).json()
+        page = answering.post("/v1/search", {**ASKED, "limit": 4, "cursor": cursor}).json()
         seen += page["hits"]
         cursor = page["next_cursor"]
     assert [(h["id"], h["rank"], h["score"]) for h in seen] == [
@@ -73,15 +73,15 @@ def test_cursors_walk_through_the_ranking(served):
     ]
 
 
-def test_cursors_are_bound_to_question_and_process(served, serving, demo_folder):
-    cursor = served.post("/v1/search", ASKED).json()["next_cursor"]
-    other = served.post("/v1/search", {"text": "owls", "cursor": cursor})
+def test_cursors_are_bound_to_question_and_process(answering, answering_from, demo_folder):
+    cursor = answering.post("/v1/search", ASKED).json()["next_cursor"]
+    other = answering.post("/v1/search", {"text": "owls", "cursor": cursor})
     assert other.status_code == 422
     changed = ("A" if cursor[0] != "A" else "B") + cursor[1:]
     for forged in (changed, cursor[:20] + "AAAA" + cursor[24:]):
-        assert served.post("/v1/search", {**ASKED, "cursor": forged}).status_code in (410, 422)
-    assert served.post("/v1/search", {**ASKED, "cursor": "é"}).status_code == 422
-    again = serving(demo_folder).post("/v1/search", {**ASKED, "cursor": cursor})
+        assert answering.post("/v1/search", {**ASKED, "cursor": forged}).status_code in (410, 422)
+    assert answering.post("/v1/search", {**ASKED, "cursor": "é"}).status_code == 422
+    again = answering_from(demo_folder).post("/v1/search", {**ASKED, "cursor": cursor})
     assert (again.status_code, again.json()["code"]) == (410, "gone")
 
 
@@ -93,36 +93,36 @@ def test_a_cursor_ends_with_its_generation(writable):
     assert writable.post("/v1/search", ASKED).json()["generation"] == writable.service.generation()
 
 
-def test_a_paper_has_an_etag(served):
-    first = served.ask("GET", "/v1/papers/sun2023rankgpt")
+def test_a_paper_has_an_etag(answering):
+    first = answering.ask("GET", "/v1/papers/sun2023rankgpt")
     tag = first.headers["etag"]
-    again = served.ask("GET", "/v1/papers/sun2023rankgpt", headers={"if-none-match": f'"x", W/{tag}'})
+    again = answering.ask("GET", "/v1/papers/sun2023rankgpt", headers={"if-none-match": f'"x", W/{tag}'})
     assert (again.status_code, again.content) == (304, b"")
-    assert served.ask("GET", "/v1/papers/karpukhin2020dpr").headers["etag"] != tag
-    spans = served.ask("GET", "/v1/papers/sun2023rankgpt/sentences").json()["sentences"]
+    assert answering.ask("GET", "/v1/papers/karpukhin2020dpr").headers["etag"] != tag
+    spans = answering.ask("GET", "/v1/papers/sun2023rankgpt/sentences").json()["sentences"]
     abstract = first.json()["abstract"]
     assert all(abstract[one["start"] : one["end"]] == one["text"] for one in spans)
     assert {one["role"] for one in spans} & {"method", "result"}
 
 
-def test_problems_come_from_the_catalogue(served):
+def test_problems_come_from_the_catalogue(answering):
     known = catalogue()
     for answer, code in (
-        (served.post("/v1/search", {"text": ""}), "usage"),
-        (served.post("/v1/search", {"text": "a", "nothing": 1}), "usage"),
+        (answering.post("/v1/search", {"text": ""}), "usage"),
+        (answering.post("/v1/search", {"text": "a", "nothing": 1}), "usage"),
         (
-            served.ask("POST", "/v1/search", content=b"{", headers={"content-type": "application/json"}),
+            answering.ask("POST", "/v1/search", content=b"{", headers={"content-type": "application/json"}),
             "usage",
         ),
-        (served.ask("GET", "/v1/papers/nobody2020"), "no-such-paper"),
-        (served.ask("GET", "/v1/jobs/none"), "not-found"),
-        (served.ask("GET", "/v1/nothing"), "not-found"),
-        (served.ask("PUT", "/v1/search"), "method-not-allowed"),
-        (served.ask("POST", "/v1/search", content=b"{}", headers={"content-type": "text/plain"}), "usage"),
-        (served.ask("GET", "/v1/plans/abc/why-not?paper=x"), "gone"),
-        (served.post("/v1/search", {"text": "a", "recipe": "bm25 | rerank"}), "model-off"),
-        (served.post("/v1/search", {"text": "a", "recipe": "/etc/passwd.toml"}), "usage"),
-        (served.post("/v1/similar", {"text": "a"}), "usage"),
+        (answering.ask("GET", "/v1/papers/nobody2020"), "no-such-paper"),
+        (answering.ask("GET", "/v1/jobs/none"), "not-found"),
+        (answering.ask("GET", "/v1/nothing"), "not-found"),
+        (answering.ask("PUT", "/v1/search"), "method-not-allowed"),
+        (answering.ask("POST", "/v1/search", content=b"{}", headers={"content-type": "text/plain"}), "usage"),
+        (answering.ask("GET", "/v1/plans/abc/why-not?paper=x"), "gone"),
+        (answering.post("/v1/search", {"text": "a", "recipe": "bm25 | rerank"}), "model-off"),
+        (answering.post("/v1/search", {"text": "a", "recipe": "/etc/passwd.toml"}), "usage"),
+        (answering.post("/v1/similar", {"text": "a"}), "usage"),
     ):
         assert answer.headers["content-type"] == "application/problem+json"
         problem = answer.json()
@@ -147,14 +147,14 @@ def test_problems_come_from_the_catalogue(served):
         {"text": "a", "conditions": ["x" * 501]},
     ],
 )
-def test_limits_of_a_question(served, body):
-    assert served.post("/v1/search", body).status_code == 422
+def test_limits_of_a_question(answering, body):
+    assert answering.post("/v1/search", body).status_code == 422
 
 
-def test_plans_and_reasons(served):
-    planned = served.post("/v1/plan", {"text": "follow instructions, since 2024"}).json()
+def test_plans_and_reasons(answering):
+    planned = answering.post("/v1/plan", {"text": "follow instructions, since 2024"}).json()
     assert planned["requests"]["applied"][0]["words"] == "since 2024"
-    told = served.ask(
+    told = answering.ask(
         "GET", f"/v1/plans/{planned['hash']}/why-not", params={"paper": "sun2023rankgpt"}
     ).json()
     assert any(reason["drops"] for reason in told["reasons"])
@@ -169,11 +169,11 @@ def test_decisions_are_kept_and_listed(writable):
     assert ris["text"].startswith("TY  - ")
 
 
-def _ended(served, job):
+def _ended(answering, job):
     """One event loop for a job's whole life: it is a task there."""
 
     async def walk():
-        transport = httpx.ASGITransport(app=served.app)
+        transport = httpx.ASGITransport(app=answering.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as client:
             begun = await job(client)
             assert begun.status_code == 202, begun.text
@@ -231,19 +231,19 @@ def test_a_job_that_fails_says_why(writable):
     assert (state["state"], state["error"]["code"]) == ("failed", "usage")
 
 
-def test_too_many_requests_are_refused_and_the_rest_answered(demo_folder, serving):
-    served = serving(demo_folder, running=1, patience=0.2)
-    served.post("/v1/search", ASKED)  # loads index and encoder
-    slow = served.service.answer
+def test_too_many_requests_are_refused_and_the_rest_answered(demo_folder, answering_from):
+    answering = answering_from(demo_folder, running=1, patience=0.2)
+    answering.post("/v1/search", ASKED)  # loads index and encoder
+    slow = answering.service.answer
 
     def slower(*args, **more):
         time.sleep(0.1)
         return slow(*args, **more)
 
-    served.service.answer = slower
+    answering.service.answer = slower
 
     async def flood():
-        transport = httpx.ASGITransport(app=served.app)
+        transport = httpx.ASGITransport(app=answering.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as client:
             many = await asyncio.gather(*(client.post("/v1/search", json=ASKED) for _ in range(40)))
             after = await client.post("/v1/search", json=ASKED)
@@ -258,10 +258,10 @@ def test_too_many_requests_are_refused_and_the_rest_answered(demo_folder, servin
     assert after.status_code == 200
 
 
-def test_the_callers_deadline_is_kept(demo_folder, serving):
-    served = serving(demo_folder)
-    served.post("/v1/search", ASKED)
-    held = served.service.answer
-    served.service.answer = lambda *args, **more: time.sleep(0.5) or held(*args, **more)
-    answer = served.post("/v1/search", ASKED, headers={"request-timeout": "0.1"})
+def test_the_callers_deadline_is_kept(demo_folder, answering_from):
+    answering = answering_from(demo_folder)
+    answering.post("/v1/search", ASKED)
+    held = answering.service.answer
+    answering.service.answer = lambda *args, **more: time.sleep(0.5) or held(*args, **more)
+    answer = answering.post("/v1/search", ASKED, headers={"request-timeout": "0.1"})
     assert (answer.status_code, answer.json()["code"]) == (408, "deadline")

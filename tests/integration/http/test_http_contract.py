@@ -22,11 +22,11 @@ PROMISED = ROOT / "tests" / "golden" / "openapi.json"  # replaced when a new maj
 HERE = Path(__file__).parent
 
 
-def test_the_committed_description_is_served(served):
+def test_the_committed_description_is_served(answering):
     """`aspectra schema openapi -o docs/openapi.json` writes it."""
     committed = json.loads(COMMITTED.read_text(encoding="utf-8"))
     assert committed == json.loads(json.dumps(document()))
-    assert served.ask("GET", "/openapi.json").json() == committed
+    assert answering.ask("GET", "/openapi.json").json() == committed
 
 
 def _breaks(old: Any, new: Any, where: str = "") -> Iterator[str]:
@@ -97,7 +97,16 @@ def test_schemathesis_finds_no_fault(demo_folder, tmp_path):
                     str(HERE / "schemathesis.toml"),
                 ),
                 *("run", str(COMMITTED), "--url", address, "--checks", "all", "--max-examples", "8"),
-                *("--no-color", "--seed", "1", "--continue-on-failure", "--phases", "coverage,fuzzing"),
+                *(
+                    "--no-color",
+                    "--seed",
+                    "1",
+                    "--continue-on-failure",
+                    "--phases",
+                    "coverage,fuzzing",
+                    "-w",
+                    "4",
+                ),
             ],
             capture_output=True,
             text=True,

@@ -37,21 +37,21 @@ FORGED_ORIGINS = [
 
 @pytest.mark.parametrize("host", FORGED_HOSTS)
 @pytest.mark.parametrize("path", ["/", "/v1/status", "/healthz", "/static/style.css"])
-def test_other_hosts_are_refused(served, host, path):
-    assert served.ask("GET", path, headers={"host": host}).status_code == 403
+def test_other_hosts_are_refused(answering, host, path):
+    assert answering.ask("GET", path, headers={"host": host}).status_code == 403
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "[::1]:8765", "LOCALHOST:8765"])
-def test_its_own_names_are_admitted(served, host):
-    assert served.ask("GET", "/healthz", headers={"host": host}).status_code == 200
+def test_its_own_names_are_admitted(answering, host):
+    assert answering.ask("GET", "/healthz", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("origin", FORGED_ORIGINS)
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/v1/status"), ("POST", "/v1/search"), ("POST", "/decide")]
 )
-def test_other_origins_are_refused(served, origin, method, path):
-    answer = served.ask(method, path, headers={"origin": origin}, json={"text": "owls"})
+def test_other_origins_are_refused(answering, origin, method, path):
+    answer = answering.ask(method, path, headers={"origin": origin}, json={"text": "owls"})
     assert answer.status_code == 403
     assert answer.json()["code"] == "not-allowed"
 
@@ -59,10 +59,10 @@ def test_other_origins_are_refused(served, origin, method, path):
 @pytest.mark.parametrize(
     "kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]
 )
-def test_a_form_without_its_origin_is_refused(served, kind):
+def test_a_form_without_its_origin_is_refused(answering, kind):
     headers = {"content-type": kind} if kind else {}
     for path in ("/decide", "/undo", "/library/index"):
-        assert served.ask("POST", path, headers=headers, content=b"a=b").status_code == 403, path
+        assert answering.ask("POST", path, headers=headers, content=b"a=b").status_code == 403, path
 
 
 def test_a_form_of_the_page_passes(writable):
@@ -72,24 +72,24 @@ def test_a_form_of_the_page_passes(writable):
     assert answer.status_code != 403
 
 
-def test_requests_that_a_browser_marks_as_foreign_are_refused(served):
+def test_requests_that_a_browser_marks_as_foreign_are_refused(answering):
     foreign = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
-    assert served.ask("GET", "/v1/status", headers=foreign).status_code == 403
+    assert answering.ask("GET", "/v1/status", headers=foreign).status_code == 403
     link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}  # a link on another page
-    assert served.ask("GET", "/healthz", headers=link).status_code == 200
-    assert served.ask("POST", "/v1/search", headers=link, json={"text": "a"}).status_code == 403
+    assert answering.ask("GET", "/healthz", headers=link).status_code == 200
+    assert answering.ask("POST", "/v1/search", headers=link, json={"text": "a"}).status_code == 403
 
 
-def test_the_token_is_needed_and_compared(demo_folder, serving):
-    served = serving(demo_folder, token="a-long-enough-secret")
+def test_the_token_is_needed_and_compared(demo_folder, answering_from):
+    answering = answering_from(demo_folder, token="a-long-enough-secret")
     for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic a-long-enough-secret"}):
-        answer = served.ask("GET", "/v1/status", headers=headers)
+        answer = answering.ask("GET", "/v1/status", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (401, "no-token")
         assert answer.headers["www-authenticate"] == "Bearer"
     good = {"authorization": "Bearer a-long-enough-secret"}
-    assert served.ask("GET", "/v1/status", headers=good).status_code == 200
-    assert served.ask("GET", "/healthz").status_code == 200
-    page = served.ask("GET", "/", headers={"accept": "text/html"})
+    assert answering.ask("GET", "/v1/status", headers=good).status_code == 200
+    assert answering.ask("GET", "/healthz").status_code == 200
+    page = answering.ask("GET", "/", headers={"accept": "text/html"})
     assert (page.status_code, page.headers["location"]) == (303, "/token")
 
 
@@ -115,18 +115,18 @@ def test_loopback_needs_none():
         assert Access.to(host, 1).token == ""
 
 
-def test_what_is_too_large_is_refused(served):
+def test_what_is_too_large_is_refused(answering):
     body = b'{"text": "' + b"a" * 2_000_000 + b'"}'
     kind = {"content-type": "application/json"}
-    assert served.ask("POST", "/v1/search", content=body, headers=kind).status_code == 413
+    assert answering.ask("POST", "/v1/search", content=body, headers=kind).status_code == 413
 
     async def chunks():
         for _ in range(40):
             yield b"a" * 65_536
 
-    chunked = served.ask("POST", "/v1/search", content=chunks(), headers=kind)
+    chunked = answering.ask("POST", "/v1/search", content=chunks(), headers=kind)
     assert (chunked.status_code, chunked.json()["code"]) == (413, "too-large")
-    assert served.ask("GET", "/?text=" + "a" * 40_000).status_code == 413
+    assert answering.ask("GET", "/?text=" + "a" * 40_000).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -146,16 +146,16 @@ def test_what_is_too_large_is_refused(served):
         "/v1/jobs/..%2f..%2fetc%2fpasswd",
     ],
 )
-def test_traversal_leads_nowhere(served, path):
-    answer = served.ask("GET", path)
+def test_traversal_leads_nowhere(answering, path):
+    answer = answering.ask("GET", path)
     assert answer.status_code in (404, 422), answer.text
     assert "root:" not in answer.text
     assert "def " not in answer.text
 
 
-def test_every_answer_carries_the_headers(served):
+def test_every_answer_carries_the_headers(answering):
     for path in ("/healthz", "/v1/nothing", "/v1/status", "/static/style.css"):
-        headers = served.ask("GET", path).headers
+        headers = answering.ask("GET", path).headers
         assert headers["content-security-policy"].startswith("default-src 'self'")
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-request-id"]

@@ -20,13 +20,13 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("given", QUESTIONS)
 @pytest.mark.parametrize("number", [1, 2])
-def test_the_page_and_http_agree(served, given, number):
+def test_the_page_and_http_agree(answering, given, number):
     question = Question(**given)
     address = "/?" + "&".join(f"{k}={v}" for k, v in [*question.parameters(), ("page", str(number))])
-    page = html.document_fromstring(served.ask("GET", address, headers={"accept": "text/html"}).text)
+    page = html.document_fromstring(answering.ask("GET", address, headers={"accept": "text/html"}).text)
     cursor = ""
     for _ in range(number):
-        answer = served.post("/v1/search", {**question.to_dict(), "cursor": cursor}).json()
+        answer = answering.post("/v1/search", {**question.to_dict(), "cursor": cursor}).json()
         cursor = answer["next_cursor"]
     papers = page.xpath("//*[@data-paper]")
     chosen = [one.xpath(".//input[@data-choose]")[0].get("value") for one in papers]
