@@ -99,6 +99,9 @@ class Question(Value, frozen=True):
             values = [value.strip() for value in given.get(one.name, ()) if value.strip()]
             if values:
                 found[one.name] = values if one.default == () else values[-1]
+        for name in ("since", "until"):  # a year is a number, as where it is given as one
+            if (year := found.get(name, "")).isascii() and year.isdigit() and len(year) <= 4:
+                found[name] = int(year)
         try:
             return msgspec.convert(found, cls, strict=False)
         except (msgspec.ValidationError, UnicodeError) as error:
