@@ -11,13 +11,18 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from aspectra.app.commands.connecting import served_libraries
 from aspectra.app.session import Session, common
 from aspectra.app.settings import data_folder
 from aspectra.app.terminal.panels import option
 from aspectra.base.errors import AspectraError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
+    from aspectra.app.mcp.libraries import Libraries
+    from aspectra.app.mcp.server import McpApplication
+    from aspectra.app.service.access import Access
     from aspectra.app.service.answering import Service
+    from aspectra.app.service.gate import Gate
 
 __all__ = ["serve"]
 
@@ -82,14 +87,17 @@ def serve(
             _flags(session),
             Path(named.benchmarks).expanduser() if named.benchmarks else None,
         )
-        gate = Gate()
-        app = application(service, gate, jobs, access)
+        gate, libraries = Gate(), served_libraries(session, service)
+        mcp = _mcp(libraries, gate, access)
+        app = application(service, gate, jobs, access, mcp)
         _warm(service)
         address = f"http://{access.hosts[0]}/"
         who = "this computer only" if is_loopback(host) else "whoever has the token"
         index = library.store.generations.current()
         held = f"{len(library):,} papers, {'generation ' + index.name if index else 'no index yet'}"
-        session.screen.line(f"{address} ({who}; {held}). HTTP at /v1, health at /readyz. Ctrl-C ends it.")
+        session.screen.line(
+            f"{address} ({who}; {held}). HTTP at /v1{', MCP at /mcp' if mcp else ''}. Ctrl-C ends it."
+        )
         sys.stdout.flush()
         if browser and is_loopback(host) and sys.stdout.isatty():
             threading.Timer(0.5, webbrowser.open, [address]).start()
@@ -104,7 +112,19 @@ def serve(
             h11_max_incomplete_event_size=65_536,
             timeout_graceful_shutdown=5,
         )
-        uvicorn.Server(config).run(sockets=[taken])
+        with contextlib.closing(libraries):
+            uvicorn.Server(config).run(sockets=[taken])
+
+
+def _mcp(libraries: Libraries, gate: Gate, access: Access) -> McpApplication | None:
+    """What answers at ``/mcp``; None where its extra is not installed."""
+    try:
+        from aspectra.app.mcp.server import mcp_application
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("aspectra"):
+            raise
+        return None
+    return mcp_application(libraries, gate, access.hosts)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from aspectra.app.http.guards import Access, Application, Guards
 from aspectra.app.http.problems import as_error, problem_response
@@ -28,7 +30,7 @@ from aspectra.app.web.triage import triage
 from aspectra.base.errors import AspectraError, NoSuchThing, UsageError
 from aspectra.base.version import __version__
 
-__all__ = ["api", "application"]
+__all__ = ["Mounted", "api", "application"]
 
 
 class NotThatWay(AspectraError):
@@ -38,7 +40,16 @@ class NotThatWay(AspectraError):
     http_status = 405
 
 
-def api(service: Service, gate: Gate, jobs: Jobs, access: Access) -> FastAPI:
+class Mounted(Protocol):
+    """An ASGI application that has something to be entered while requests are answered."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What is entered once."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
+def api(service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted | None = None) -> FastAPI:
     """The application without its guards.
 
     Args:
@@ -46,18 +57,22 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access) -> FastAPI:
         gate: that all work with the library passes.
         jobs: what runs beside the service.
         access: who may ask; the page signs people in with it.
+        mcp: answers at ``/mcp``; None where its extra is not installed.
     """
     pages = Pages(service, gate, jobs, access)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with mcp.running() if mcp is not None else contextlib.nullcontext():
+            yield
         await jobs.close()
 
     app = FastAPI(title="Aspectra", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.include_router(routes(service, gate, jobs))
     for part in (asking, triage, trail_pages, library_pages):
         app.include_router(part(pages), include_in_schema=False)
+    if mcp is not None:
+        app.router.routes.append(Route("/mcp", mcp))
     app.mount("/static", StaticFiles(directory=FOLDER / "static"), name="static")
     app.openapi = document  # type: ignore[method-assign]
 
@@ -77,9 +92,11 @@ def api(service: Service, gate: Gate, jobs: Jobs, access: Access) -> FastAPI:
     return app
 
 
-def application(service: Service, gate: Gate, jobs: Jobs, access: Access) -> Application:
+def application(
+    service: Service, gate: Gate, jobs: Jobs, access: Access, mcp: Mounted | None = None
+) -> Application:
     """The application behind its guards, for a server."""
-    return Guards(api(service, gate, jobs, access), access)
+    return Guards(api(service, gate, jobs, access, mcp), access)
 
 
 def _allowed(app: FastAPI, request: Request) -> dict[str, str]:
