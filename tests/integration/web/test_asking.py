@@ -112,6 +112,7 @@ def test_what_is_not_applied_is_said_with_the_reason(served):
     text = _get(served, "/", text="language models not surveys about cats since 2019").text
     assert 'class="tag unapplied"' in text
     assert "a denial of several things at once" in text
+    assert "<strong>not applied" not in text  # no warning repeats what the tag says
 
 
 def test_edit_all_writes_the_limits_into_the_form(served, browse):
