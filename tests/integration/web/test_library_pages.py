@@ -104,7 +104,8 @@ def test_files_are_added_indexed_and_found(written, browse, tmp_path, scripts):
     told = page.inner_text("#job")
     assert "my_owls.bib" in told
     assert "1 added" in told
-    assert "owl.png" in told
+    (row,) = [one for one in page.locator("tbody tr").all_inner_texts() if "owl.png" in one]
+    assert "nothing" not in row
     (origin,) = written.library.marks.of(key)["origins"]
     assert Path(origin["file"]).name == "my_owls.bib"
     assert Path(origin["file"]).read_bytes() == file.read_bytes()
@@ -173,6 +174,14 @@ def test_forms_without_files_or_with_too_many_start_nothing(written, data, files
     assert answer.status_code == 422
     assert said in html.unescape(answer.text)
     assert len(httpx.get(written.address + "/v1/jobs").json()["jobs"]) == before
+
+
+def test_a_field_that_was_left_empty_is_no_file(written):
+    body = b'--x\r\ncontent-disposition: form-data; name="files"; filename=""\r\n\r\n\r\n--x--\r\n'
+    sent = {"origin": written.address, "content-type": "multipart/form-data; boundary=x"}
+    answer = httpx.post(written.address + "/library/add", content=body, headers=sent)
+    assert answer.status_code == 422
+    assert "no file was chosen" in answer.text
 
 
 @ANY
@@ -247,6 +256,7 @@ def test_saved_searches_tell_what_is_new_until_it_is_seen(written, tmp_path):
         (tmp_path / "b.bib").write_text(BIB.format(key="zyg", title="zygomatic bones of owls"), "utf-8")
         library.add(tmp_path / "b.bib")
         library.index()
+        get(written, "/library/saved")  # seen only once somebody says so
         text = html.unescape(get(written, "/library/saved").text)
         assert "1 new" in text
         assert "zygomatic bones of owls" in text

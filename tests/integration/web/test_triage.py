@@ -103,7 +103,10 @@ def test_all_records_of_a_work_share_a_decision_that_is_undone_at_once(served, i
         marks.undo()  # the merge
 
 
-@pytest.mark.parametrize("path", [f"{PATH}&pool=10", "/triage"])
+MOVING = f"{PATH}&pool=10&decided=none&recipe=guided+|+feedback(decided=yes)"
+
+
+@pytest.mark.parametrize("path", [f"{PATH}&pool=10", MOVING, "/triage"])
 def test_a_record_that_came_later_is_not_asked_for_again(served, browse, ids, path):
     """The work was decided on before one of its records was known."""
     page = browse(served, path, scripts=False).page
@@ -114,8 +117,16 @@ def test_a_record_that_came_later_is_not_asked_for_again(served, browse, ids, pa
     try:
         page.reload()
         assert shown(page) not in (first, other)
+        if path == MOVING:  # decided under no question; one of ten is no longer undecided
+            assert "0 of 9 decided" in " ".join(page.inner_text(".meter").split())
     finally:
         served.library.marks.undo()
+
+
+def test_decided_papers_stay_in_the_count_where_undecided_ones_were_asked_for(served, browse, ids):
+    page = browse(served, f"{PATH}&pool=10&decided=none", scripts=False).page
+    page.get_by_role("button", name="Include").click()
+    assert "1 of 10 decided" in " ".join(page.inner_text(".meter").split())
 
 
 def test_what_was_skipped_is_in_the_address_and_comes_again(served, browse, ids):
@@ -154,6 +165,7 @@ def test_more_like_these_searches_with_the_decisions_and_shows_none_of_them(serv
     assert shown(page) == expected[0]
     assert not set(ids[:2]) & set(expected)
     assert "2 of 12 decided" in " ".join(page.inner_text(".meter").split())
+    served.library.marks.decide("include", expected[5], under="another question")
     page.get_by_role("button", name="Include").click()
     assert "3 of 13 decided" in " ".join(page.inner_text(".meter").split())
 

@@ -68,10 +68,7 @@ def exporting(pages: Pages) -> APIRouter:
         return Response(
             text.encode("utf-8", "replace"),
             media_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind,
-            headers={
-                "content-disposition": f'attachment; filename="{name}"',
-                "x-content-type-options": "nosniff",
-            },
+            headers={"content-disposition": f'attachment; filename="{name}"'},
         )
 
     @router.get("/export")
