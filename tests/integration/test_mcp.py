@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -286,3 +289,26 @@ def test_a_forged_host_or_origin_is_refused(demo):
             with pytest.raises(HTTPError) as refused:
                 urlopen(Request(address, body, {**plain, **forged}))
             assert refused.value.code in (403, 421)
+
+
+def test_the_tutorial_runs(demo, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    (said,) = re.findall(r"^applied: .*$", page, re.M)
+    (tmp_path / "demo.lib").symlink_to(demo)
+    (tmp_path / "to_zotero.py").write_text(code, encoding="utf-8")
+    paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [sys.executable, "to_zotero.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    assert "izacard2022contriever: rank 1" in done.stdout
+    with aspectra.create(tmp_path / "zotero.lib") as made:
+        (report,) = made.add(tmp_path / "papers.ris")
+        assert (report.source, report.added) == ("ris", 5)
