@@ -139,21 +139,23 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=Path("docs/screens"))
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
-    given.to.mkdir(parents=True, exist_ok=True)
+    folder = given.to.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, sync_playwright() as driver:
         import aspectra
 
         browser = driver.chromium.launch(executable_path=chromium_path() or None, args=FLAGS)
-        make_demo(Path(work) / "demo.lib")
-        aspectra.create(Path(work) / "empty.lib").close()
+        os.chdir(work)  # the library's page names its folder
+        make_demo(Path("demo.lib"))
+        aspectra.create(Path("empty.lib")).close()
         taken = []
         for library, states in (("demo.lib", STATES), ("empty.lib", EMPTY)):
             wanted = {name: path for name, path in states.items() if not given.names or name in given.names}
             if wanted:
-                with serving(Path(work) / library) as served:
+                with serving(Path(library)) as served:
                     seed, job = _prepared(served) if library == "demo.lib" else ("", "")
                     ready = {name: one.replace(SEED, seed).replace(JOB, job) for name, one in wanted.items()}
-                    taken += take(served, ready, given.to, browser)
+                    taken += take(served, ready, folder, browser)
         browser.close()
     sizes = [file.stat().st_size for file in taken]
     print(f"{len(taken)} pictures, {sum(sizes):,} bytes, the largest {max(sizes, default=0):,}")
