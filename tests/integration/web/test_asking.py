@@ -10,8 +10,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
+from aspectra.app.http.application import application
+from aspectra.app.http.guards import Access
+from aspectra.app.service.answering import Service
+from aspectra.app.service.gate import Gate
+from aspectra.app.service.jobs import Jobs
 from aspectra.app.service.question import Question
+from aspectra.base.errors import Overloaded
 
 ANY = pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 WORDS = "dense retrieval of long documents since 2019"
@@ -79,6 +86,8 @@ def test_a_paper_that_one_knows_is_found_by_a_part_of_its_title(served, browse, 
         assert "no paper in the library is called" in page.inner_text(".notice")
     box = page.locator(f"#suggested input[value='{seed.id}']")
     box.wait_for()
+    if scripts:
+        assert page.inner_text("#said").endswith("papers suggested")
     box.check()
     if scripts:
         assert page.locator(f"#seeds input[value='{seed.id}']").is_checked()
@@ -340,6 +349,22 @@ def test_errors_say_what_and_keep_the_form(served, given, status, said):
     assert answer.status_code == status
     assert said in html.unescape(answer.text)
     assert 'id="f-text"' in answer.text
+
+
+def test_a_refusal_keeps_the_question_and_says_when_to_come_again(served):
+    class Full(Gate):
+        async def run(self, work, **_):
+            error = Overloaded("too many requests are waiting")
+            error.retry_after = 7.0
+            raise error
+
+    service = Service(served.library)
+    app = application(service, Full(), Jobs(served.path, served.path.parent), Access.to("127.0.0.1", 80))
+
+    client = TestClient(app, base_url="http://127.0.0.1")
+    answer = client.get("/", params={"text": "owls & mice"}, headers={"accept": "text/html"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (Overloaded.http_status, "7")
+    assert "owls &amp; mice</textarea>" in answer.text
 
 
 def test_an_empty_library_and_one_without_index_say_what_comes_next(served_empty, browse):

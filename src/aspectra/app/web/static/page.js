@@ -23,7 +23,11 @@
   });
 
   // After new content: focus on its heading, its title in the navigation, and a word for screen readers.
-  document.addEventListener("htmx:after:swap", () => {
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail?.ctx?.target?.id === "suggested") {
+      const found = all("#suggested input").length;
+      said.textContent = found ? `${found} papers suggested` : "no paper is called so";
+    }
     const heading = document.getElementById("results");
     if (!heading || heading.dataset.seen) return;
     heading.dataset.seen = "yes";
