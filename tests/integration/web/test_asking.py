@@ -359,9 +359,9 @@ def test_a_refusal_keeps_the_question_and_says_when_to_come_again(served):
             raise error
 
     service = Service(served.library)
-    app = application(service, Full(), Jobs(served.path, served.path.parent), Access.to("127.0.0.1", 80))
+    app = application(service, Full(), Jobs(served.path, served.path.parent), Access.to("127.0.0.1", 8000))
 
-    client = TestClient(app, base_url="http://127.0.0.1")
+    client = TestClient(app, base_url="http://127.0.0.1:8000")
     answer = client.get("/", params={"text": "owls & mice"}, headers={"accept": "text/html"})
     assert (answer.status_code, answer.headers["retry-after"]) == (Overloaded.http_status, "7")
     assert "owls &amp; mice</textarea>" in answer.text
