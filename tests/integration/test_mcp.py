@@ -260,6 +260,23 @@ def test_who_declines_or_cannot_be_asked_gets_an_error_that_names_the_choices(tw
     assert found["code"] == "no-library"
 
 
+def test_what_cannot_be_offered_is_an_error(tmp_path):
+    rows = [{"id": f"{n}{'x' * 500}", "title": "Owls", "authors": [n], "year": 1990} for n in ("Li", "Ada")]
+    (tmp_path / "twins.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    with aspectra.create(tmp_path / "library") as made:
+        made.add(tmp_path / "twins.jsonl")
+        made.index(encoders=[])
+
+    async def answering(context, params):
+        raise AssertionError(params)
+
+    libraries = Libraries({"owls": tmp_path / "library"}, aspectra.open)
+    found = _in_process(libraries, "get_paper", {"id": "Owls"}, elicitation_callback=answering)
+    assert found["code"] == "several-papers"
+    long = {"seeds": ["Owls"] * 20}
+    assert _in_process(libraries, "find_similar", long, elicitation_callback=answering)["retryable"] is False
+
+
 def test_one_missing_library_does_not_hide_the_others(two):
     rows = _in_process(two, "library_status", {})["libraries"]
     assert [row["name"] for row in rows] == ["demo", "twins", "gone"]

@@ -21,7 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from aspectra.app.mcp.arguments import read
 from aspectra.app.mcp.choices import Choice, NeedsChoice, read_state, write_state
-from aspectra.app.mcp.fitting import clip, fitting, plain
+from aspectra.app.mcp.fitting import ANSWER, clip, fitting, plain, size
 from aspectra.app.mcp.listing import Told
 from aspectra.app.mcp.tools import ANNOTATIONS, INSTRUCTIONS, TOOLS, Tool
 from aspectra.app.service.gate import Gate
@@ -70,9 +70,8 @@ def mcp_server(libraries: Libraries, gate: Gate) -> Server[Any]:
             gone = getattr(context.request, "is_disconnected", None)
             told = await gate.run(partial(tool.answer, libraries, asked, chosen), gone=gone)
         except NeedsChoice as needed:
-            if declined or not _can_ask(context):
-                return _failed(needed.error)
-            return _request(needed.choices, chosen)
+            asking = None if declined or not _can_ask(context) else _request(needed.choices, chosen)
+            return asking or _failed(needed.error)
         except AspectraError as error:
             return _failed(error)
         except Exception as error:
@@ -126,13 +125,20 @@ def _can_ask(context: ServerRequestContext[Any]) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS and forms
 
 
-def _request(choices: Sequence[Choice], chosen: Mapping[str, str]) -> types.InputRequiredResult:
-    """The questions as forms; what was chosen before travels with them."""
+def _request(choices: Sequence[Choice], chosen: Mapping[str, str]) -> types.InputRequiredResult | None:
+    """The questions as forms; what was chosen before travels with them.
+
+    Returns None where one has no answer that can be shown, or they are too long together.
+    """
+    if not all(one.options for one in choices):
+        return None
     most = _OPTIONS // len(choices)
-    return types.InputRequiredResult(
+    made = types.InputRequiredResult(
         input_requests={one.key: _form(one, most) for one in choices},
         request_state=write_state(chosen) if chosen else None,
     )
+    fits = size(made.model_dump(by_alias=True, mode="json", exclude_none=True)) <= ANSWER - 1_000
+    return made if fits else None
 
 
 def _form(choice: Choice, most: int) -> types.ElicitRequest:
