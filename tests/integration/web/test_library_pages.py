@@ -105,7 +105,7 @@ def test_files_are_added_indexed_and_found(written, browse, tmp_path, scripts):
     assert "my_owls.bib" in told
     assert "1 added" in told
     (row,) = [one for one in page.locator("tbody tr").all_inner_texts() if "owl.png" in one]
-    assert "nothing" not in row
+    assert "the format of owl.png is not recognised" in row
     (origin,) = written.library.marks.of(key)["origins"]
     assert Path(origin["file"]).name == "my_owls.bib"
     assert Path(origin["file"]).read_bytes() == file.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,8 @@ def job_pages(pages: Pages) -> APIRouter:
 def _words(job: Job) -> dict[str, Any]:
     """The result of a job: sentences, files of which something is to be said, and what comes next."""
     found = job.result
+    kept = {one["file"]: PurePath(one["file"]).name for one in found.get("files", ())}
+    error = {name: _named(value, kept) for name, value in job.error.items()}
     if job.kind == "add" and "files" in found:
         read = count(found["added"] + found["updated"] + found["unchanged"], "record")
         lines = [
@@ -67,13 +70,21 @@ def _words(job: Job) -> dict[str, Any]:
         if found["to_complete"]:
             lines.append(f"{count(found['to_complete'], 'record')} with an identifier and nothing else yet.")
         files = [
-            (PurePath(one["file"]).name, one.get("error") or one.get("passed_over") or _counted(one))
+            (kept[one["file"]], _named(one.get("error") or one.get("passed_over") or _counted(one), kept))
             for one in found["files"]
         ]
         after = "index" if found["added"] or found["updated"] else ""
-        return {"lines": lines, "files": files[:_MOST_LINES], "after": after}
+        return {"lines": lines, "files": files[:_MOST_LINES], "after": after, "error": error}
     lines = [str(one) for one in found.get("lines", [])][:_MOST_LINES]
-    return {"lines": lines, "files": [], "after": "ask" if job.kind == "index" else ""}
+    return {"lines": lines, "files": [], "after": "ask" if job.kind == "index" else "", "error": error}
+
+
+def _named(text: Any, kept: Mapping[str, str]) -> str:
+    """A message with the names of files in place of where they are kept."""
+    out = str(text or "")
+    for path, name in kept.items():
+        out = out.replace(path, name)
+    return out
 
 
 def _counted(one: dict[str, Any]) -> str:
