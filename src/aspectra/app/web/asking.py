@@ -15,7 +15,6 @@ from aspectra.app.output.pages import MOST_PAGES, SORTS
 from aspectra.app.service.answering import Answer
 from aspectra.app.service.question import Question
 from aspectra.app.service.suggesting import suggested_papers
-from aspectra.app.service.trail import Trail
 from aspectra.app.terminal.screen import safe
 from aspectra.app.web.exporting import FORMATS
 from aspectra.app.web.forms import given_of
@@ -45,7 +44,7 @@ def asking(pages: Pages) -> APIRouter:
     """
     router = APIRouter()
     router.include_router(paper_pages(pages))
-    service, trail = pages.service, Trail.of(pages.service)
+    service, trail = pages.service, pages.trail
 
     def page(request: Request, wanted: Wanted) -> Response:
         """The whole page of Ask; blocking."""
