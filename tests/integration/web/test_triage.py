@@ -201,7 +201,7 @@ def test_the_whole_path_from_question_to_file_needs_no_mouse(served, browse, ids
     page = browse(served).page
     keys = page.keyboard
 
-    def tab_to(selector, most=120):
+    def tab_to(selector, most=400):
         for _ in range(most):
             keys.press("Tab")
             if page.evaluate("s => document.activeElement.matches(s)", selector):
@@ -216,22 +216,26 @@ def test_the_whole_path_from_question_to_file_needs_no_mouse(served, browse, ids
     for key in "ji":
         keys.press(key)
     page.wait_for_selector(".hits > li:first-child button[data-decide=include][aria-pressed=true]")
-    page.goto(f"{PATH}&pool=3")
+    tab_to("a[href^='/triage?']")
+    keys.press("Enter")
+    page.wait_for_url("**/triage?**")
     assert shown(page) == ids[1]
     keys.press("r")
     keys.type("not now")
     keys.press("Enter")  # excludes
     page.wait_for_selector(".meter strong:text-is('2')")
     assert page.evaluate("document.activeElement.id") == "results"
-    assert page.inner_text("#said").startswith("2 of 3 decided")
+    assert page.inner_text("#said").startswith("2 of 50 decided")
     keys.press("u")
     page.wait_for_selector(".meter strong:text-is('1')")
     keys.press("x")
     page.wait_for_selector(".meter strong:text-is('2')")
     keys.press("i")
-    page.wait_for_selector("text=All decided")
+    page.wait_for_selector(".meter strong:text-is('3')")
     decided = served.library.marks.read.decisions()
     assert [decided[one].decision for one in ids[:3]] == ["include", "exclude", "include"]
+    tab_to(".triage-side summary")
+    keys.press("Enter")
     tab_to("#export-format")
     keys.type("RIS")
     tab_to("form[action='/export'] button")
