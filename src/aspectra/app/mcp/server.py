@@ -199,7 +199,9 @@ class McpApplication:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._manager.handle_request(scope, receive, send)
+        # Names of hosts have no case; the SDK compares them with case.
+        headers = [(k, v.lower() if k == b"host" else v) for k, v in scope["headers"]]
+        await self._manager.handle_request({**scope, "headers": headers}, receive, send)
 
 
 def mcp_application(libraries: Libraries, gate: Gate, hosts: Sequence[str] = LOOPBACK) -> McpApplication:

@@ -11,7 +11,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from aspectra.app.commands.connecting import served_libraries
+from aspectra.app.commands.served.agents import served_libraries
 from aspectra.app.session import Session, common
 from aspectra.app.settings import data_folder
 from aspectra.app.terminal.panels import option

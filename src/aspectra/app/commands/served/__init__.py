@@ -1,0 +1,1 @@
+"""Commands that serve a library: to browsers and programs, and to agents."""

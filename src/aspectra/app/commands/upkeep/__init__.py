@@ -1,0 +1,1 @@
+"""Commands that check, mend, back up and complete an installation and its library."""
