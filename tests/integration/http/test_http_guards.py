@@ -111,6 +111,7 @@ def test_another_address_needs_a_token(host):
 
 
 def test_loopback_needs_none():
+    assert Access.to("127.0.0.1", 80).knows("localhost")
     for host in ("127.0.0.1", "localhost", "::1", "127.0.0.53"):
         assert Access.to(host, 1).token == ""
 

@@ -83,7 +83,8 @@ class Access:
                 why="requests for a name that it does not know are refused",
                 hint=f"--name HOST:{port}, as people will type it",
             )
-        return cls((*(f"{one}:{port}" for one in known), *names), port, token)
+        listened = known if port == 80 else tuple(f"{one}:{port}" for one in known)  # browsers leave out 80
+        return cls((*listened, *names), port, token)
 
     def knows(self, authority: str) -> bool:
         """Whether a Host header, or the authority of an origin, names this service."""
