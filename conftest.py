@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["served_app"]
+pytest_plugins = ["served_app", "served_pages"]
 
 _WITH_LIBRARY = re.compile(r"\.app\.(library|ingest|notebook)|\.(Preferences|Plan|Ranking|Searcher)$")
 _PAPERS = """

@@ -6,13 +6,13 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aspectra.app.library import Library, create_library, open_library
+from aspectra.app.library import Library, open_library
+from page_server import make_demo
 
 if TYPE_CHECKING:
     import httpx
@@ -53,15 +53,8 @@ class Answering:
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo library, indexed; copy it, do not write to it."""
-    from aspectra.views.build.run import build_index
-
     folder = tmp_path_factory.mktemp("demo") / "demo.lib"
-    with (
-        resources.as_file(resources.files("aspectra") / "data" / "demo.jsonl") as file,
-        create_library(folder) as made,
-    ):
-        made.add(file)
-        build_index(made.store, lenient=True)
+    make_demo(folder)
     return folder
 
 

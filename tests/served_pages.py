@@ -10,20 +10,9 @@ from typing import Any
 import pytest
 
 import aspectra
-from page_server import FLAGS, Served, chromium_path, make_demo, serving
-
-pytest.importorskip("uvicorn", reason="the page needs: pip install 'aspectra[serve]'")
-pytest.importorskip("fastapi", reason="the page needs: pip install 'aspectra[serve]'")
+from page_server import FLAGS, Served, chromium_path, serving
 
 _SERIOUS = ("serious", "critical")
-
-
-@pytest.fixture(scope="session")
-def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo library, indexed; copy it, do not write to it."""
-    folder = tmp_path_factory.mktemp("demo") / "demo.lib"
-    make_demo(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
