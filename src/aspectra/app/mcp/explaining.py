@@ -48,7 +48,7 @@ def _told(out: dict[str, Any]) -> Told:
 
 
 def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
-    from aspectra.app.output.criteria import why_not_higher
+    from aspectra.app.output.shares import why_not_higher
 
     hit: Hit = ranking[place]
     parts = (
@@ -60,7 +60,7 @@ def _of_hit(ranking: Ranking, place: int) -> dict[str, Any]:
         }
         for probe in hit.probes
     )
-    lost = why_not_higher(hit, ranking[place - 1]) if place else []
+    lost = why_not_higher(hit, ranking[place - 1], ranking.plan.search.fusion) if place else []
     quotes = (
         {
             "about": clip(line(one.aspect), 100),

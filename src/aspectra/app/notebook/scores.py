@@ -18,6 +18,7 @@ from aspectra.app.notebook.elements import (
     table,
 )
 from aspectra.app.notebook.forms import Forms
+from aspectra.app.output.shares import score_shares
 from aspectra.app.terminal.screen import count
 from aspectra.base.errors import UsageError
 from aspectra.lab.figures.drawing import (
@@ -36,13 +37,10 @@ from aspectra.lab.reports.tables import Table, render
 from aspectra.search.planning.aspects import aspects_asked
 
 if TYPE_CHECKING:
-    from aspectra.search.plan import Fusion
-    from aspectra.search.ranking import Hit, Ranking
+    from aspectra.search.ranking import Ranking
 
 __all__ = ["forms_of_drawing", "plot_scores", "score_parts"]
 
-_REST = "other parts"
-_LEAST = 5e-4  # a smaller rest is rounding
 _COLOURS = 6  # parts that are drawn apart; the smallest beyond them are drawn as one
 _HITS = 40  # drawn
 _LINE, _BAR = 0.23, 0.72  # height of a hit in inches, and the share of it that is filled
@@ -72,38 +70,12 @@ def score_parts(ranking: Ranking) -> Table:
     rows = [
         (hit.rank, hit.id, names.get(name, name), share, hit.score)
         for hit in ranking
-        for name, share in _parts(hit, fusion, whole=not staged).items()
+        for name, share in score_shares(hit, fusion, whole=not staged).items()
     ]
     notes = (f"Fused by {fusion}.", *(("Stages after the search are no part.",) if staged else ()))
     return Table(
         "Parts of the scores", ("rank", "id", "part", "share", "score"), tuple(rows), notes, digits=3
     )
-
-
-def _parts(hit: Hit, fusion: Fusion, *, whole: bool) -> dict[str, float]:
-    parts: dict[str, float] = {}
-    ranked = [probe for probe in hit.probes if probe.score is not None]
-    if fusion.kind == "rrf" and ranked and all(probe.rank is None for probe in ranked):
-        raise UsageError(
-            "the parts of scores that are fused by rank are not known",
-            why="the search was run without the ranks of its probes",
-            hint="library.run(plan, explain=True)",
-        )
-    for probe in hit.probes:
-        if fusion.kind == "rrf":
-            share = 0.0 if probe.rank is None or probe.rank > fusion.depth else 1 / (fusion.k + probe.rank)
-        else:
-            share = (probe.standardised if probe.standardised is not None else probe.score) or 0.0
-        name = probe.aspect or probe.view
-        parts[name] = parts.get(name, 0.0) + probe.weight * share
-    for found in hit.conditions:
-        if found.moved:
-            name = found.condition.label
-            parts[name] = parts.get(name, 0.0) + found.moved
-    rest = hit.score - sum(parts.values())
-    if whole and abs(rest) >= _LEAST:
-        parts[_REST] = rest
-    return parts
 
 
 def plot_scores(ranking: Ranking, most: int = 20) -> Drawing:

@@ -13,7 +13,7 @@ from aspectra.papers.export.csv import safe_cell
 if TYPE_CHECKING:
     from aspectra.search.ranking import ConditionResult, Hit, Ranking
 
-__all__ = ["Cell", "Criterion", "criteria_of", "criteria_table", "why_not_higher", "written_table"]
+__all__ = ["Cell", "Criterion", "criteria_of", "criteria_table", "written_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,25 +118,6 @@ def _share(hit: Hit, aspect: str) -> float | None:
         if probe.aspect == aspect and probe.standardised is not None
     ]
     return sum(parts) if parts else None
-
-
-def why_not_higher(hit: Hit, above: Hit) -> list[tuple[str, float]]:
-    """What parts a hit from the one above it: (part of the score, difference), the largest loss first.
-
-    Args:
-        hit: the lower one.
-        above: of the same ranking.
-    """
-    parts: dict[str, float] = {}
-    for one, sign in ((hit, 1.0), (above, -1.0)):
-        for probe in one.probes:
-            given = probe.standardised if probe.standardised is not None else probe.score
-            parts[probe.name] = parts.get(probe.name, 0.0) + sign * probe.weight * (given or 0.0)
-        for found in one.conditions:
-            name = found.condition.label
-            parts[name] = parts.get(name, 0.0) + sign * found.moved
-    rows = [(name, share) for name, share in parts.items() if abs(share) >= 0.0005]
-    return sorted(rows, key=lambda row: row[1])
 
 
 def written_table(ranking: Ranking) -> str:

@@ -10,8 +10,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aspectra.app.output.criteria import criteria_of, criteria_table, why_not_higher, written_table
+from aspectra.app.output.criteria import criteria_of, criteria_table, written_table
 from aspectra.app.output.pages import MOST_PAGES, SORTS
+from aspectra.app.output.shares import why_not_higher
 from aspectra.app.service.answering import Answer
 from aspectra.app.service.question import Question
 from aspectra.app.service.suggesting import suggested_papers
@@ -279,7 +280,7 @@ def _why(service: Service, wanted: Wanted, named: str) -> dict[str, Any]:
         links = [(one, address(wanted.question, "/why", [("paper", one.id)])) for one in papers]
         return {**out, "error": error, "suggested": links}
     made = service.plan(wanted.question)
-    ranking = service.run(with_fields(made, limit=made.limit * MOST_PAGES, evidence=0))
+    ranking = service.run(with_fields(made, limit=made.limit * MOST_PAGES, evidence=0), explain=True)
     place = ranking.ids.index(paper) if paper in ranking.ids else None
     if place is None:
         return {**out, "reasons": service.library.searcher.why_not(made, paper)}
@@ -287,4 +288,4 @@ def _why(service: Service, wanted: Wanted, named: str) -> dict[str, Any]:
     if place == 0:
         return {**out, "hit": hit}
     above = ranking[place - 1]
-    return {**out, "hit": hit, "above": above, "parts": why_not_higher(hit, above)}
+    return {**out, "hit": hit, "above": above, "parts": why_not_higher(hit, above, made.search.fusion)}
